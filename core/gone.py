@@ -31,6 +31,14 @@ COMMAND_LINE: dict[str, str] = {
     "campaign --planted-share": "Accuracy on hidden gold items (--gold-rate) shows who confirms without reading.",
     "campaign --ordering information": "Have the most disputed traces labelled first with --ordering disagreement.",
     "campaign --qualification-right": "stepsight campaign show has the result of --qualification-items.",
+    "* --by-section": "A critic is asked about the whole solution.",
+    "* --convention": "Leave it out: gold stays as the benchmark has it.",
+    "synth --links": "Leave it out, or train with consequences: true, which labels the steps behind an error.",
+    "import agent": "Import the file as chat: calls of tools and their results are part of the steps.",
+    "import atif": "Write the trajectory as a chat, and import it as chat.",
+    "import otel": "Write the conversation as a chat, and import it as chat.",
+    "import agentprocessbench": "Import the messages as chat; labels of turns go with the plain format.",
+    "export --format agentprocessbench": "Export with --format jsonl.",
 }
 """By words of a command line: a command, or a command followed by an option, or an option and its value. `*` is any
 command."""
@@ -47,6 +55,7 @@ KEYS: dict[str, str] = {
     "head": "Leave it out: a new head reads the last layer.",
     "reading": "Leave it out: a solution is read once, or scored with --reading both-orders.",
     "readings": "Leave it out: a grid compares masks.",
+    "by_section": "A critic is asked about the whole solution.",
 }
 """By the name of a key in a configuration or in an evaluator's folder."""
 

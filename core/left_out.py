@@ -196,11 +196,8 @@ def shortened(trace: Trace, gap: Gap) -> Iterator[Trace]:
     if len(texts) == 1:
         return
     for place in range(len(texts)):
-        context = (
-            trace.substep_context if instead or not trace.substep_context else trace.substep_context.without(place)
-        )
         steps = [*texts[:place], *instead, *texts[place + 1 :]]
-        yield Trace.of(trace.problem, steps, id=trace.id, context=context)
+        yield Trace.of(trace.problem, steps, id=trace.id)
 
 
 def _notable(changes: Floats32) -> list[int]:

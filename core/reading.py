@@ -37,7 +37,7 @@ def sees_later_steps(attention: str) -> bool:
 
 
 def reversed_steps(trace: Trace) -> Trace:
-    """Return the trace with its sub-steps in reverse order, without the context, which has no such order."""
+    """Return the trace with its sub-steps in reverse order."""
     return Trace.of(trace.problem, trace.substeps[::-1], id=trace.id)
 
 

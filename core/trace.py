@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 
 from stepsight.core import notebook
 from stepsight.core.arrays import Ints
-from stepsight.core.context import TraceContext, reading_mark
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label, parse_label
 
@@ -28,18 +27,12 @@ class Step:
     `share` is a soft label from 0 to 1, such as the share of rollouts that reach the right answer from here, or
     None if there is none. It says nothing about `label` and `valid`, and a step may have both. Raises `UserError`
     if it is out of range.
-
-    `repaired` is the 0-based index of the later step that puts a wrong step right, and `notices` the index of the
-    earlier step that this step calls wrong, rightly or not. Both are None if there is no such step. They are
-    checked where traces are read and stored (`core.repair`), so that a trace can be cut.
     """
 
     substeps: tuple[str, ...]
     label: Label | None = None
     valid: bool | None = None
     share: float | None = None
-    repaired: int | None = None
-    notices: int | None = None
 
     def __post_init__(self) -> None:
         if self.label is not None:
@@ -71,14 +64,6 @@ def gold_of(step: Step) -> str | None:
     return None if step.valid is None else VALID if step.valid else Label.NEG.text
 
 
-def label_and_validity(gold: str | None) -> tuple[Label | None, bool | None]:
-    """Return the `label` and `valid` of a `Step` whose gold label, as `gold_of` returns it, is `gold`."""
-    if gold in (None, VALID):
-        return None, None if gold is None else True
-    label = Label[str(gold).upper()]
-    return label, label != Label.NEG
-
-
 # The items of a list whose JSON is made at once.
 _HASHED = 10_000
 # The names of the answer in the benchmarks that we read, and in most others.
@@ -94,15 +79,9 @@ def find_answer(meta: Mapping[str, Any]) -> str | None:
     return None
 
 
-AnyContext = TraceContext | Mapping[str, Any]
-"""The context of an agent's trace, also as the plain format has it."""
-
-
 @dataclass(frozen=True)
 class Trace:
     """A problem `q` and the steps `h_1 … h_n` of a solution. `meta` holds all other fields of the source.
-
-    If the steps are turns of an agent, `context` holds the messages between them and the calls that they make.
 
     Raises `UserError` if the problem is empty, there are no steps, a sub-step is empty, or a text contains a NUL
     byte or half of a surrogate pair (neither can be stored or encoded).
@@ -112,7 +91,6 @@ class Trace:
     problem: str
     steps: tuple[Step, ...]
     meta: Mapping[str, Any] = field(default_factory=dict)
-    context: TraceContext | None = None
 
     def __post_init__(self) -> None:
         check_text(self.problem, "the problem")
@@ -125,8 +103,6 @@ class Trace:
                 # Messages are made for the texts that need one.
                 if not is_text(text):
                     check_text(text, f"step {number}")
-        if self.context:
-            _check_context(self.context)
 
     @classmethod
     def of(
@@ -136,17 +112,12 @@ class Trace:
         labels: Sequence[object] | None = None,
         id: str = "",
         meta: Mapping[str, Any] | None = None,
-        context: AnyContext | None = None,
     ) -> "Trace":
         """Build a trace from plain texts. A step given as a list of texts is divided into those sub-steps.
 
-        `labels` holds a label name or None for each step. The `context` of an agent's trace can be given as the
-        plain format has it. Raises `UserError` if there are more or fewer labels than steps, or if such a context
-        is malformed or refers to a step that is not there.
+        `labels` holds a label name or None for each step. Raises `UserError` if there are more or fewer labels than
+        steps.
         """
-        if isinstance(context, Mapping):
-            context = TraceContext.from_dict(context)
-            context.check_steps(len(steps))
         if labels is not None and len(labels) != len(steps):
             raise UserError(
                 f"{len(labels)} labels for {len(steps)} steps.",
@@ -157,7 +128,7 @@ class Trace:
             Step((step,) if isinstance(step, str) else tuple(step), label)
             for step, label in zip(steps, gold, strict=True)
         )
-        return cls(id, problem, built, meta or {}, context)
+        return cls(id, problem, built, meta or {})
 
     def _repr_html_(self) -> str:
         return notebook.page(notebook.draw_trace(self.problem, self.steps))
@@ -172,23 +143,6 @@ class Trace:
         """The (step, sub-step) numbers of all sub-steps, counted from 1 as in files and on pages."""
         sizes = enumerate((len(step.substeps) for step in self.steps), start=1)
         return tuple((step, part) for step, size in sizes for part in range(1, size + 1))
-
-    @cached_property
-    def substep_context(self) -> TraceContext | None:
-        """The context as if every sub-step were a step of its own."""
-        if self.context is None or len(self.substeps) == len(self.steps):
-            return self.context
-        starts = [place for place, (_, part) in enumerate(self.places) if part == 1] + [len(self.substeps)]
-        return TraceContext(
-            tuple(replace(one, before=starts[min(one.before, len(self.steps))]) for one in self.context.messages),
-            tuple(replace(one, step=starts[min(one.step, len(self.steps) - 1)]) for one in self.context.calls),
-        )
-
-    def read_before(self, i: int) -> str:
-        """Return what an evaluator reads before sub-step `i`: the messages before its step, or "" if there are
-        none."""
-        step, part = self.places[i]
-        return self.context.read_before(step - 1, self.problem) if self.context and part == 1 else ""
 
     def step_name(self, i: int) -> str:
         """Return the name of sub-step `i`: `3`, or `3.2` if its step has several sub-steps."""
@@ -238,42 +192,18 @@ class Trace:
         """True if there is gold to show: labels, validities or shares."""
         return self.has_gold or self.has_shares
 
-    @property
-    def has_links(self) -> bool:
-        """True if a step is repaired or notices another one."""
-        return any(step.repaired is not None or step.notices is not None for step in self.steps)
-
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the problem, steps, gold labels and, if there are any, the context and links. Traces with
-        equal digests are the same trace."""
+        """The SHA-256 of the problem, steps and gold labels. Traces with equal digests are the same trace."""
         hashed = hashlib.sha256(f"[{json.dumps(self.problem)}, [".encode())
         _hash_list(hashed, map(_step_content, self.steps))
-        hashed.update(b"]")
-        if self.context is not None:
-            hashed.update(f", {json.dumps(self.context.to_dict())}".encode())
-        # Most traces have no links, and keep the digest that they always had.
-        if self.has_links:
-            hashed.update(f", {json.dumps([[step.repaired, step.notices] for step in self.steps])}".encode())
-        hashed.update(b"]")
+        hashed.update(b"]]")
         return hashed.hexdigest()
-
-    @cached_property
-    def read_digest(self) -> str:
-        """The digest that is stored with an evaluator's judgment: `digest` or, if the trace has a context, its
-        `reading_digest`."""
-        return self.digest if self.context is None else reading_digest(self.digest)
 
     @cached_property
     def text_digest(self) -> str:
         """The `digest_text` of the problem and the steps. It does not depend on the gold labels or the source."""
         return digest_text(self.problem, self.substeps)
-
-
-def reading_digest(digest: str) -> str:
-    """Return the digest of a trace, with its first digits replaced by the mark of the rule for reading contexts."""
-    mark = reading_mark()
-    return mark + digest[len(mark) :]
 
 
 def digest_text(problem: str, substeps: Iterable[str]) -> str:
@@ -320,19 +250,6 @@ def check_text(text: object, what: str) -> str:
     if not is_text(text):
         raise UserError(f"{what} holds half of a surrogate pair.", "Save the text as UTF-8.")
     return text
-
-
-def _check_context(context: TraceContext) -> None:
-    """Raise `UserError` if a text of the context cannot be stored or encoded. It may be empty."""
-    for message in context.messages:
-        what = f"a message of {message.role!r:.40} before step {message.before + 1}"
-        for text in (message.text, message.role, message.name, message.call):
-            if text and text.strip():
-                check_text(text, what)
-    for call in context.calls:
-        for text in (call.name, call.arguments, call.id):
-            if text and text.strip():
-                check_text(text, f"a call in step {call.step + 1}")
 
 
 def check_candidates(candidates: Sequence[str]) -> list[str]:

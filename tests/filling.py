@@ -11,11 +11,8 @@ from typing import Any
 import numpy as np
 from sqlalchemy import func, select, text
 
-from stepsight.core.critics.scoring import ReadAnswer
-from stepsight.core.critics.verdict_parser import Verdicts
 from stepsight.core.hubs.hub_lookup import Remote, RemoteFile
 from stepsight.core.judgment import Judgment, Mode, Usage
-from stepsight.core.label import Label
 from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
@@ -28,7 +25,6 @@ from stepsight.storage.jobs.fetches import start_fetch
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import start_job
 from stepsight.storage.jobs.uploads import add_part, begin_upload
-from stepsight.storage.judgments.critic_answers import StoredAnswers
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.left_outs import save_left_out
@@ -53,14 +49,12 @@ ROWS = [
     {"id": "error", "problem": "What is $1 + 1$?", "steps": ["A sum.", ["So 1 + 1 = 3.", "Done."]],
      "labels": ["pos", "neg"], "level": 2, "generator": "hand", "answer": "2"},
     {"id": "clean", "problem": "Was ist 2 + 2 = ∑?", "steps": ["It is 4.", "Nice.", "So 4."],
-     "labels": ["pos", "neu", "pos"], "notices": [None, 1, None]},
+     "labels": ["pos", "neu", "pos"]},
     {"id": "unlabelled", "problem": "What is 3 + 3?", "steps": ["It is 6.", "Yes."], "shares": [0.75, None]},
-    {"id": "part", "problem": "What is 4 + 4?", "steps": ["It is 9.", "So 9."], "labels": ["neg", None],
-     "repaired": [2, None]},
+    {"id": "part", "problem": "What is 4 + 4?", "steps": ["It is 9.", "So 9."], "labels": ["neg", None]},
     {"id": "bad", "problem": "No steps.", "steps": []},
 ]  # fmt: skip
-CONTROL = {"id": "gold", "problem": "What is 5 + 5?", "steps": ["add(5, 5)"], "labels": ["pos"],
-           "context": {"messages": [{"before": 2, "role": "tool", "text": "10"}], "calls": []}}  # fmt: skip
+CONTROL = {"id": "gold", "problem": "What is 5 + 5?", "steps": ["add(5, 5)"], "labels": ["pos"]}
 PERSON, PASSWORD = "ada", "a good long sentence"
 
 
@@ -134,8 +128,6 @@ def _judge(store: Store, traces: list[StoredTrace]) -> int:
     silent = StepScores(np.array([[1, 0, 0], [0, 0, 0]], np.float32))
     words = {"rationale": "3 + 3 is 6, not 7.", "spent": Usage(2, 1, 300, 40)}
     save_judgments(store, verdicts, [Judgment(traces[2], Mode.OFFLINE, silent, 0.0, **words)])
-    answer = ReadAnswer(Verdicts((Label.NEG,), ("It is 8.",)), Usage(1, 0, 200, 20))
-    StoredAnswers(store, verdicts).keep(traces[3], Mode.OFFLINE, "c" * 64, answer)
     whole = scores(sizes["error"], 3)
     with store.write() as session:
         save_left_out(session, causal, traces[0], LeaveOneOut.of(whole, {0: scores(sizes["error"] - 1, 4).probs}))

@@ -207,7 +207,7 @@ def test_the_requests_of_the_manual_are_answered(server):
         assert lines
         assert not any("error" in line for line in lines)
         asked.append(urlsplit(address).path)
-    assert asked == ["/api/v1/score", "/api/v1/score", "/api/v1/next", "/api/v1/score/batch", "/pooling"]
+    assert asked == ["/api/v1/score", "/api/v1/next", "/api/v1/score/batch", "/pooling"]
 
 
 @each("page", [page.values[0] for page in PAGES])

@@ -3,10 +3,10 @@
 Annotators are shown as letters instead of names. The letters are reassigned for every trace, so that no annotator
 can be followed from one trace to the next. Submission times are hidden too.
 
-`POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after, repaired}` and
-answers `{item, step, label, reason, moment, repaired}` once the decision is stored. `step` counts from 0, and
-`label` is neg, neu, pos or null. `repaired` is the step that repairs a neg one, or null. `reason` may be "" only if
-the decision is the majority's label. `after` is the decision that the page showed.
+`POST /annotate/adjudicate/decisions` takes `{campaign, item, step, label, reason, key, after}` and answers
+`{item, step, label, reason, moment}` once the decision is stored. `step` counts from 0, and `label` is neg, neu,
+pos or null. `reason` may be "" only if the decision is the majority's label. `after` is the decision that the
+page showed.
 
 Of a long trace, the page holds the first steps and those around the next one to decide. Its script requests the
 others from `/annotate/adjudicate/steps`, which takes the page's query with `from` and `to` (see `asked_steps`).
@@ -22,7 +22,7 @@ from markupsafe import Markup
 
 from stepsight.app.access.rights import Adjudicator
 from stepsight.app.annotate.campaigns import choose_html
-from stepsight.app.annotate.label import ERROR_NAMES, formula, in_context
+from stepsight.app.annotate.label import ERROR_NAMES, formula
 from stepsight.app.annotate.label_keys import DECISION_KEYS, script_keys
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
@@ -33,7 +33,7 @@ from stepsight.core.validation import Model
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
 from stepsight.storage.labelling.campaigns import get_campaign, guideline_text
-from stepsight.storage.labelling.results.annotations import TIE, SubmittedAnnotation, vote, vote_repair
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, vote
 from stepsight.storage.labelling.results.decisions import Decision, decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
 from stepsight.storage.people.exposures import LABELS, note_exposure
@@ -64,7 +64,6 @@ class _NewDecision(Model):
     reason: str = ""
     key: Key
     after: Count
-    repaired: Count | None = None
 
 
 def with_letters(
@@ -171,14 +170,8 @@ def _steps(
 
 def _row(trace: Trace, shown: Disagreement, number: int) -> dict[str, Any]:
     labels = [annotation.labels[number] for annotation in shown.annotations]
-    majority = vote(labels)[0]
-    repaired, how = vote_repair(shown.annotations, number)
-    if majority == "neg" and how == TIE:
-        majority = None
     return {
-        "context": in_context(trace, number),
-        "majority": majority,
-        "repaired": repaired if majority == "neg" else None,
+        "majority": vote(labels)[0],
         "agreed": next((label for label in labels if label is not None), None),
     }
 
@@ -222,7 +215,7 @@ def router(store: Store) -> APIRouter:
     @routes.post(f"{AdjudicationAddress.PATH}/decisions")
     def add_decision(user: Adjudicator, new: Annotated[_NewDecision, body(_NewDecision)]) -> JSONResponse:
         about = (new.campaign, new.item, new.step, new.label, new.reason)
-        decision = decide(store, *about, user, new.key, new.after, new.repaired)
+        decision = decide(store, *about, user, new.key, new.after)
         return JSONResponse(
             {
                 "item": decision.item_id,
@@ -230,7 +223,6 @@ def router(store: Store) -> APIRouter:
                 "label": decision.label,
                 "reason": decision.reason,
                 "moment": decision.moment.isoformat(),
-                "repaired": decision.repaired,
             }
         )
 

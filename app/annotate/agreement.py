@@ -52,8 +52,7 @@ _SECTIONS = (
     ("People", ("annotators", "pairs")),
     ("Gold", ("gold", "gold-items")),
     ("Step numbers", ("positions",)),
-    ("Views", ("views", "majorities", "minds", "later")),
-    ("Outcomes and links", ("outcomes", "links")),
+    ("Views", ("views", "majorities", "minds", "later", "evidence")),
 )
 
 

@@ -10,12 +10,11 @@ from stepsight.app.annotate.agreement_tables import (
     STEPWISE,
     ViewRatings,
     annotator_table,
+    evidence_table,
     gold_table,
     later_table,
-    links_table,
     majority_table,
     mind_table,
-    outcomes_table,
     overall_table,
     pair_table,
     position_table,
@@ -94,8 +93,6 @@ def _of_campaign(ratings: CampaignRatings, draws: int) -> list[Table]:
     weights = resamples(len(queue.traces), draws)
     return [
         overall_table(queue, weights),
-        outcomes_table(queue, weights),
-        links_table(queue, weights),
         pair_table(queue, weights),
         annotator_table(queue, weights),
         gold_table(queue, weights, "gold", "Against the benchmark's gold"),
@@ -109,7 +106,7 @@ def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: 
     tables = []
     if ratings.campaign.view == STEPWISE:
         queue = ratings.queue
-        tables = [one(queue, weights) for one in (mind_table, later_table)]
+        tables = [one(queue, weights) for one in (mind_table, later_table, evidence_table)]
     if against is None:
         sides = view_ratings(ratings, ratings.queue)
         return [view_table(sides, ratings.queue, weights), *tables] if len(sides) > 1 else tables

@@ -60,12 +60,6 @@ _HEADS = {
 # Columns of numbers that are not percentages.
 _COEFFICIENTS = frozenset(("alpha", "ordinal", "nominal", "kappa", "valid_kappa", "without", "change"))
 
-_LINK_NAMES = {
-    "repaired": "step that repairs an error",
-    "evidence": "step that changed the label",
-    "notices": "earlier step that a step says is wrong",
-}
-
 STEPWISE = "stepwise"
 NOTHING = "there is nothing to compare"
 # Larger numbers of later steps share a row.
@@ -268,30 +262,16 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
     return _moves("minds", caption, "then ", first.ravel(), last.ravel(), trace, weights)
 
 
-def links_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how far people agree on the steps that they link, with a row for each kind of link that somebody
-    named. A note counts the changed labels for which nobody was asked to name a step; these alone also make a
-    row."""
+def evidence_table(rated: RatedTraces, weights: Weights) -> Table:
+    """Tabulate how far people agree on the steps that changed their labels. The table has no row if nobody named
+    one. A note counts the changed labels for which nobody was asked to; these alone also make a row."""
     unasked = sum(trace.unasked for trace in rated.traces)
-    named = {
-        kind: alpha(values, Scale.NOMINAL, rated.last.trace, weights)
-        for kind, values in rated.links.items()
-        if (values >= 0).any() or (kind == "evidence" and unasked)
-    }
+    alphas = []
+    if unasked or np.isfinite(rated.evidence).any():
+        of_steps = alpha(rated.evidence, Scale.NOMINAL, rated.last.trace, weights)
+        alphas.append(("step that changed the label", of_steps, "steps"))
     notes = [f"Not in it: {unasked:,} {UNASKED}."] if unasked else []
-    if set(named) - {"evidence"}:
-        notes.append("A label without such a link counts as saying that there is none.")
-    alphas = [(_LINK_NAMES[kind], one, "steps") for kind, one in named.items()]
-    return _alphas("links", "Krippendorff's alpha of the steps that people link a step to", alphas, *notes)
-
-
-def outcomes_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate how far people agree on the outcome of agents' traces. The table has no row if nobody stated an
-    outcome."""
-    asked = [rated.outcomes] if np.isfinite(rated.outcomes).any() else []
-    places = np.arange(len(rated.traces), dtype=np.int64)
-    alphas = [("outcome of the trace", alpha(one, Scale.NOMINAL, places, weights), "traces") for one in asked]
-    return _alphas("outcomes", "Krippendorff's alpha of the outcomes of agents' traces", alphas)
+    return _alphas("evidence", "Krippendorff's alpha of the steps that changed a label", alphas, *notes)
 
 
 def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:

@@ -13,7 +13,7 @@ from stepsight.app.web.html import render
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotators import list_annotators, may_label_in
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
-from stepsight.storage.labelling.files.export_labels import LABEL_CONVENTIONS, LABEL_FORMATS
+from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import list_turns, next_availability
@@ -127,7 +127,6 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
         people=annotator_progress(store, campaign.id),
         annotators=_annotators(store, campaign),
         formats=LABEL_FORMATS,
-        conventions=LABEL_CONVENTIONS.items(),
         guidelines={version: guideline_text(store, campaign.id, version) for version in versions},
     )
 

@@ -15,7 +15,6 @@ from markupsafe import Markup
 from pydantic import AfterValidator
 
 from stepsight.app.access.rights import Annotator, RequiresRight, Right, find_user_of, has_right, user_of_request
-from stepsight.app.annotate.label import in_context
 from stepsight.app.markup.text import MARKS
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
@@ -142,7 +141,6 @@ def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: b
         "annotate/dispute.html",
         dispute=dispute,
         trace=trace,
-        context=in_context(trace, dispute.step) if dispute.step < len(trace.steps) else None,
         others=DisputesAddress(trace=dispute.trace_id).url(),
         labels=labels and user is not None,
         actions=[(state, _VERBS[state]) for state in dispute.possible(user)] if user else [],
@@ -162,7 +160,6 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Mark
         "annotate/new_dispute.html",
         trace=trace,
         number=number,
-        context=in_context(trace, number),
         gold=gold,
         values=[value for value in gold_values(store, trace.dataset_id) if value != gold],
         earlier=[dispute for dispute in earlier if dispute.step == number],

@@ -1,6 +1,6 @@
 """Downloading the labels of a campaign as a file, for its manager."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar
 
 from fastapi import APIRouter, Request
 from sqlalchemy import select
@@ -13,7 +13,7 @@ from stepsight.core.validation import choice
 from stepsight.storage.database.labelling_schema import ItemRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import get_campaign
-from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES, LABEL_CONVENTIONS, export_labels
+from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES, export_labels
 from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.training.report.tables import slug
 
@@ -22,8 +22,7 @@ _ENDINGS = {"csv": "csv", "label-studio": "json", "argilla": "json"}
 
 class LabelsAddress(PageQuery):
     """The query of the download: the id of a campaign and the format of the file. With `each`, the file has a row
-    for each person. With `exposed`, it includes labels given after seeing what the campaign hides. `convention`
-    is the convention of gold that the labels follow, or "" for the labels as they are."""
+    for each person. With `exposed`, it includes labels given after seeing what the campaign hides."""
 
     PATH: ClassVar[str] = "/annotate/export"
 
@@ -31,7 +30,6 @@ class LabelsAddress(PageQuery):
     format: Annotated[str, choice(FORMAT_NAMES)] = "jsonl"
     each: Annotated[str, choice(("1",))] = ""
     exposed: Annotated[str, choice(("1",))] = ""
-    convention: Annotated[str, choice(LABEL_CONVENTIONS)] = ""
 
 
 def router(store: Store) -> APIRouter:
@@ -47,8 +45,7 @@ def router(store: Store) -> APIRouter:
             note = list(session.scalars(items))
         # The exposure is recorded before any label is read.
         note_exposure(store, user, note, LABELS)
-        how: dict[str, Any] = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
-        how["convention"] = address.convention
+        how = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
         # A format that cannot express the labels fails only at the end.
         return whole_file(
             lambda path: export_labels(store, campaign.name, path, address.format, **how),
@@ -60,5 +57,4 @@ def router(store: Store) -> APIRouter:
 
 def _name(campaign: str, address: LabelsAddress) -> str:
     each = "-by-person" if address.each and address.format != EVENTS else ""
-    convention = f"-{address.convention}" if address.convention else ""
-    return f"{slug(campaign)}-labels-{address.format}{each}{convention}.{_ENDINGS.get(address.format, 'jsonl')}"
+    return f"{slug(campaign)}-labels-{address.format}{each}.{_ENDINGS.get(address.format, 'jsonl')}"

@@ -2,17 +2,16 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from stepsight.app.agents.context_html import after_html, before_html, step_said
 from stepsight.app.annotate.campaigns import sees_everybody
 from stepsight.app.annotate.label_keys import KIND_KEYS, LABEL_KEYS, script_keys
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import checked_step, first_steps, later_html, section_starts
-from stepsight.core.trace import Step, Trace
+from stepsight.app.web.step_bars import checked_step, first_steps, later_html
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
 from stepsight.storage.labelling.campaigns import Campaign, guideline_text
@@ -23,8 +22,6 @@ from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import ShownScores, read_scores
 from stepsight.storage.people.users import User
 
-# Sections of shorter solutions are shown once a person begins one.
-_FEWEST_DIVIDED = 10
 _ERROR_TITLES = {
     "calculation": "computes wrongly",
     "misreading": "takes the problem or an earlier step for another",
@@ -70,15 +67,6 @@ class ScoreBar:
             return {"neg": 1 - self.validity, "pos": self.validity}
         useful = max(self.validity - self.redundancy, 0.0)
         return {"neg": 1 - self.validity, "neu": min(self.redundancy, self.validity), "pos": useful}
-
-
-@dataclass(frozen=True)
-class StepContext:
-    """The surroundings of an agent's step, as HTML. `step` is the step without the lines of its calls."""
-
-    step: Step
-    before: Markup
-    after: Markup
 
 
 def label_html(store: Store, assignment: Assignment, annotation: Annotation, user: User) -> Markup:
@@ -137,16 +125,12 @@ def _steps(
     shown = range(wanted.start, min(wanted.stop, annotation.revealed, len(steps)))
     campaign, trace = assignment.campaign, assignment.trace
     stepwise = campaign.view is CampaignView.STEPWISE
-    # In a stepwise campaign, sections tell nothing of later steps, and not how many there are.
-    seen = min(annotation.revealed, len(steps)) if stepwise else len(steps)
-    sections = section_starts(trace, seen=seen if stepwise else None) if seen >= _FEWEST_DIVIDED else []
     rows = [
         (
             number,
             steps[number],
             marked_step(campaign, trace, number),
             score_bars(scores, number),
-            in_context(trace, number),
         )
         for number in shown
     ]
@@ -154,15 +138,7 @@ def _steps(
         (kind, key, ERROR_NAMES.get(kind, kind), _TITLES.get(kind, ""))
         for kind, key in zip(campaign.error_kinds, KIND_KEYS, strict=False)
     ]
-    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors, "stepwise": stepwise, "sections": dict(sections)}
-
-
-def in_context(trace: Trace, number: int) -> StepContext:
-    """Render the surroundings of step `number` of an agent, counted from 0. The messages after the last step are
-    shown with it."""
-    step = trace.steps[number]
-    said = tuple(step_said(trace, number, text) for text in step.substeps)
-    return StepContext(replace(step, substeps=said), before_html(trace, number), after_html(trace, number))
+    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors, "stepwise": stepwise}
 
 
 def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:

@@ -5,7 +5,7 @@ from typing import Any
 from markupsafe import Markup
 
 from stepsight.app.annotate.disputes import DisputeAddress
-from stepsight.app.annotate.label import ERROR_NAMES, formula, in_context, marked_step, score_bars
+from stepsight.app.annotate.label import ERROR_NAMES, formula, marked_step, score_bars
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import first_steps, later_html
 from stepsight.core.trace import Step, Trace
@@ -76,7 +76,7 @@ def agrees(label: str | None, gold: Step) -> bool | None:
 def _row(
     number: int, trace: Trace, annotation: Annotation, review: Review | None, agreement: bool | None
 ) -> dict[str, Any]:
-    label, borders = annotation.labels[number], annotation.borders or ()
+    label = annotation.labels[number]
     peers = []
     for peer in review.peers if review else ():
         theirs = peer.labels[number]
@@ -85,30 +85,16 @@ def _row(
     return {
         "number": number,
         "step": trace.steps[number],
-        "context": in_context(trace, number),
         "bars": score_bars(review.scores if review else (), number),
         "label": label,
         "error": _error_name(annotation.errors[number]) if label == "neg" else "",
-        "links": _links(annotation, number),
-        "section": 1 + borders.index(number) if number in borders else None,
+        "evidence": annotation.evidence[number],
         "comment": annotation.comments[number],
         "correction": annotation.corrections[number],
         "agrees": agreement,
         "peers": peers,
         "dispute": _dispute_url(review, number),
     }
-
-
-def _links(annotation: Annotation, number: int) -> str:
-    """Describe the person's links in words: the step that repairs this one, the step that changed their label, and
-    the step that this one notices."""
-    repaired = annotation.repaired[number] if annotation.labels[number] == "neg" else None
-    parts = {
-        "repaired by": repaired,
-        "changed by": annotation.evidence[number],
-        "notices": annotation.notices[number],
-    }
-    return ", ".join(f"{what} step {step + 1}" for what, step in parts.items() if step is not None)
 
 
 def _dispute_url(review: Review | None, number: int) -> str:

@@ -12,14 +12,11 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    TypeAdapter,
-    WithJsonSchema,
     model_validator,
 )
 
 from stepsight.app.browse.address import ListQuery
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.context import ContextMessage, ToolCall
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
 from stepsight.core.scores import Outputs
@@ -60,51 +57,6 @@ Steps = Annotated[list[str | Texts], AfterValidator(_visible)]
 _MOST_FIELDS = 20
 
 
-# With more, looking for those of each step takes noticeable time.
-_MOST_ENTRIES = 10_000
-
-
-def _entries_schema(kind: type[ContextMessage | ToolCall], place: str, description: str) -> dict[str, Any]:
-    schema = TypeAdapter(kind).json_schema() | {"description": description, "additionalProperties": False}
-    schema["properties"][place] |= {"minimum": 1, "description": "A step, counted from 1."}
-    return {"type": "array", "items": schema}
-
-
-ContextValues = Annotated[
-    dict[str, Any],
-    WithJsonSchema(
-        {
-            "type": "object",
-            "properties": {
-                "messages": _entries_schema(
-                    ContextMessage, "before", "A message before a step, or before the number behind the last one."
-                ),
-                "calls": _entries_schema(
-                    ToolCall, "step", "A call of a tool in a step, whose text has it as well."
-                ),
-            },
-            "additionalProperties": False,
-        }
-    ),
-]
-"""The context of an agent's trace, as `TraceContext.to_dict` returns it."""
-
-
-def _few_entries(context: dict[str, Any]) -> dict[str, Any]:
-    """Return `context`. Raises `ValueError` if it has too many messages or calls."""
-    for key, entries in context.items():
-        if isinstance(entries, list) and len(entries) > _MOST_ENTRIES:
-            raise ValueError(f"{len(entries):,} {key:.20}, expected {_MOST_ENTRIES:,} at most")
-    return context
-
-
-_FewEntries = Annotated[ContextValues, AfterValidator(_few_entries)]
-_CONTEXT = (
-    "Of an agent's trace: the `messages` between its steps, each with `before`, `role`, `text` and perhaps `name`"
-    " and `call`, and the `calls` that the steps make, each with `step`, `name`, `arguments` and perhaps `id`."
-)
-
-
 class _Given(BaseModel):
     """The body of an API request. Unknown fields are an error."""
 
@@ -137,18 +89,14 @@ class SolutionRequest(_Given):
     )
 
 
-class _TraceRequest(SolutionRequest):
-    context: _FewEntries | None = Field(None, description=f"{_CONTEXT} At most {_MOST_ENTRIES:,} of each.")
-
-
-class ScoreRequest(_TraceRequest):
+class ScoreRequest(SolutionRequest):
     evaluator: str | None = Field(
         None, description="A name from /evaluators; by default the first one that scores."
     )
     mode: Mode = Field(Mode.OFFLINE, description="hindsight includes the other two.")
 
 
-class BatchTrace(_TraceRequest):
+class BatchTrace(SolutionRequest):
     """One of the solutions in a batch: a trace in the plain format, whose other fields are not read."""
 
     # Such as labels and metadata, whose names can be any.
@@ -199,9 +147,6 @@ class NextRequest(_Given):
         min_length=1,
         max_length=256,
         fail_fast=True,
-    )
-    context: _FewEntries | None = Field(
-        None, description=f"{_CONTEXT} The candidates are steps too. At most {_MOST_ENTRIES:,} of each."
     )
     evaluator: str | None = Field(
         None, description="A name from /evaluators; by default the first one that scores."
@@ -287,10 +232,6 @@ class StepInfo(BaseModel):
     label: LabelName | None = Field(description="The gold label; null for an unlabelled step.")
     valid: bool | None = Field(description="True or false if the gold tells the validity of the step.")
     share: float | None = Field(None, description="The soft label of the step, from 0 to 1; null if it has none.")
-    repaired: int | None = Field(None, description="The number of the step that repairs a wrong one, or null.")
-    notices: int | None = Field(
-        None, description="The number of an earlier step that this one says is wrong, rightly or not, or null."
-    )
 
 
 class TraceDetail(BaseModel):
@@ -303,7 +244,6 @@ class TraceDetail(BaseModel):
     first_error: int | None
     meta: dict[str, Any]
     judgments: list[JudgmentRecord]
-    context: ContextValues | None = Field(None, description=_CONTEXT)
 
 
 class JobRequest(_Given):

@@ -45,7 +45,7 @@ def routes(context: Context) -> APIRouter:
         """Requests that arrive together are scored in one batch, and clients take turns."""
         name = asked.evaluator or context.evaluators.default
         evaluator = context.evaluators.about(name)
-        trace = Trace.of(asked.problem, asked.steps, context=asked.context)
+        trace = Trace.of(asked.problem, asked.steps)
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
         submit = partial(context.evaluators.submit, name, trace, asked.mode)
         scoring = await to_thread.run_sync(submit)
@@ -143,7 +143,7 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
     parts = []
     for place, one in enumerate(asked.traces):
         with _at(f"traces.{place}"):
-            trace = Trace.of(one.problem, one.steps, id=one.id, context=one.context)
+            trace = Trace.of(one.problem, one.steps, id=one.id)
         submit = partial(context.evaluators.submit, name, trace, asked.mode)
         parts.append(AnswerPart((place,), submit, partial(lines, place), (trace,)))
     return parts
@@ -158,7 +158,7 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerP
     evaluators, evaluator = context.evaluators, context.evaluators.about(name)
     thresholds = evaluators.thresholds(context.store, name)
     texts = check_candidates(asked.candidates)
-    traces = {text: Trace.of(asked.problem, [*asked.steps, text], context=asked.context) for text in texts}
+    traces = {text: Trace.of(asked.problem, [*asked.steps, text]) for text in texts}
 
     def lines(places: Sequence[int], result: Any) -> list[NextLine]:
         if isinstance(result, Judgment):
@@ -173,7 +173,7 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerP
 
     if evaluators.scores_together(name):
         every = tuple(range(len(texts)))
-        together = partial(evaluators.submit_next, name, asked.problem, asked.steps, texts, asked.context)
+        together = partial(evaluators.submit_next, name, asked.problem, asked.steps, texts)
         return [AnswerPart(every, together, partial(lines, every), tuple(traces.values()))]
     parts = []
     for text, trace in traces.items():

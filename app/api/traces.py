@@ -56,7 +56,6 @@ def routes(context: Context) -> APIRouter:
             first_error=_number(stored.first_error),
             meta=dict(stored.meta),
             judgments=trace_records(context.store, stored, left_out=left_out),
-            context=None if stored.context is None else stored.context.to_dict(),
         )
 
     return router
@@ -85,8 +84,6 @@ def step_infos(trace: Trace) -> list[StepInfo]:
             label=step.label.text if step.label is not None else None,  # type: ignore[arg-type]
             valid=step.valid,
             share=step.share,
-            repaired=_number(step.repaired),
-            notices=_number(step.notices),
         )
         for number, step in enumerate(trace.steps, start=1)
     ]

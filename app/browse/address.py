@@ -53,10 +53,8 @@ class _Place(PageQuery):
     """The part of the query that says what the Browse page shows: a dataset's list or one trace.
 
     `trace` is a database id. `page` counts from 1, and `field` is the metadata field whose values are listed.
-    `outcomes` is the basis on which outcomes are counted: a metadata field, `steps` for the number of steps, or
-    `repaired` for open and repaired errors. `convention` is the convention that the gold after the first error
-    follows, on the page of a trace and in downloads. With `steps=all`, the page of a long trace holds all its steps
-    at once.
+    `outcomes` is the basis on which outcomes are counted: a metadata field, or `steps` for the number of steps.
+    With `steps=all`, the page of a long trace holds all its steps at once.
     """
 
     dataset: str = ""
@@ -64,7 +62,6 @@ class _Place(PageQuery):
     page: PageNumber = 1
     field: str = ""
     outcomes: str = ""
-    convention: Literal["", "first-error", "all-wrong", "until-ceased", "unless-repaired"] = ""
     steps: Literal["", "all"] = ""
 
 

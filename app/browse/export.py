@@ -24,23 +24,22 @@ from stepsight.storage.exports.table_files import (
     MEDIA_TYPES,
     TABLE_FORMATS,
     Row,
+    frame_parts,
     table_parts,
     trace_lines,
 )
-from stepsight.storage.importers.benchmarks.agentprocessbench import KIND as TURNS
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COLUMNS
 from stepsight.storage.labelling.files.formats.table import step_rows
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.people.exposures import LABELS, note_exposure
-from stepsight.storage.traces.queries import Dataset, find_dataset
+from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.report.tables import slug
 
 PATH = "/browse/export"
 
 CONTENTS = {
     "judgments": "Judgments",
-    "turns": "Verdicts on turns",
     "outcomes": "Outcomes, a row per trace",
     "traces": "Traces",
     "labels": "Labels that people agree on",
@@ -49,7 +48,6 @@ CONTENTS = {
 """The contents of a file, as the page calls them."""
 
 OF_PEOPLE = ("labels", "annotations")
-OF_AGENTS = "turns"
 
 
 class ExportAddress(Address):
@@ -64,11 +62,10 @@ class ExportAddress(Address):
     by: str = ""
 
 
-def contents_of(dataset: Dataset, *, manages: bool) -> list[tuple[str, str]]:
-    """Return the contents that a list of the dataset's traces offers, with their titles. `manages` is True for a
+def contents_of(*, manages: bool) -> list[tuple[str, str]]:
+    """Return the contents that a list of traces offers, with their titles. `manages` is True for a
     person who may see the labels of others."""
-    left_out = {*(() if manages else OF_PEOPLE), *(() if dataset.kind == TURNS.name else (OF_AGENTS,))}
-    return [(name, title) for name, title in CONTENTS.items() if name not in left_out]
+    return [(name, title) for name, title in CONTENTS.items() if manages or name not in OF_PEOPLE]
 
 
 def router(store: Store, evaluators: Evaluators) -> APIRouter:
@@ -110,17 +107,14 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
     """Return the content of the file as an iterator over chunks of bytes, and the file's format."""
     store = selection.store
     if address.content == "traces":
-        return trace_lines(store, ids, address.convention), "jsonl"
-    if address.content in ("judgments", OF_AGENTS):
+        return trace_lines(store, ids), "jsonl"
+    if address.content == "judgments":
         by = _evaluators(selection, address.by)
         # It imports pandas, which pages do without.
-        from stepsight.storage.exports.judgment_files import judgment_parts
+        from stepsight.storage.exports.frames import judgment_frames
 
-        dataset, mode = find_dataset(store, address.dataset), selection.where.read_mode
-        if address.content == OF_AGENTS:
-            return judgment_parts(store, dataset, ids, TURNS.name, by, mode=mode), "jsonl"
-        parts = judgment_parts(store, dataset, ids, address.format, by, convention=address.convention)
-        return parts, address.format
+        frames = judgment_frames(store, address.dataset, ids, by)
+        return frame_parts(frames, address.format), address.format
     if address.content == "outcomes":
         columns, outcomes = selection.outcomes(ids, address.by)
         return table_parts(columns, outcomes, address.format), address.format

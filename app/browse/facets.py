@@ -63,8 +63,6 @@ _CONDITIONS = (
         "Gold",
         (
             ("error", "has an error"),
-            ("open", "has an open error"),
-            ("repaired", "has repaired errors alone"),
             ("clean", "has no error"),
             ("redundant", "has a redundant step"),
             ("not-redundant", "has no redundant step"),
@@ -247,10 +245,8 @@ def _section(
 
 
 def _is_asked(value: str, address: Address, numbers: Mapping[str, int]) -> bool:
-    """True if a value of the gold filter is useful for the dataset. If no error is repaired, all are open, and
-    filtering by either value is useless."""
-    needs = {"open": "repaired", "repaired": "repaired", "not-redundant": "not-redundant"}
-    return value not in needs or address.gold == value or bool(numbers.get(needs[value]))
+    """True if a value of the gold filter is useful for the dataset."""
+    return value != "not-redundant" or address.gold == value or bool(numbers.get(value))
 
 
 def _values(

@@ -45,8 +45,6 @@ from stepsight.storage.browse.filters import LONGEST_TEXT
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import (
-    AS_READ,
-    CONVENTIONS,
     Dataset,
     StoredTrace,
     count_siblings,
@@ -59,7 +57,7 @@ from stepsight.training.evaluate.strength import concluded_record
 _STEPS = "/browse/steps"
 _MARKS = "/browse/marks"
 # The parts of an address that say what is shown of a trace.
-_OF_TRACE = ("trace", "evaluator", "against", "other", "beside", "convention")
+_OF_TRACE = ("trace", "evaluator", "against", "other", "beside")
 JSON_PATH = "/browse/trace.json"
 CSV_PATH = "/browse/trace.csv"
 _PER_PAGE = 25
@@ -67,7 +65,6 @@ _PER_PAGE = 25
 _TITLE = Markup("<h1>Browse</h1>")
 # The kinds of error of a dataset whose gold has both.
 _KINDS = (("", "invalid"), ("redundant", "redundant"))
-_CONVENTIONS = (("", "as labelled"), *((name, name) for name in CONVENTIONS))
 # The number of datasets that the error for an unknown one lists.
 _MOST_NAMES = 10
 _LONGEST_VALUE = 160
@@ -246,7 +243,7 @@ def _download(selection: Selection, dataset: Dataset, manages: bool) -> dict[str
     judged = [(choice.key, choice.key) for choice in selection.choices if choice.judged]
     return {
         "query": query,
-        "contents": export.contents_of(dataset, manages=manages),
+        "contents": export.contents_of(manages=manages),
         "evaluators": [("", "all evaluators"), *judged],
     }
 
@@ -282,15 +279,13 @@ def _trace_html(
         json_url=file_address(JSON_PATH, address.changed(trace=trace.trace_id)),
         csv_url=file_address(CSV_PATH, address.changed(trace=trace.trace_id)),
         judged=trace_html(
-            trace.in_convention(address.convention),
+            trace,
             judgments,
             address.text,
             people.labels,
             partial(dispute_links, store, trace, user),
             _later_steps(address),
         ),
-        conventions=_conventions(trace),
-        by_convention={name: value for name, value in address.query().items() if name != "convention"},
         people=people,
         siblings=count_siblings(store, trace),
         siblings_url=Address(dataset=trace.dataset, text=trace.problem[:LONGEST_TEXT]).url(),
@@ -300,15 +295,6 @@ def _trace_html(
             if isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE
         ],
     )
-
-
-def _conventions(trace: StoredTrace) -> Sequence[tuple[str, str]]:
-    """Return the conventions by which the gold of a trace can be shown. Empty if no step comes after an error."""
-    if trace.first_error in (None, len(trace.steps) - 1):
-        return ()
-    # Gold that names no convention is read so already.
-    source = trace.convention or AS_READ
-    return [(name, title) for name, title in _CONVENTIONS if name != source]
 
 
 def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
@@ -382,4 +368,4 @@ def _asked_trace(store: Store, address: Address) -> StoredTrace:
     """Return the trace that the address of a route names. Raises `UserError` if it names none."""
     if address.trace is None:
         raise UserError("No trace is named.", "Follow the link on the page of a trace.")
-    return get_trace(store, address.trace).in_convention(address.convention)
+    return get_trace(store, address.trace)

@@ -6,7 +6,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from stepsight.app.agents.context_html import before_html, calls_html, said_texts
 from stepsight.app.browse.hits import marked_markdown
 from stepsight.app.browse.verdicts import verdict_pieces
 from stepsight.app.markup.text import MARKS
@@ -22,7 +21,6 @@ from stepsight.app.web.step_bars import (
     judged_steps,
     later_html,
     legend_html,
-    section_starts,
     substeps_of,
 )
 from stepsight.core.equations.evaluator import are_checked, checks_of
@@ -55,7 +53,6 @@ def trace_html(
     later: LaterSteps | None = None,
 ) -> Markup:
     """Render a trace: the problem, each evaluator's verdicts on the solution, and the steps with their sub-steps.
-    The messages before a step of an agent, and the calls in it, are folded.
 
     Hits of the search text `wanted` are marked. `people` holds the label that people agreed on for each step, and
     `disputes` returns the links below the gold labels of some steps. Of a long trace, only the first steps are
@@ -77,7 +74,6 @@ def trace_html(
         lanes=column_names(columns),
         failing=equations is None or equations,
         conclusion=conclusion_html(trace, answers) if is_checked else None,
-        sections=section_starts(trace),
         legend=legend_html(columns),
         pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
         problem=marked_markdown(trace.problem, wanted),
@@ -124,14 +120,10 @@ def _steps(
     steps: range,
 ) -> dict[str, Any]:
     links = disputes(steps) if disputes else ()
-    said = said_texts(trace, steps)
     return {
         "trace": trace,
         "columns": columns,
-        # Without the lines of an agent's calls, which stand below the text as code.
-        "rows": judged_steps(trace, lambda text: marked_markdown(text, wanted), substeps_of(trace, steps), said),
-        "before": lambda step: before_html(trace, step),
-        "calls": lambda step: calls_html(trace, step),
+        "rows": judged_steps(trace, lambda text: marked_markdown(text, wanted), substeps_of(trace, steps)),
         "people": people or [None] * len(trace.steps),
         "disputes": dict(zip(steps, links, strict=True)) if links else dict.fromkeys(steps, ""),
     }

@@ -22,7 +22,7 @@ from stepsight.storage.importers.column_mapping import LABELS, THOUGHTS, ColumnM
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
 from stepsight.storage.importers.rows.fields import located
-from stepsight.storage.jobs.imports import CONVENTIONS, BenchmarkImport, FileImport, import_benchmark, import_upload
+from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
 from stepsight.storage.jobs.jobs import Job
 from stepsight.storage.jobs.preview import Preview, prepare, preview
 from stepsight.storage.jobs.uploads import Upload, add_part, begin_upload, get_upload, remove_upload
@@ -32,8 +32,7 @@ _MOST_STEPS = 6
 _KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
 # The fields that a person fills in besides the kind.
 # How the gold of a file may label the steps behind the first error.
-_CONVENTIONS = (("", "each label of its own step"), *((name, name) for name in CONVENTIONS))
-_TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out", "convention")
+_TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out")
 
 
 class Beginning(Model):
@@ -146,7 +145,6 @@ def _file_html(store: Store, upload: Upload, given: dict[str, str]) -> str:
         shown=shown,
         given=dict.fromkeys(_TYPED, "") | given,
         kinds=_KINDS,
-        conventions=_CONVENTIONS,
         labels=list(LABELS.items()),
         thoughts=list(THOUGHTS.items()),
         thinking=THINKING,

@@ -29,7 +29,7 @@ PATH = "/data"
 # The page reports a failed import for this long.
 _SHOWN_FAILURES = timedelta(hours=1)
 # The settings of an import besides the columns.
-_SETTINGS = ("kind", "dataset", "evaluator", "campaign", "annotator", "mode", "leave_out", "convention")
+_SETTINGS = ("kind", "dataset", "evaluator", "campaign", "annotator", "mode", "leave_out")
 
 
 def router(store: Store, *, read_only: bool = False) -> APIRouter:

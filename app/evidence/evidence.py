@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from markupsafe import Markup
 
-from stepsight.app.agents.context_html import after_html, before_html, said_texts
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, judge_trace, list_choices
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import (
@@ -109,17 +108,9 @@ class Evidence:
         return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
 
     def steps(self, places: range | None = None) -> list[JudgedStep]:
-        """Return the rows of the list of steps, one per sub-step, without the lines of an agent's calls: all, or
-        those of the sub-steps with the indices in `places`."""
-        return judged_steps(self.trace, places=places, said=said_texts(self.trace))
-
-    def before(self, step: int) -> Markup:
-        """Render the messages before a step of an agent, counted from 0."""
-        return before_html(self.trace, step)
-
-    def after(self, step: int) -> Markup:
-        """Render what follows the text of a step of an agent, counted from 0."""
-        return after_html(self.trace, step)
+        """Return the rows of the list of steps, one per sub-step: all, or those of the sub-steps with the indices
+        in `places`."""
+        return judged_steps(self.trace, places=places)
 
     @property
     def note(self) -> Markup:

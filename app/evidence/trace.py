@@ -3,13 +3,11 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import ceil
 from typing import Any
 
 from markupsafe import Markup
 
-from stepsight.app.agents.context_html import after_html, before_html, said_texts
 from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import MOST_CELLS, Evidence
@@ -25,7 +23,6 @@ from stepsight.app.web.step_bars import (
     gold_marks,
     judged_steps,
     later_html,
-    section_starts,
 )
 from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import triangle_cells
@@ -101,7 +98,6 @@ def evidence_html(
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
         rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if _draws_all(evidence) else [],
-        sections=section_starts(evidence.trace, by_substeps=True),
         # What is chosen has its story, wherever it is.
         stories=[*shown, *({step} - set(shown))],
         rest=rest,
@@ -191,11 +187,9 @@ def waiting_html(trace: Trace, title: str, message: UserError, problems: Sequenc
     """Render a trace that is still being judged: its problem, its steps, and the reason for the wait. Of a long
     trace, only the first steps are shown, with the number of the others."""
     places = first_steps(len(trace.substeps))
-    around = {"before": partial(before_html, trace), "after": partial(after_html, trace)}
-    values = {**around, "trace": trace, "title": title, "message": message, "problems": problems}
-    steps = judged_steps(trace, places=places, said=said_texts(trace))
-    ends = trace.step_ends.tolist()
-    return render("evidence/waiting.html", steps=steps, ends=ends, count=len(trace.substeps), **values)
+    values = {"trace": trace, "title": title, "message": message, "problems": problems}
+    steps = judged_steps(trace, places=places)
+    return render("evidence/waiting.html", steps=steps, count=len(trace.substeps), **values)
 
 
 def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int]:

@@ -35,16 +35,6 @@ def add_db(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_convention(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--convention",
-        metavar="NAME",
-        default="",
-        help="how gold labels the steps behind the first error: first-error, all-wrong, until-ceased or"
-        " unless-repaired (default: as in the store)",
-    )
-
-
 def confirm(told: str, *, yes: bool) -> None:
     """Print what is about to happen and, unless `yes` is True, ask whether to continue. Raises `UserError` if the
     user declines, or if nobody can be asked."""

@@ -55,10 +55,10 @@ class ResultsAddress(PageQuery):
     """The query string of the Results page. A field of "" stands for its default.
 
     If `dataset` is given, the page shows that dataset, or one `group` of its traces. If `card` is given, it shows
-    the card of the evaluator with that name or fingerprint, on `dataset` or on the first dataset that the evaluator
-    has judged. `figure` applies to the overview. `against` is the reference for differences. `by` is the basis on
-    which the page of a dataset counts outcomes: a metadata field, `steps` for the number of steps, or `repaired`
-    for the state of errors. With `gold=patched`, accepted disputes replace gold labels.
+    the card of the evaluator with that name or fingerprint, on `dataset` or on the first dataset that the
+    evaluator has judged. `figure` applies to the overview. `against` is the reference for differences. `by` is
+    the basis on which the page of a dataset counts outcomes: a metadata field, or `steps` for the number of
+    steps. With `gold=patched`, accepted disputes replace gold labels.
     """
 
     PATH: ClassVar[str] = "/results"

@@ -16,7 +16,7 @@ from stepsight.app.score.comparison import StepMatches
 from stepsight.core.errors import AddressError, UserError
 from stepsight.core.files.json_values import parse_json
 from stepsight.core.scores import Thresholds
-from stepsight.core.text.split import THOUGHT_STEPS, Split, split_solution
+from stepsight.core.text.split import Split, split_solution
 from stepsight.core.trace import Trace
 
 # Servers and browsers refuse much longer addresses.
@@ -117,11 +117,10 @@ class Entered:
 
     @property
     def saved_trace(self) -> Trace:
-        """The trace to save: with the thinking before the solution in its context if it was set aside, and with its
-        number of steps in the metadata if it is judged. Evaluators read neither."""
+        """The trace to save: with the thinking before the solution in its metadata if it was set aside, or its
+        number of steps if it is judged. Evaluators read neither."""
         solution = self.solution_text()
-        meta = {THOUGHT_STEPS: solution.thinking} if solution.thinking else {}
-        return replace(self.trace, meta=meta, context=Split((), solution.set_aside).context)
+        return replace(self.trace, meta=Split((), solution.set_aside, solution.thinking).meta)
 
     @cached_property
     def earlier(self) -> EarlierSolution | None:

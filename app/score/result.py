@@ -30,7 +30,6 @@ from stepsight.app.web.step_bars import (
     notable,
     note_html,
     notice_html,
-    section_starts,
 )
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
@@ -184,7 +183,6 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         note=note_html(result.note),
         conclusion=conclusion_html(result.trace, result.scores, result.thinking),
         failing=failing_steps(result.trace),
-        sections=section_starts(result.trace, by_substeps=True),
         verdicts=verdicts,
         alone=[one.name for one in result.scores if one.online is None],
         only_validity=ONLY_VALIDITY,

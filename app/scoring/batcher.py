@@ -23,7 +23,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import has_room, release_memory
 from stepsight.core.reading import Rereading
-from stepsight.core.trace import AnyContext, Trace
+from stepsight.core.trace import Trace
 
 if TYPE_CHECKING:
     from stepsight.core.prompts.encoding import Encoded
@@ -130,17 +130,16 @@ class Batcher:
         problem: str,
         steps: Sequence[str | Sequence[str]],
         candidates: Sequence[str],
-        context: AnyContext | None = None,
     ) -> PendingScore[Floats32]:
         """Queue candidates for the step after `steps`, to be scored together, and return the future of their
-        probabilities. `context` is as in `Scorer.score_next`.
+        probabilities.
 
         The probabilities have shape (candidates, 3). The scorer must have `next_steps`. Raises the same errors as
         `submit`.
         """
         nexts = self._scorer.next_steps
         assert nexts is not None
-        asked = nexts.encode(problem, steps, candidates, context)
+        asked = nexts.encode(problem, steps, candidates)
         tokens = nexts.tokens(asked)
         self._check_tokens(tokens, "these candidates")
         answer: PendingScore[Floats32] = PendingScore()

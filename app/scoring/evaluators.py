@@ -32,7 +32,7 @@ from stepsight.core.models.location import is_shipped, shipped_summaries
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.reading import READINGS, Rereading, split_reading
 from stepsight.core.scores import Thresholds
-from stepsight.core.trace import AnyContext, Trace
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, register_loaded
 
@@ -429,7 +429,6 @@ class Evaluators:
         problem: str,
         steps: Sequence[str | Sequence[str]],
         candidates: Sequence[str],
-        context: AnyContext | None = None,
     ) -> PendingScore[Floats32]:
         """Like `Batcher.submit_next`, for the evaluator with this name. Raises the same errors as `judge`."""
         self.scorer(name)
@@ -438,7 +437,7 @@ class Evaluators:
         batcher = self._batchers[name] if lazy is None else lazy.batcher
         if batcher is None:
             raise LoadingError(f"{name} was replaced by another evaluator in memory and is being loaded again.")
-        return batcher.submit_next(problem, steps, candidates, context)
+        return batcher.submit_next(problem, steps, candidates)
 
     def register(self, store: Store, name: str) -> StoredEvaluator:
         """Return the evaluator's row in the store. The row is written only on the first call, so that opening a

@@ -21,7 +21,6 @@ from stepsight.core.evaluators.conclusion import Opinion, conclude
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
-from stepsight.core.text.sections import find_sections
 from stepsight.core.trace import Step, Trace
 from stepsight.training.evaluate.strength import opinion_of
 
@@ -212,31 +211,22 @@ class JudgedStep:
     def gold(self) -> Markup:
         return gold_html(self.step)
 
-    @property
-    def links(self) -> str:
-        """The step's gold links in words: the step that repairs it and the step that it notices, or "" if there are
-        none."""
-        parts = {"repaired by": self.step.repaired, "notices": self.step.notices}
-        return ", ".join(f"{what} step {to + 1}" for what, to in parts.items() if to is not None)
-
 
 def judged_steps(
     trace: Trace,
     html_of: Callable[[str], Markup] = markdown_html,
     places: range | None = None,
-    said: Mapping[str, str] | None = None,
 ) -> list[JudgedStep]:
     """Return a row for each sub-step of a trace, or for those with the indices in `places`. `html_of` renders the
-    text of a sub-step, or its replacement in `said`, as HTML, before failing equations are marked in it."""
+    text of a sub-step as HTML, before failing equations are marked in it."""
     places = range(len(trace.substeps)) if places is None else places
     checks, first_error = checks_of(trace, places.stop), trace.first_error
-    texts = {i: (said or {}).get(trace.substeps[i], trace.substeps[i]) for i in places}
     return [
         JudgedStep(
             i,
             trace.step_name(i),
-            _marked(trace, i, checks[i], html_of(texts[i])),
-            texts[i],
+            _marked(trace, i, checks[i], html_of(trace.substeps[i])),
+            trace.substeps[i],
             trace.steps[step - 1],
             step - 1,
             part == 1,
@@ -369,20 +359,6 @@ def failing_steps(trace: Trace) -> list[int]:
 def gold_marks(trace: Trace) -> list[str]:
     """Return the mark of each step's gold label in the strip: a sign, or a blank."""
     return [IN_STRIP.get("neg" if step.valid is False else step.gold or "", " ") for step in trace.steps]
-
-
-def section_starts(trace: Trace, *, by_substeps: bool = False, seen: int | None = None) -> list[tuple[int, str]]:
-    """Return the index of the first step of each section of a trace, and the kind of the section.
-
-    With `by_substeps`, the indices are those of sub-steps. With `seen`, only that many steps are read, and none of
-    them counts as the last of the solution. If no words of the trace's language are known, there is one section,
-    and its kind is "".
-    """
-    found = find_sections([step.text for step in trace.steps[:seen]], is_whole=seen is None)
-    firsts = (
-        [i for i, (_, part) in enumerate(trace.places) if part == 1] if by_substeps else range(len(trace.steps))
-    )
-    return [(firsts[part.start], part.kind.value if found.language else "") for part in found.parts]
 
 
 def checked_step(trace: Trace, step: int) -> list[Markup]:

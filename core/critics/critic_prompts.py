@@ -3,10 +3,6 @@
 A critic that sees all steps and gives a verdict on each of them is asked once offline, once per step online, and
 once per sub-step in hindsight. A critic that gives a verdict only on the last step is asked once per sub-step in
 every mode, and never sees a later step.
-
-A critic that is asked by section sees the steps of one section and a summary of what came before. Offline it is
-asked once for each section; online, once for each step, with the steps of its section up to it; and in hindsight,
-once for each sub-step. Nothing after its section changes a verdict.
 """
 
 from collections import Counter
@@ -17,7 +13,6 @@ from itertools import accumulate
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.critics.by_section import CHARACTERS, asked_sections, summarise
 from stepsight.core.critics.presets import Preset
 from stepsight.core.critics.verdict_parser import READINGS, Verdicts
 from stepsight.core.judgment import Judgment, Mode, Usage
@@ -25,6 +20,8 @@ from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
 
+# The approximate number of characters per token, in problems and steps.
+_CHARACTERS = 3
 # The longest rationale in characters.
 _LONGEST = 40_000
 
@@ -43,24 +40,14 @@ class Line:
 
 @dataclass(frozen=True)
 class CallEstimate:
-    """The estimated number of calls and tokens needed to judge some traces.
-
-    `undivided` counts the traces among them that are asked about by section and for whose language no section words
-    are known.
-    """
+    """The estimated number of calls and tokens needed to judge some traces."""
 
     traces: int = 0
     calls: int = 0
     tokens: int = 0
-    undivided: int = 0
 
     def __add__(self, other: "CallEstimate") -> "CallEstimate":
-        return CallEstimate(
-            self.traces + other.traces,
-            self.calls + other.calls,
-            self.tokens + other.tokens,
-            self.undivided + other.undivided,
-        )
+        return CallEstimate(self.traces + other.traces, self.calls + other.calls, self.tokens + other.tokens)
 
 
 def counts(preset: Preset, trace: Trace, mode: Mode) -> tuple[int, ...]:
@@ -81,92 +68,45 @@ def lines(preset: Preset, trace: Trace, mode: Mode, samples: int) -> Iterator[Li
             yield from (Line(sample, (count,)) for count in shown)
 
 
-def section_counts(trace: Trace, mode: Mode, start: int, stop: int) -> tuple[int, ...]:
-    """Return, for each question about a section in order, the number of sub-steps up to the last one that it shows.
-    The section has the sub-steps from index `start` up to but not including `stop`."""
-    if mode == Mode.HINDSIGHT:
-        return tuple(range(start + 1, stop + 1))
-    return (stop,) if mode == Mode.OFFLINE else tuple(sorted({int(end) + 1 for end in trace.step_ends[start:stop]}))
-
-
-def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int, sections: int | None = None) -> CallEstimate:
+def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEstimate:
     """Estimate the number of calls and tokens needed to judge a trace. The token estimate is based on the number of
-    characters and the usual length of the critic's answers per step.
-
-    If `sections` is not None, the critic is asked about sections of at most that many tokens.
-    """
-    if sections is not None:
-        return _estimate_by_section(preset, trace, mode, samples, sections)
+    characters and the usual length of the critic's answers per step."""
     reading, shown, texts = READINGS[preset.reading], counts(preset, trace, mode), trace.substeps
     read = [0, *accumulate(map(len, texts))]
-    whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts, before=before(trace)))
+    whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts))
     tokens = 0
     for count in shown:
-        tokens += (whole - read[-1] + read[count]) // CHARACTERS + preset.written * (count if reading.of_all else 1)
+        tokens += (whole - read[-1] + read[count]) // _CHARACTERS
+        tokens += preset.written * (count if reading.of_all else 1)
         # Earlier answers are sent again.
         tokens += preset.written * (count - 1) if reading.keeps else 0
     return CallEstimate(1, samples * len(shown), samples * tokens)
 
 
-def _estimate_by_section(preset: Preset, trace: Trace, mode: Mode, samples: int, budget: int) -> CallEstimate:
-    """Like `estimate`. The verdicts in the summaries are not known yet, and count as pos."""
-    asked, shown, labels = asked_sections(trace, budget), before(trace), [Label.POS] * len(trace.substeps)
-    calls = tokens = 0
-    for place, section in enumerate(asked):
-        start, stop = section.start, section.stop
-        earlier = summarise(trace, asked[:place], labels, budget)
-        messages = preset.section_messages(trace.problem, trace.substeps[:stop], start, earlier, shown)
-        read = [0, *accumulate(map(len, trace.substeps[start:stop]))]
-        beside = sum(len(message["content"]) for message in messages) - read[-1]
-        for count in section_counts(trace, mode, start, stop):
-            calls += 1
-            tokens += (beside + read[count - start]) // CHARACTERS + preset.written * (count - start)
-    return CallEstimate(1, samples * calls, samples * tokens, undivided=int(not asked[0].kind))
-
-
-def before(trace: Trace) -> list[str]:
-    """Return the text that an agent read before each sub-step of a trace, in the form in which evaluators read
-    it."""
-    return [trace.read_before(place) for place in range(len(trace.substeps))] if trace.context else []
-
-
-@dataclass(frozen=True)
-class Answered:
-    """The readable verdicts of each sample on the sub-steps from index `start` up to the last one shown."""
-
-    start: int
-    samples: Sequence[Verdicts]
-
-
 def judgment(
-    preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Answered], spent: Usage | None = None
+    preset: Preset, trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]], spent: Usage | None = None
 ) -> Judgment:
     """Build the judgment of a trace. The probability of a label is its share among the samples.
 
-    `said` maps the number of sub-steps that a question shows to its answers, which have at least one sample. It
-    must contain all questions about the trace in this mode and, if one has a `start` above 0, also one that shows
-    that many sub-steps.
+    `said` maps the number of sub-steps that a question shows to the readable answers, of which there is at least
+    one. It must contain all questions about the trace in this mode.
     """
-    size = len(trace.substeps)
-    # The verdicts with so many sub-steps in view. A question leaves those on earlier sub-steps as they were.
+    size, of_all = len(trace.substeps), READINGS[preset.reading].of_all
+    # The verdicts with so many sub-steps in view. An answer on the last one leaves earlier ones as they were.
     rows: dict[int, Floats32] = {0: np.zeros((0, len(Label)), np.float32)}
     for count in sorted(said):
-        rows[count] = np.concatenate([rows[said[count].start], _shares(said[count].samples)])
+        shares = _shares(said[count])
+        rows[count] = shares if of_all else np.concatenate([rows[count - 1], shares])
     result: StepScores | Hindsight
     if mode == Mode.OFFLINE:
         result = StepScores(rows[size])
     elif mode == Mode.ONLINE:
         result = StepScores(np.stack([rows[int(end) + 1][place] for place, end in enumerate(trace.step_ends)]))
-    elif not READINGS[preset.reading].of_all:
+    elif not of_all:
         result = Hindsight.constant(StepScores(rows[size]))
     else:
         result = Hindsight(tuple(rows[count] for count in range(1, size + 1)))
-    return Judgment(trace, mode, result, rationale=_rationale(trace, mode, said), spent=spent)
-
-
-def most_frequent(samples: Sequence[Verdicts]) -> tuple[Label, ...]:
-    """Return the label that most samples give to each of their steps."""
-    return tuple(_word(samples, place)[0] for place in range(len(samples[0].labels)))
+    return Judgment(trace, mode, result, rationale=_rationale(trace, mode, said, of_all), spent=spent)
 
 
 def _shares(samples: Sequence[Verdicts]) -> Floats32:
@@ -175,7 +115,7 @@ def _shares(samples: Sequence[Verdicts]) -> Floats32:
     return np.stack([(labels == label).mean(axis=0) for label in Label], axis=1).astype(np.float32)
 
 
-def _rationale(trace: Trace, mode: Mode, said: Mapping[int, Answered]) -> str:
+def _rationale(trace: Trace, mode: Mode, said: Mapping[int, Sequence[Verdicts]], of_all: bool) -> str:
     """Write a Markdown paragraph of the critic's reasons for each sub-step.
 
     In hindsight mode it explains the verdict given when the whole solution was shown. If the verdict was different
@@ -184,22 +124,15 @@ def _rationale(trace: Trace, mode: Mode, said: Mapping[int, Answered]) -> str:
     size, paragraphs = len(trace.substeps), []
     for place, end in enumerate(trace.step_ends.tolist()):
         name = _name(trace, place)
-        last = _judged(said, place, size if mode != Mode.ONLINE else end + 1)
-        if mode == Mode.HINDSIGHT:
-            first = _judged(said, place, end + 1)
+        # An answer on the last sub-step alone is the only one that judges it, in every mode.
+        last = (said[end + 1 if mode == Mode.ONLINE else size], place) if of_all else (said[place + 1], 0)
+        if mode == Mode.HINDSIGHT and of_all:
+            first = (said[end + 1], place)
             if _word(*first)[0] != _word(*last)[0]:
                 paragraphs.append(_paragraph(f"{name}, before later steps", *first))
         paragraphs.append(_paragraph(name, *last))
     text = "\n\n".join(paragraphs)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def _judged(said: Mapping[int, Answered], place: int, shown: int) -> tuple[Sequence[Verdicts], int]:
-    """Find the last question, among those that show up to `shown` sub-steps, that asks about the sub-step at index
-    `place`. Return the samples of its answer and the index of the sub-step in them."""
-    while place < said[shown].start:
-        shown = said[shown].start
-    return said[shown].samples, place - said[shown].start
 
 
 def _paragraph(name: str, samples: Sequence[Verdicts], place: int) -> str:

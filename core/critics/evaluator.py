@@ -49,19 +49,10 @@ class Critic(ServedEvaluator):
         settings = self.client.settings
         asked = "asked once" if settings.samples == 1 else f"{settings.samples} samples"
         seen = "with all steps in view" if self.attention == "bidirectional" else "with the steps before it in view"
-        if settings.sections is not None:
-            seen = (
-                f"with its section (up to {settings.sections:,} tokens) and a summary of what came before in view"
-            )
         return (
             f"{self.name}: a critic by the preset {settings.preset_name} (version {self._preset.version}), {asked} "
             f"at temperature {settings.temperature:g}; each step is judged {seen}."
         )
-
-    @property
-    def is_by_section(self) -> bool:
-        """True if the critic is asked about a section of a trace at a time."""
-        return self.client.settings.sections is not None
 
     @property
     def tally(self) -> Tally:
@@ -80,8 +71,7 @@ class Critic(ServedEvaluator):
 
     def estimate(self, trace: Trace, mode: Mode) -> CallEstimate:
         """Estimate the number of calls and tokens needed to judge a trace."""
-        settings = self.client.settings
-        return estimate(self._preset, trace, mode, settings.samples, settings.sections)
+        return estimate(self._preset, trace, mode, self.client.settings.samples)
 
     def judge_all(
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]

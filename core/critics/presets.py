@@ -6,7 +6,6 @@ A preset is a YAML file with these keys, among others:
     reading: verdicts                   a name in `core.critics.verdict_parser.READINGS`
     system: …                           the first message, "" for none
     user: Check {problem} … {steps}     the question about the steps so far; `{now}` is the text of the last step
-    by_section: Check {steps} …         the question about a section; `{earlier}` is the summary of what came before
     step: "Step {number}: {text}"       the form in which each step is written
     models: [thinkprm]                  the preset is the default for models whose names contain one of these
 """
@@ -23,7 +22,6 @@ from typing import Annotated
 from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.context import in_tags
 from stepsight.core.critics.verdict_parser import READINGS
 from stepsight.core.errors import UserError
 from stepsight.core.files.yaml_files import validate_yaml
@@ -58,8 +56,7 @@ class Preset(Record):
     `max_tokens` limits the length of an answer, and `written` is its usual length in tokens per step. `first`, if
     not empty, replaces `user` when only the first step is shown. `without_steps` is the text inserted for the
     earlier steps if there are none. Text that matches the pattern `strips` is removed from steps. `temperature` is
-    zero for a critic that is asked each question only once. `by_section` is "" for a critic that cannot be asked
-    about a section at a time.
+    zero for a critic that is asked each question only once.
     """
 
     version: PositiveInt
@@ -72,7 +69,6 @@ class Preset(Record):
     first: str = ""
     strips: Annotated[str, checked(_check_pattern)] = ""
     without_steps: str = ""
-    by_section: str = ""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     stop: ListOf[str] = ()
@@ -80,63 +76,34 @@ class Preset(Record):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of all fields of the preset but `by_section`. It is part of a critic's fingerprint, to which
-        `by_section` is added if the critic is asked by section."""
-        fields = {name: value for name, value in asdict(self).items() if name != "by_section"}
-        return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+        """The SHA-256 of all fields of the preset, which is part of a critic's fingerprint."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
-    @property
-    def is_sectional(self) -> bool:
-        """True if a critic with this preset can be asked about a section at a time."""
-        return bool(self.by_section) and READINGS[self.reading].of_all
-
-    def messages(
-        self, problem: str, steps: Sequence[str], answers: Sequence[str] = (), before: Sequence[str] = ()
-    ) -> list[Message]:
+    def messages(self, problem: str, steps: Sequence[str], answers: Sequence[str] = ()) -> list[Message]:
         """Return the chat messages that ask about a problem and its first steps.
 
-        `before` holds the text that an agent read before each step, "" if there is none, and may extend beyond
-        these steps. If earlier answers stay in the conversation, `answers` holds the answers to the questions about
-        the first step, the first two steps, and so on.
+        If earlier answers stay in the conversation, `answers` holds the answers to the questions about the first
+        step, the first two steps, and so on.
         """
         begun = [{"role": "system", "content": self.system}] if self.system else []
         for count, answer in enumerate(answers, start=1):
-            begun.append({"role": "user", "content": self._question(problem, steps[:count], before)})
+            begun.append({"role": "user", "content": self._question(problem, steps[:count])})
             begun.append({"role": "assistant", "content": _closed(answer)})
-        return [*begun, {"role": "user", "content": self._question(problem, steps, before)}]
-
-    def section_messages(
-        self, problem: str, steps: Sequence[str], start: int, earlier: str, before: Sequence[str] = ()
-    ) -> list[Message]:
-        """Return the chat messages that ask about a section: the last of `steps`, from index `start`.
-
-        `earlier` is the summary of the steps before. `before` has the same meaning as in `messages`.
-        """
-        begun = [{"role": "system", "content": self.system}] if self.system else []
-        texts = self._texts(steps[start:], before[start:], start + 1)
-        values = {"problem": problem, "earlier": earlier, "steps": "\n".join(texts), "count": str(len(texts))}
-        values |= {"first": str(start + 1), "last": str(len(steps))}
-        return [*begun, {"role": "user", "content": _filled(self.by_section, values)}]
+        return [*begun, {"role": "user", "content": self._question(problem, steps)}]
 
     def stops(self, count: int) -> list[str]:
         """Return the stop strings for an answer about `count` steps."""
         return [_filled(text, {"next": str(count + 1)}) for text in self.stop]
 
-    def _question(self, problem: str, steps: Sequence[str], before: Sequence[str]) -> str:
+    def _question(self, problem: str, steps: Sequence[str]) -> str:
         shown = steps if READINGS[self.reading].of_all else steps[:-1]
-        now = (in_tags(before[len(steps) - 1]) if before else "") + self._stripped(steps[-1])
-        values = {"problem": problem, "now": now, "count": str(len(steps))}
-        values["steps"] = "\n".join(self._texts(shown, before)) or self.without_steps
-        return _filled(self.first if self.first and len(steps) == 1 else self.user, values)
-
-    def _texts(self, steps: Sequence[str], before: Sequence[str], first: int = 1) -> list[str]:
-        """Return the text of each step as the critic reads it, preceded by what the agent read before it. `first`
-        is the number of the first step."""
-        contexts = [in_tags(one) for one in before] or [""] * len(steps)
-        return [
-            context + _filled(self.step, {"number": str(number), "text": self._stripped(text)})
-            for number, (context, text) in enumerate(zip(contexts, steps, strict=False), start=first)
+        values = {"problem": problem, "now": self._stripped(steps[-1]), "count": str(len(steps))}
+        texts = [
+            _filled(self.step, {"number": str(number), "text": self._stripped(text)})
+            for number, text in enumerate(shown, start=1)
         ]
+        values["steps"] = "\n".join(texts) or self.without_steps
+        return _filled(self.first if self.first and len(steps) == 1 else self.user, values)
 
     def _stripped(self, text: str) -> str:
         return re.sub(self.strips, "", text).strip() if self.strips else text

@@ -2,30 +2,17 @@
 
 A trace gets no judgment if the verdict on one of its steps cannot be read, or if the server refuses the trace, for
 example because it exceeds the model's context. Such a trace counts as not yet judged, so a later run asks the
-critic about it again. If the critic is asked by section, answers so far can be kept until the trace is judged.
+critic about it again.
 """
 
-import asyncio
-import hashlib
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-from stepsight.core.critics.by_section import asked_sections, summarise
-from stepsight.core.critics.critic_prompts import (
-    Answered,
-    Line,
-    before,
-    judgment,
-    lines,
-    most_frequent,
-    section_counts,
-)
+from stepsight.core.critics.critic_prompts import Line, judgment, lines
 from stepsight.core.critics.presets import OWN, Message
 from stepsight.core.critics.settings import Settings
 from stepsight.core.critics.verdict_parser import (
-    READINGS,
     Answer,
     UnreadableError,
     Verdicts,
@@ -58,35 +45,12 @@ _REASONS = 8
 
 
 @dataclass(frozen=True)
-class ReadAnswer:
-    """Readable verdicts from one answer, and the cost of the answer."""
-
-    verdicts: Verdicts
-    spent: Usage
-
-
-class KeptAnswers(Protocol):
-    """Answers about sections of traces that are not judged yet, so that a later run need not ask again.
-
-    The key of an answer is a hash of the question. Both methods are called in threads.
-    """
-
-    def find(self, trace: Trace) -> Mapping[str, ReadAnswer]:
-        """Return the answers about a trace by their keys."""
-
-    def keep(self, trace: Trace, mode: Mode, key: str, answer: ReadAnswer) -> None:
-        """Store an answer that was requested in order to judge the trace in this mode."""
-
-
-@dataclass(frozen=True)
 class _Outcome:
-    """The outcome for one trace: a judgment, or the reason why there is none, and the cost in `spent`. `where` says
-    which part of the trace the reason is about."""
+    """The outcome for one trace: a judgment, or the reason why there is none, and the cost in `spent`."""
 
     spent: Usage
     judgment: Judgment | None = None
     reason: str = ""
-    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -112,11 +76,10 @@ class Tally:
         """The number of traces that got no judgment."""
         return sum(count for count, _ in self.silent.values())
 
-    def leave_out(self, trace: Trace, reason: str, where: str = "") -> None:
-        """Count a trace that got no judgment, under the given reason. `where` is the part of the trace that the
-        reason is about."""
-        self.last = f"{reason}{where}"
-        count, first = self.silent.get(reason, (0, f"{trace.id}{where}"))
+    def leave_out(self, trace: Trace, reason: str) -> None:
+        """Count a trace that got no judgment, under the given reason."""
+        self.last = reason
+        count, first = self.silent.get(reason, (0, trace.id))
         if reason in self.silent or len(self.silent) < _REASONS:
             self.silent[reason] = count + 1, first
         else:
@@ -125,18 +88,12 @@ class Tally:
 
 class CriticClient:
     """A client that asks a server about traces and counts calls and missing judgments in `tally`. Several threads
-    can use a client at once; they share the tally.
-
-    `kept` keeps answers about sections, unless it is None. `on_answer` is called in another thread after each
-    answer about a trace.
-    """
+    can use a client at once; they share the tally."""
 
     def __init__(self, settings: Settings, server: Server | None = None) -> None:
         self.settings = settings
         self.server = server or Server(settings.address.url, at_once=settings.requests, seconds=settings.timeout)
         self.tally = Tally()
-        self.kept: KeptAnswers | None = None
-        self.on_answer: Callable[[], object] = _ignore
         self._form: str | None = None
         self._limit, self._seeds = _MAX_TOKENS, True
         self._is_tried = False
@@ -151,8 +108,7 @@ class CriticClient:
 
         async def ask(trace: Trace) -> _Outcome:
             try:
-                judge = self._judge if self.settings.sections is None else self._judge_by_section
-                return await judge(trace, mode)
+                return await self._judge(trace, mode)
             except ServerError as error:
                 if error.status not in _TOO_LONG:
                     raise
@@ -161,7 +117,7 @@ class CriticClient:
         for trace, outcome in self.server.ordered(self._tried(traces), ask, check):
             self.tally.spent += outcome.spent
             if outcome.judgment is None:
-                self.tally.leave_out(trace, outcome.reason, outcome.where)
+                self.tally.leave_out(trace, outcome.reason)
             yield trace, outcome.judgment
 
     def close(self) -> None:
@@ -223,69 +179,7 @@ class CriticClient:
                     reason = verdicts
         if any(count not in said for line in asked for count in line.counts):
             return _Outcome(spent, reason=reason)
-        of_all = READINGS[critic.preset.reading].of_all
-        answered = {count: Answered(0 if of_all else count - 1, samples) for count, samples in said.items()}
-        return _Outcome(spent, judgment(critic.preset, trace, mode, answered, spent))
-
-    async def _judge_by_section(self, trace: Trace, mode: Mode) -> _Outcome:
-        """Ask about one section after the other, since each summary needs the verdicts on the sections before."""
-        critic = self.settings
-        assert critic.sections is not None
-        asked = asked_sections(trace, critic.sections)
-        known = await asyncio.to_thread(self.kept.find, trace) if self.kept else {}
-        shown, said = before(trace), dict[int, Answered]()
-        # Answers of an earlier run are part of the judgment's cost, and not of this run's.
-        spent, now = _NOTHING, _NOTHING
-        for place, section in enumerate(asked):
-            labels = [label for one in asked[:place] for label in most_frequent(said[one.stop].samples)]
-            earlier = summarise(trace, asked[:place], labels, critic.sections)
-            counts = section_counts(trace, mode, section.start, section.stop)
-            questions = [(count, sample) for count in counts for sample in range(critic.samples)]
-            answers = await together(
-                self._section(trace, mode, section.start, *question, earlier, shown, known)
-                for question in questions
-            )
-            for (count, _), (verdicts, cost, is_new) in zip(questions, answers, strict=True):
-                spent, now = spent + cost, now + cost if is_new else now
-                if isinstance(verdicts, Verdicts):
-                    readable = said[count].samples if count in said else ()
-                    said[count] = Answered(section.start, [*readable, verdicts])
-            if any(count not in said for count in counts):
-                reason = next(one for one, *_ in reversed(answers) if isinstance(one, str))
-                return _Outcome(now, reason=reason, where=f", {section.name.lower()}")
-        return _Outcome(now, judgment(critic.preset, trace, mode, said, spent))
-
-    async def _section(
-        self,
-        trace: Trace,
-        mode: Mode,
-        start: int,
-        stop: int,
-        sample: int,
-        earlier: str,
-        shown: Sequence[str],
-        known: Mapping[str, ReadAnswer],
-    ) -> tuple[Verdicts | str, Usage, bool]:
-        """Ask about the sub-steps of a section, from index `start` up to but not including `stop`.
-
-        Returns the verdicts or the reason why there are none, the cost, and True if the answer was not in `known`.
-        """
-        preset, count = self.settings.preset, stop - start
-        messages = preset.section_messages(trace.problem, trace.substeps[:stop], start, earlier, shown)
-        key = hashlib.sha256(json.dumps([messages, sample]).encode()).hexdigest()
-        if key in known:
-            self.on_answer()
-            return known[key].verdicts, known[key].spent, False
-        body = self._body(messages, count, sample, start + 1)
-        reply = _reply(await self.server.post("chat/completions", body))
-        self.on_answer()
-        try:
-            verdicts = read_answer(preset.reading, reply.answer, count, start + 1)
-        except UnreadableError as error:
-            return str(error), reply.spent + Usage(0, 1, 0, 0), True
-        if self.kept:
-            await asyncio.to_thread(self.kept.keep, trace, mode, key, ReadAnswer(verdicts, reply.spent))
-        return verdicts, reply.spent, True
+        return _Outcome(spent, judgment(critic.preset, trace, mode, said, spent))
 
     async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Usage]]:
         """Ask the questions of a line, and return the results by the number of sub-steps shown. A result is a pair:
@@ -293,12 +187,10 @@ class CriticClient:
         preset = self.settings.preset
         found: dict[int, tuple[Verdicts | str, Usage]] = {}
         answers: list[str] = []
-        shown = before(trace)
         for count in line.counts:
-            messages = preset.messages(trace.problem, trace.substeps[:count], answers, shown)
+            messages = preset.messages(trace.problem, trace.substeps[:count], answers)
             value = await self.server.post("chat/completions", self._body(messages, count, line.sample))
             reply = _reply(value)
-            self.on_answer()
             answers.append(reply.answer.text)
             try:
                 found[count] = read_answer(preset.reading, reply.answer, count), reply.spent
@@ -306,8 +198,8 @@ class CriticClient:
                 found[count] = str(error), reply.spent + Usage(0, 1, 0, 0)
         return found
 
-    def _body(self, messages: Sequence[Message], count: int, sample: int, first: int = 1) -> dict[str, Any]:
-        """Return the request body for one answer about `count` steps, numbered from `first`."""
+    def _body(self, messages: Sequence[Message], count: int, sample: int) -> dict[str, Any]:
+        """Return the request body for one answer about `count` steps."""
         critic = self.settings
         body: dict[str, Any] = {
             "model": critic.address.model,
@@ -318,21 +210,17 @@ class CriticClient:
         if critic.preset.top_p < 1:
             body["top_p"] = critic.preset.top_p
         if critic.preset.stop:
-            body["stop"] = critic.preset.stops(first + count - 1)
+            body["stop"] = critic.preset.stops(count)
         if critic.temperature > 0 and self._seeds:
             # Another one for each sample, and the same when it is asked again.
             body["seed"] = sample
         if self._form is not None:
-            body["response_format"] = _response_format(self._form, count, first)
+            body["response_format"] = _response_format(self._form, count)
         return body
 
 
-def _ignore() -> None:
-    pass
-
-
-def _response_format(form: str, count: int, first: int) -> dict[str, Any]:
-    wanted = schema(count, first)
+def _response_format(form: str, count: int) -> dict[str, Any]:
+    wanted = schema(count)
     if form == _OBJECT:
         # As llama-cpp-python and others have it.
         return {"type": _OBJECT, "schema": wanted}

@@ -3,7 +3,7 @@
     critic:http://HOST:8000/v1#MODEL
     critic:http://HOST:8000/v1#launch/ThinkPRM-7B,samples=4
 
-The options are `preset`, `samples`, `temperature`, `max_tokens`, `sections`, `schema`, `requests` and `timeout`.
+The options are `preset`, `samples`, `temperature`, `max_tokens`, `schema`, `requests` and `timeout`.
 """
 
 import hashlib
@@ -17,23 +17,18 @@ from stepsight.core.inference_servers.address import CRITIC, ServerAddress, pars
 from stepsight.core.inference_servers.server import AT_ONCE, SECONDS
 
 # The last ones set how the server is asked, and do not change the critic's answers.
-_KEPT = ("preset", "samples", "temperature", "max_tokens", "sections")
+_KEPT = ("preset", "samples", "temperature", "max_tokens")
 _OPTIONS = (*_KEPT, "schema", "requests", "timeout")
 
 SCHEMAS = ("auto", "yes", "no")
 """Values of `schema`, which has the server constrain the critic to a JSON schema; auto tries it once."""
 
-SECTION_TOKENS = 4000
-"""The most tokens of a section, unless another number is given."""
-
 # The default temperature for several samples: at 0 all would be the same.
 _WARM = 0.7
-_LEAST_SECTION, _MOST_SAMPLES, _MOST_TOKENS, _MOST_REQUESTS, _HOTTEST = 100, 1000, 1_000_000, 1024, 2.0
+_MOST_SAMPLES, _MOST_TOKENS, _MOST_REQUESTS, _HOTTEST = 1000, 1_000_000, 1024, 2.0
 _LONGEST = 24 * 3600
 # Incremented when the same answers make another judgment.
 _VERSION = 1
-# Incremented when `core.critics.by_section` makes other questions of the same trace.
-_SECTION_RULES = 1
 
 
 @dataclass(frozen=True)
@@ -41,8 +36,7 @@ class Settings:
     """The settings of a critic.
 
     Each question is asked `samples` times at `temperature`, with at most `max_tokens` tokens per answer. At most
-    `requests` requests are in flight at once, and each times out after `timeout` seconds. `sections` is the most
-    tokens of a section if the critic is asked about a section at a time, and otherwise None.
+    `requests` requests are in flight at once, and each times out after `timeout` seconds.
     """
 
     address: ServerAddress
@@ -50,7 +44,6 @@ class Settings:
     samples: int
     temperature: float
     max_tokens: int
-    sections: int | None
     schema: str
     requests: int
     timeout: float
@@ -74,12 +67,9 @@ class Settings:
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the server, the model, the full preset, the sampling settings and, if the critic is asked by
-        section, the size of sections and the rules for them."""
+        """A hash of the server, the model, the full preset and the sampling settings."""
         parts: list[object] = [_VERSION, self.address.url, self.address.model, self.preset.digest]
         parts += [self.samples, self.temperature, self.max_tokens]
-        if self.sections is not None:
-            parts += [self.sections, self.preset.by_section, _SECTION_RULES]
         return f"{CRITIC}:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}"
 
 
@@ -100,11 +90,6 @@ def read_settings(address: ServerAddress) -> Settings:
         raise UserError(
             f"{address}: at temperature 0 all {samples} samples are the same.", "Leave one of the two options out."
         )
-    if "sections" in options and not preset.is_sectional:
-        raise UserError(
-            f"{address}: the preset {name} cannot be asked about a section at a time.",
-            "Leave the sections out, or use a preset with a text for by_section (--critic steps).",
-        )
     schema = options.get("schema", "auto")
     if schema not in SCHEMAS:
         raise UserError(f"{address}: schema is {schema!r}, expected {', '.join(SCHEMAS[:-1])} or {SCHEMAS[-1]}.")
@@ -114,7 +99,6 @@ def read_settings(address: ServerAddress) -> Settings:
         samples=samples,
         temperature=temperature,
         max_tokens=int(_number(address, "max_tokens", preset.max_tokens, 16, _MOST_TOKENS, whole=True)),
-        sections=_sections(address),
         schema=schema,
         requests=int(_number(address, "requests", AT_ONCE, 1, _MOST_REQUESTS, whole=True)),
         timeout=_number(address, "timeout", SECONDS, 1, _LONGEST),
@@ -129,12 +113,6 @@ def with_options(spec: str, options: dict[str, object]) -> str:
     address = parse_address(spec)
     given = {name: f"{value}" for name, value in options.items() if value is not None}
     return str(replace(address, options=dict(address.options) | given))
-
-
-def _sections(address: ServerAddress) -> int | None:
-    if "sections" not in address.options:
-        return None
-    return int(_number(address, "sections", SECTION_TOKENS, _LEAST_SECTION, _MOST_TOKENS, whole=True))
 
 
 def _number(

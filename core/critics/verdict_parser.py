@@ -36,6 +36,7 @@ _STRAY = re.compile(
     rf"(?<!\\)((?:\\\\)*)\\(?=(?:{_COMMANDS})(?![a-zA-Z])|[bfr][a-zA-Z]|[^\"\\/bfnrtu]|u(?![0-9a-fA-F]{{4}}))"
 )
 _SHORT = re.compile(r"(?<=[ $(])\\(?=(?:ne|ni|nu)(?![a-zA-Z]))")
+_FIRST_STEP = re.compile(r'\{\s*"step_1"\s*:')
 _BOX = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(correct|incorrect)\s*\}{1,2}", re.IGNORECASE)
 _CONCLUSION = re.compile(r"is the step correct \(yes/no\)\?[\s*:]*(yes|no)\b", re.IGNORECASE)
 _JUDGEMENT = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(yes|no)\s*\}{1,2}", re.IGNORECASE)
@@ -88,8 +89,8 @@ def _lower(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
-def schema(count: int, first: int = 1) -> dict[str, Any]:
-    """Return the JSON schema of an answer with verdicts on `count` steps, numbered from `first`.
+def schema(count: int) -> dict[str, Any]:
+    """Return the JSON schema of an answer with verdicts on `count` steps.
 
     Every step has its own key. This fixes the number and order of the steps even on servers that do not support
     bounds on list lengths.
@@ -100,7 +101,7 @@ def schema(count: int, first: int = 1) -> dict[str, Any]:
         "required": ["rationale", "verdict"],
         "additionalProperties": False,
     }
-    names = _names(range(first, first + count))
+    names = _names(count)
     return {
         "type": "object",
         "properties": dict.fromkeys(names, step),
@@ -109,26 +110,24 @@ def schema(count: int, first: int = 1) -> dict[str, Any]:
     }
 
 
-def _names(numbers: range) -> list[str]:
-    return [f"step_{number}" for number in numbers]
+def _names(count: int) -> list[str]:
+    return [f"step_{number}" for number in range(1, count + 1)]
 
 
-def read_verdicts(answer: Answer, numbers: range) -> Verdicts:
+def read_verdicts(answer: Answer, count: int) -> Verdicts:
     """Read the JSON object that StepSight's own prompt asks for: alone, in a code fence, or surrounded by prose. If
     the final text is empty, the thinking is searched for the object."""
     thinking, text = answer.parts
     text = text or thinking
-    first = rf'\{{\s*"step_{numbers.start}"\s*:'
-    starts = [found.start() for found in islice(re.finditer(first, text), 2)]
+    starts = [found.start() for found in islice(_FIRST_STEP.finditer(text), 2)]
     if len(starts) > 1:
         raise UnreadableError("several objects with verdicts")
     try:
         steps = _STEPS.validate_python(_parsed(text, starts[0] if starts else text.find("{")))
     except ValidationError as error:
         raise UnreadableError(_describe_error(error)) from None
-    if list(steps) != _names(numbers):
-        shown = f"{numbers.start} to {numbers.stop - 1}"
-        raise UnreadableError(f"verdicts on other steps than {shown}, or in another order")
+    if list(steps) != _names(count):
+        raise UnreadableError(f"verdicts on other steps than 1 to {count}, or in another order")
     labels = tuple(Label[step.verdict.upper()] for step in steps.values())
     return Verdicts(labels, tuple(_clean(step.rationale) for step in steps.values()))
 
@@ -166,14 +165,13 @@ def _describe_error(error: ValidationError) -> str:
     return "JSON of another shape"
 
 
-def read_boxes(answer: Answer, numbers: range) -> Verdicts:
+def read_boxes(answer: Answer, count: int) -> Verdicts:
     r"""Read ThinkPRM's format: in the thinking, the text on each step ends with \boxed{correct} or
     \boxed{incorrect}.
 
     The answer may stop at the first incorrect step; later steps then count as incorrect too. ThinkPRM's authors do
     the same: their single score for the steps so far stays low after an incorrect step.
     """
-    count = len(numbers)
     text = next((part for part in answer.parts if _BOX.search(part)), "")
     found = list(_BOX.finditer(text))
     labels = [_validity(box[1].lower() == "correct") for box in found]
@@ -188,14 +186,14 @@ def read_boxes(answer: Answer, numbers: range) -> Verdicts:
     return Verdicts((*labels, *[Label.NEG] * lacking), (*rationales, *[""] * lacking))
 
 
-def read_conclusion(answer: Answer, numbers: range) -> Verdicts:
+def read_conclusion(answer: Answer, count: int) -> Verdicts:
     """Read R-PRM's format, which ends with "Is the step correct (Yes/No)? X" and judges only the last step. If the
     answer continues and asks again, the first verdict counts; R-PRM's authors cut the answer there."""
     _, text = answer.parts
     return _one(_CONCLUSION.findall(text)[:1], text)
 
 
-def read_judgement(answer: Answer, numbers: range) -> Verdicts:
+def read_judgement(answer: Answer, count: int) -> Verdicts:
     r"""Read GenPRM's format, which has \boxed{Yes} or \boxed{No} in its output and judges only the last step."""
     text = "\n".join(part for part in answer.parts if part)
     return _one(_JUDGEMENT.findall(text.rpartition("<output>")[2]), text)
@@ -214,14 +212,14 @@ def _validity(is_right: bool) -> Label:
 
 @dataclass(frozen=True)
 class AnswerReading:
-    """A way of parsing answers. `read` gets an answer and the numbers of the steps that it is about.
+    """A way of parsing answers. `read` gets an answer and the number of steps that the question shows.
 
     `of_all` is True if an answer has a verdict on every step shown, not only on the last. `three_way` is True if
     the verdicts also cover redundancy. `keeps` is True if earlier answers stay in the conversation when the next
     question is asked.
     """
 
-    read: Callable[[Answer, range], Verdicts]
+    read: Callable[[Answer, int], Verdicts]
     of_all: bool
     three_way: bool = False
     keeps: bool = False
@@ -235,16 +233,15 @@ READINGS = {
 }
 
 
-def read_answer(reading: str, answer: Answer, count: int, first: int = 1) -> Verdicts:
-    """Parse the verdicts in an answer about `count` steps, numbered from `first`. `reading` is a name in
-    `READINGS`."""
+def read_answer(reading: str, answer: Answer, count: int) -> Verdicts:
+    """Parse the verdicts in an answer about `count` steps. `reading` is a name in `READINGS`."""
     if not (answer.text or answer.thinking).strip():
         raise UnreadableError("an empty answer")
     if len(answer.text) + len(answer.thinking) > _MOST:
         raise UnreadableError(f"an answer of over {_MOST:,} characters")
     if answer.is_cut:
         raise UnreadableError("an answer that was cut short")
-    return READINGS[reading].read(answer, range(first, first + count))
+    return READINGS[reading].read(answer, count)
 
 
 def _clean(text: str) -> str:

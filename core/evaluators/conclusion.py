@@ -16,8 +16,6 @@ from stepsight.core.equations.wording import finding
 from stepsight.core.evidence import Revision, largest_revision, revisions
 from stepsight.core.judgment import Judgment
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
-from stepsight.core.text.section_words import SectionKind
-from stepsight.core.text.sections import find_sections
 from stepsight.core.text.split import THOUGHT_STEPS
 from stepsight.core.trace import Trace
 
@@ -158,8 +156,7 @@ def _blame(trace: Trace, opinion: Opinion) -> str:
     revision = next(iter(opinion.revisions(trace)[int(trace.owners[opinion.wrong[0]]) :]), None)
     if revision is None or not revision.crosses or revision.change > 0 or revision.jump is None:
         return blames
-    revealed = revision.jump.revealed
-    return f"{blames}; step {trace.step_name(revealed)}{_as_check(trace, revealed)} is its evidence"
+    return f"{blames}; step {trace.step_name(revision.jump.revealed)} is its evidence"
 
 
 def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list[str]:
@@ -191,13 +188,6 @@ def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list
         elif opinion.weakness:
             sentences.append(f"{opinion.evaluator} is {opinion.weakness}.")
     return sentences
-
-
-def _as_check(trace: Trace, place: int) -> str:
-    step = int(trace.owners[place])
-    parts = find_sections([step.text for step in trace.steps]).parts
-    is_check = any(part.start <= step < part.stop and part.kind == SectionKind.CHECK for part in parts)
-    return ", the check," if is_check else ""
 
 
 def _who(opinion: Opinion) -> str:

@@ -1,10 +1,8 @@
 """Traces as JSON Lines in the plain format: `{"id": …, "problem": …, "steps": […], "labels": […]}`.
 
-A step is a string or a list of its sub-steps. Five keys are optional, each with an entry or null for each step:
+A step is a string or a list of its sub-steps. Three keys are optional, each with an entry or null for each step:
 `labels` holds neg, neu or pos; `valid` holds true or false if the gold labels cover only validity; `shares` holds a
-number from 0 to 1; `repaired` holds the number of the step that puts a wrong step right, and `notices` the number
-of an earlier step that the step calls wrong, both counted from 1. An object with `messages` or `calls` in the key
-`context` is the context of an agent's trace (see `core.context`). All other keys are kept in the trace's `meta`.
+number from 0 to 1. All other keys are kept in the trace's `meta`.
 """
 
 import json
@@ -18,13 +16,11 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import LARGEST, STRICT, parse_json
 from stepsight.core.files.text_lines import decode_line, utf8_lines
-from stepsight.core.repair import with_links
 from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
-_VALID, _CONTEXT = "valid", "context"
+_VALID = "valid"
 SHARES = "shares"
-_LINKS = ("repaired", "notices")
 
 
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -84,12 +80,8 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
         if key not in row:
             raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
     # A field with one of these names that is not a list belongs to the source.
-    names = (_VALID, SHARES, *_LINKS)
-    given = {name: row[name] if isinstance(row.get(name), list) else None for name in names}
-    valid, shares, *links = given.values()
-    context = row[_CONTEXT] if _is_context(row.get(_CONTEXT)) else None
-    given[_CONTEXT] = context
-    keys = (*_KEYS, *(name for name, value in given.items() if value is not None))
+    valid, shares = (row[name] if isinstance(row.get(name), list) else None for name in (_VALID, SHARES))
+    keys = (*_KEYS, *([] if valid is None else [_VALID]), *([] if shares is None else [SHARES]))
     try:
         trace = Trace.of(
             row["problem"],
@@ -97,22 +89,16 @@ def parse_trace(row: dict[str, Any], where: str) -> Trace:
             _list(row["labels"], "labels") if row.get("labels") is not None else None,
             id=_id(row["id"]),
             meta={key: value for key, value in row.items() if key not in keys},
-            context=context,
         )
         trace = trace if valid is None else replace(trace, steps=_with_validity(trace.steps, valid))
-        trace = trace if shares is None else replace(trace, steps=with_shares(trace.steps, shares))
-        if links == [None, None]:
-            return trace
-        nothing = [None] * len(trace.steps)
-        return replace(trace, steps=with_links(trace.steps, *(nothing if one is None else one for one in links)))
+        return trace if shares is None else replace(trace, steps=with_shares(trace.steps, shares))
     except UserError as error:
         raise error.at(where) from None
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:
     """Return the row from which `parse_trace` rebuilds this trace. The key `valid` is written only if some step has
-    a gold validity but no label, `shares` only if some step has a share, and `context`, `repaired` and `notices`
-    only if there are any."""
+    a gold validity but no label, and `shares` only if some step has a share."""
     row: dict[str, Any] = {"id": trace.id, "problem": trace.problem}
     row["steps"] = [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps]
     if any(label is not None for label in trace.labels):
@@ -121,18 +107,7 @@ def format_trace(trace: Trace) -> dict[str, Any]:
         row[_VALID] = [step.valid for step in trace.steps]
     if trace.has_shares:
         row[SHARES] = [step.share for step in trace.steps]
-    if trace.context is not None:
-        row[_CONTEXT] = trace.context.to_dict()
-    for name in _LINKS:
-        links = [getattr(step, name) for step in trace.steps]
-        if any(link is not None for link in links):
-            row[name] = [None if link is None else link + 1 for link in links]
     return dict(trace.meta) | row
-
-
-def _is_context(value: object) -> bool:
-    """True if the value of the key `context` is a context in our form, and not a field of the source."""
-    return isinstance(value, dict) and any(isinstance(value.get(key), list) for key in ("messages", "calls"))
 
 
 def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:

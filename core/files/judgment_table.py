@@ -10,7 +10,7 @@ from stepsight.core.judgment_record import JudgmentRecord, StepRecord
 from stepsight.core.trace import Trace
 
 _MODES = (Mode.ONLINE, Mode.OFFLINE)
-PLACE = ("dataset", "trace", "step", "substep", "text", "gold", "share", "repaired", "notices")
+PLACE = ("dataset", "trace", "step", "substep", "text", "gold", "share")
 EVALUATOR = ("evaluator", "fingerprint")
 SCORES = tuple(name for name in StepRecord.model_fields if name not in PLACE)
 WHOLE = ("change", "solution_score", "rationale")
@@ -18,7 +18,7 @@ LONG = (*PLACE, *EVALUATOR, "mode", *SCORES, *WHOLE)
 """A row per sub-step, evaluator and mode; without a step if the evaluator scores whole solutions alone."""
 WIDE = (*PLACE, *EVALUATOR, *(f"{mode}_{name}" for mode in _MODES for name in SCORES), *WHOLE)
 """A row per sub-step and evaluator."""
-_OF_THE_STORE = ("dataset", "trace", "gold", "share", "repaired", "notices")
+_OF_THE_STORE = ("dataset", "trace", "gold", "share")
 
 Row = dict[str, Any]
 ByMode = Mapping[Mode, JudgmentRecord]
@@ -32,12 +32,11 @@ def judgment_table(
     one row).
 
     If there are no judgments, only the sub-steps are listed. `dataset` is the dataset in which the trace is stored;
-    if it is "", the columns for dataset, id, gold, share and links are left out.
+    if it is "", the columns for dataset, id, gold and share are left out.
     """
     head = [name for name in columns if dataset or name not in _OF_THE_STORE]
     places: dict[tuple[int, int], Row] = {
         (step, part): {"step": step, "substep": part, "text": text, "gold": owner.gold, "share": owner.share}
-        | {"repaired": number_of(owner.repaired), "notices": number_of(owner.notices)}
         for (step, part), text in zip(trace.places, trace.substeps, strict=True)
         for owner in (trace.steps[step - 1],)
     }
@@ -46,11 +45,6 @@ def judgment_table(
     for row in rows or places.values():
         place = places.get((row.get("step", 0), row.get("substep", 0)), {})
         yield list(map({"dataset": dataset, "trace": trace.id, **place, **row}.get, head))
-
-
-def number_of(step: int | None) -> int | None:
-    """Return the number of a 0-based step, which counts from 1, or None."""
-    return None if step is None else step + 1
 
 
 def _long(by_mode: ByMode) -> Iterator[Row]:

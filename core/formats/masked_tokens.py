@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.context import ahead_of_step
 from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head
 from stepsight.core.formats.chat import rendered_chat
@@ -55,8 +54,7 @@ class MaskedTokensEncoder(Encoder):
     asks_each_step = True
 
     def encode_once(self, trace: Trace) -> Encoded:
-        texts = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
-        steps = [ahead_of_step(trace.read_before(place)) + text for place, text in enumerate(texts)]
+        steps = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
         opening = list(self._opening(trace))
         calls = tuple(
             tuple(self._encoded([*opening, *parts]) for parts in self._questions(steps[:number]))

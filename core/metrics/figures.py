@@ -6,7 +6,6 @@ import numpy as np
 
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.agent_turns import first_error_hits, share, share_draws, step_hits
 from stepsight.core.metrics.binary import (
     auc,
     auc_draws,
@@ -104,17 +103,6 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
     return scores
 
 
-def agent_figures(subject: Subject, weights: Weights) -> dict[str, Measurement]:
-    """Compute AgentProcessBench's `step_micro_acc` and `firsterroracc`. They are undefined for an evaluator without
-    three classes."""
-    if subject.outputs != Outputs.THREE_WAY:
-        return dict.fromkeys(
-            AGENT_TURNS, without_interval(Value.none("the evaluator has no three classes"), weights)
-        )
-    samples = dict(zip(AGENT_TURNS, (step_hits(subject.table), first_error_hits(subject.table)), strict=True))
-    return {name: measured(share(sample[0]), share_draws, sample, weights) for name, sample in samples.items()}
-
-
 def _first_error_accuracy(subject: Subject, weights: Weights) -> Measurement:
     """Compute the first-error accuracy, the part of MR-Score that concerns steps."""
     return without_interval(accuracy_on_wrong(subject.first_errors), weights)
@@ -164,7 +152,7 @@ def others(subject: Subject, weights: Weights, topics: Collection[Topic] = tuple
 def figures(subject: Subject, errors: Errors, weights: Weights, names: Collection[str]) -> dict[str, Measurement]:
     """Compute the metrics `names` for one kind of error. Those that the labels do not allow are undefined."""
     computed = protocol(subject, errors, weights, names)
-    for compute in (three_way, others, prm_scores, agent_figures):
+    for compute in (three_way, others, prm_scores):
         if any(name not in computed for name in names):
             computed |= compute(subject, weights)
     none = without_interval(Value.none("these traces have no labels for it"), weights)
@@ -179,4 +167,3 @@ def _titles(topic: Topic) -> dict[str, str]:
 FIRST_ERRORS = _titles(Topic.FIRST_ERRORS)
 CALIBRATION = _titles(Topic.CALIBRATION)
 SHARES = _titles(Topic.SHARES)
-AGENT_TURNS = {"step_micro_acc": "Accuracy of labels", "firsterroracc": "First errors found"}

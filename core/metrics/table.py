@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
 from stepsight.core.label import Label
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import VALID, Trace, label_and_validity
+from stepsight.core.trace import VALID, Trace
 
 _OF_STEPS = ("trace", "position", "label", "valid", "redundancy", "probs", "share")
 
@@ -229,7 +229,10 @@ def gold_of_codes(label: int, valid: int) -> str | None:
 
 def codes_of_gold(gold: str | None) -> tuple[int, int]:
     """Return the codes of `label` and `valid` of a step whose gold is `gold`."""
-    return _gold(*label_and_validity(gold))
+    if gold is None or gold == VALID:
+        return SILENT, SILENT if gold is None else 1
+    label = Label[gold.upper()]
+    return int(label), int(label != Label.NEG)
 
 
 @dataclass(frozen=True, eq=False)

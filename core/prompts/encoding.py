@@ -10,7 +10,6 @@ import numpy as np
 from tokenizers import Tokenizer
 
 from stepsight.core.arrays import Floats32, Ints
-from stepsight.core.context import ahead_of_step
 from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import Lines, PromptTemplate, Read, Separator
 from stepsight.core.prompts.vocabulary import Vocabulary
@@ -219,10 +218,7 @@ class Encoder:
             yield part.replace("{problem}", problem) if isinstance(part, str) else part
 
     def _parts(self, trace: Trace) -> Iterable[_Part]:
-        """Yield the tokens and texts of an input in order, with a mark at the end of each sub-step.
-
-        The context of a step, if the trace has one, comes before its text and after the text of `between`.
-        """
+        """Yield the tokens and texts of an input in order, with a mark at the end of each sub-step."""
         template = self.template
         kept = template.read == Read.SEPARATOR
         separator: list[_Part] = [*self.closing] if kept else [Mark.LEFT_OUT] * len(self.closing)
@@ -232,9 +228,6 @@ class Encoder:
         for number, text in enumerate(trace.substeps, start=1):
             *ahead, last = self._between if number > 1 and self._between else [""]
             yield from ahead if isinstance(last, str) else [*ahead, last]
-            if context := ahead_of_step(trace.read_before(number - 1)):
-                yield f"{last if isinstance(last, str) else ''}{context}"
-                last = ""
             yield from self._lines(
                 (last if isinstance(last, str) else "") + template.step_text(number, text), separator
             )

@@ -3,7 +3,7 @@
 The steps of a trace are divided into blocks of at most a third of a window, and each block is judged in a window of
 its own. This holds the problem, whole steps before the block that fill at most another third (half a window if no
 later step can change a verdict), the block, and as many whole steps after it as fit. A window is encoded as a trace
-of its own, which has only its steps and what an agent reads before these; their numbers, where a template writes
+of its own, which has only its steps; their numbers, where a template writes
 them, begin anew. The first block also fills the room that its window has for earlier steps.
 
 Neither the blocks nor the starts of the windows depend on later steps. So a prefix is read like the beginning of a
@@ -91,9 +91,8 @@ class _Cutter:
         return Window(bounds[start], bounds[first], bounds[stop], bounds[end], encoded)
 
     def _part(self, start: int, end: int) -> Trace:
-        context = self.trace.context and self.trace.context.part(start, end)
         steps = [step.substeps for step in self.trace.steps[start:end]]
-        return Trace.of(self.trace.problem, steps, id=self.trace.id, context=context)
+        return Trace.of(self.trace.problem, steps, id=self.trace.id)
 
     def _refused(self, step: int, tokens: int) -> UserError:
         return UserError(

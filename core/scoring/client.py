@@ -32,7 +32,7 @@ from stepsight.core.net.http import (
 )
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
-from stepsight.core.trace import AnyContext, Trace, check_candidates
+from stepsight.core.trace import Trace, check_candidates
 
 KEY_VARIABLE = "STEPSIGHT_KEY"
 """The environment variable with the key to use if none is given."""
@@ -155,13 +155,10 @@ class Client(AbstractScorer):
         problem: str,
         steps: Sequence[str | Sequence[str]],
         candidates: Sequence[str],
-        context: AnyContext | None = None,
     ) -> Floats32:
         """Like `Scorer.score_next`, but the server does the work."""
         texts = check_candidates(candidates)
         asked: Line = {"problem": problem, "steps": _texts(steps), **self._of_evaluator}
-        if context is not None:
-            asked |= _context(Trace.of(problem, [*steps, texts[0]], context=context))
         rows = np.zeros((len(texts), len(LABEL_NAMES)), np.float32)
         lines = self._lines("/next", lambda left: asked | {"candidates": [texts[i] for i in left]}, len(texts))
         with closing(lines):
@@ -263,7 +260,6 @@ def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:
             "problem": trace.problem,
             "steps": _texts([step.substeps for step in trace.steps]),
         }
-        body |= _context(trace)
         length = len(json.dumps(body))
         if chunk and (len(chunk) == _TRACES or size + length > _BYTES):
             yield chunk
@@ -272,12 +268,6 @@ def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:
         size += length
     if chunk:
         yield chunk
-
-
-def _context(trace: Trace) -> Line:
-    """Return the context of a trace as a request has it: what is read of it, since results of tools may be longer
-    than a request."""
-    return {} if trace.context is None else {"context": trace.context.as_read(trace.problem).to_dict()}
 
 
 def _texts(steps: Sequence[str | Sequence[str]]) -> list[str | list[str]]:

@@ -15,7 +15,7 @@ from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scoring.continued_forward import ContinuedForward
 from stepsight.core.scoring.forward import Forward, Input, call_inputs, verdicts
 from stepsight.core.scoring.kv_cache import shared
-from stepsight.core.trace import AnyContext, Trace, check_candidates
+from stepsight.core.trace import Trace, check_candidates
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,30 +65,25 @@ class NextSteps:
         problem: str,
         steps: Sequence[str | Sequence[str]],
         candidates: Sequence[str],
-        context: AnyContext | None = None,
     ) -> Floats32:
         """Like `Scorer.score_next`."""
-        return self.score_encoded(self.encode(problem, steps, candidates, context))
+        return self.score_encoded(self.encode(problem, steps, candidates))
 
     def encode(
         self,
         problem: str,
         steps: Sequence[str | Sequence[str]],
         candidates: Sequence[str],
-        context: AnyContext | None = None,
     ) -> Asked:
         """Encode candidates for `score_encoded`. Raises `UserError` in the same cases as `Scorer.score_next`."""
         unique: dict[str, int] = {}
         for number, text in enumerate(check_candidates(candidates), start=1):
             unique.setdefault(text, number)
-        # Messages may stand before the candidate.
-        read = None if context is None else Trace.of(problem, [*steps, candidates[0]], context=context).context
-        encoded = tuple(self._encode(problem, [*steps, text], read, f"candidate {unique[text]}") for text in unique)
+        encoded = tuple(self._encode(problem, [*steps, text], f"candidate {unique[text]}") for text in unique)
         # The steps before the last: a template may put something between two.
         end = None
         if len(steps):
-            earlier = Trace.of(problem, steps, context=read and read.part(0, len(steps)))
-            end = len(self._evaluator.encode(earlier))
+            end = len(self._evaluator.encode(Trace.of(problem, steps)))
         return Asked(tuple(candidates), tuple(unique), encoded, end)
 
     def tokens(self, asked: Asked) -> int:
@@ -125,10 +120,8 @@ class NextSteps:
         scored = dict(zip(asked.unique, rows, strict=True))
         return np.concatenate([scored[text][:, : len(Label)] for text in asked.candidates])
 
-    def _encode(
-        self, problem: str, steps: Sequence[str | Sequence[str]], context: AnyContext | None, which: str
-    ) -> Encoded:
+    def _encode(self, problem: str, steps: Sequence[str | Sequence[str]], which: str) -> Encoded:
         try:
-            return self._evaluator.encode(Trace.of(problem, steps, context=context))
+            return self._evaluator.encode(Trace.of(problem, steps))
         except UserError as error:
             raise error.at(which) from None

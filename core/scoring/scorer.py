@@ -32,7 +32,7 @@ from stepsight.core.scoring.forward import (
 from stepsight.core.scoring.next_step import NextSteps
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
-from stepsight.core.trace import AnyContext, Trace, check_candidates
+from stepsight.core.trace import Trace, check_candidates
 
 OnStep = Callable[[int, int, Floats32], None]
 """Called with the number of a trace, the index of a sub-step, and its probabilities, of shape (3,)."""
@@ -132,22 +132,18 @@ class Scorer(AbstractScorer):
         problem: str,
         steps: Sequence[str | Sequence[str]],
         candidates: Sequence[str],
-        context: AnyContext | None = None,
     ) -> Floats32:
         """Score each candidate as the step after `steps`, which may be empty.
 
-        A step-level beam search calls this repeatedly. The results are online scores: probabilities of neg, neu and
-        pos, with shape (candidates, 3). In float32 they are within 1e-5 of those from scoring the problem, the
-        steps and the candidate from scratch. A causal evaluator reads the problem and the steps only once. If a
-        call extends an earlier one, it reads only the new tokens. If the steps are an agent's, `context` holds the
-        messages between them and before the candidate, as in `Trace.of`. Raises `UserError` if there is no
-        candidate, or if a candidate is empty or makes the input too long.
+        A step-level beam search calls this repeatedly. The results are online scores: probabilities of neg, neu
+        and pos, with shape (candidates, 3). In float32 they are within 1e-5 of those from scoring the problem,
+        the steps and the candidate from scratch. A causal evaluator reads the problem and the steps only once. If
+        a call extends an earlier one, it reads only the new tokens. Raises `UserError` if there is no candidate,
+        or if a candidate is empty or makes the input too long.
         """
         if self._next is not None:
-            return self._next.score(problem, steps, candidates, context)
-        traces = [
-            Trace.of(problem, [*steps, candidate], context=context) for candidate in check_candidates(candidates)
-        ]
+            return self._next.score(problem, steps, candidates)
+        traces = [Trace.of(problem, [*steps, candidate]) for candidate in check_candidates(candidates)]
         # The last step has no later one in either mode; in windows, online would read more.
         mode = Mode.OFFLINE if self._reads_windows else Mode.ONLINE
         judged = [judgment.offline or judgment.online for judgment in self.score(traces, mode)]

@@ -10,7 +10,7 @@ from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import Gap, LeaveOneOut, shortened
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import AnyContext, Trace
+from stepsight.core.trace import Trace
 
 Skip = Callable[[Trace, UserError], None]
 
@@ -34,14 +34,12 @@ class AbstractScorer(ABC):
         problem: str,
         steps: Sequence[str | Sequence[str]],
         candidates: Sequence[str],
-        context: AnyContext | None = None,
     ) -> Floats32:
         """Score each candidate as the step after `steps`, which may be empty.
 
         A step-level beam search calls this repeatedly. The results are online scores: probabilities of neg, neu and
-        pos, with shape (candidates, 3). If the steps are an agent's, `context` holds the messages between them and
-        before the candidate, as in `Trace.of`. Raises `UserError` if there is no candidate, or if a candidate is
-        empty or makes the input too long.
+        pos, with shape (candidates, 3). Raises `UserError` if there is no candidate, or if a candidate is empty
+        or makes the input too long.
         """
 
     def score_one(self, trace: Trace, mode: Mode | str = Mode.HINDSIGHT) -> Judgment:

@@ -4,8 +4,8 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from stepsight.core.context import THOUGHT, ContextMessage, TraceContext
 from stepsight.core.text.breaks import STEP_TOKEN, at_step_tokens, marked_up_lines, plain_lines, unwrapped
 from stepsight.core.text.formulas import formula_blocks, formulas, outside, unbroken_lines
 from stepsight.core.text.marks import (
@@ -22,7 +22,7 @@ from stepsight.core.text.marks import (
     seen,
     unmarked,
 )
-from stepsight.core.text.preamble import set_openings_aside, set_thoughts_aside, thinking_in, unclosed_thought
+from stepsight.core.text.preamble import set_openings_aside, thinking_in
 from stepsight.core.text.sentences import sentences
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.step_lists import read_step_list
@@ -60,7 +60,9 @@ CONCLUSION = re.compile(
     re.IGNORECASE,
 )
 THOUGHT_STEPS = "thought_steps"
-"""The name of the metadata that says how many of the first steps are thinking, or which steps of an agent are."""
+"""The name of the metadata that says how many of the first steps are thinking."""
+THINKING = "thinking_set_aside"
+"""The name of the metadata with the thinking that is not judged."""
 
 _LONGEST_ANSWER = 12
 _MOST_ANSWERS = 3
@@ -81,11 +83,12 @@ class Split:
     thinking: int = 0
 
     @property
-    def context(self) -> TraceContext | None:
-        """The context in which a trace keeps the thinking that is set aside, without its tags. None if there is
-        none."""
-        thoughts = tuple(thought for aside in self.set_aside if (thought := thinking_in(aside)))
-        return TraceContext(tuple(ContextMessage(0, THOUGHT, text) for text in thoughts)) if thoughts else None
+    def meta(self) -> dict[str, Any]:
+        """The metadata by which a trace keeps the thinking: that which is set aside, without its tags, and the
+        number of steps that are thinking."""
+        thinking = "\n\n".join(filter(None, map(thinking_in, self.set_aside)))
+        aside = {THINKING: thinking} if thinking else {}
+        return aside | ({THOUGHT_STEPS: self.thinking} if self.thinking else {})
 
     def after_thoughts(self, thoughts: Sequence[str], *, judged: bool) -> "Split":
         """Return the split of the same solution preceded by thoughts that the source stores separately. If they are
@@ -100,13 +103,6 @@ class Split:
 def thought_steps(thought: str) -> list[str]:
     """Return the steps of a thought without its tags, which is split like a solution."""
     return _texts(plain_lines(thought))
-
-
-def split_turn(text: str) -> tuple[str, list[str], str]:
-    """Split a turn of a model that may think in it. Returns its text, its thoughts without their tags, and the tag
-    of a thought that never ends, or "". Such a thought is also part of the text."""
-    said, thoughts = set_thoughts_aside(text)
-    return said, thoughts, unclosed_thought(said)
 
 
 def split_steps(text: str) -> list[str | list[str]]:

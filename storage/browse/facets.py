@@ -126,8 +126,6 @@ def dataset_facets(traces: TraceColumns, not_redundant: Bools) -> dict[str, Face
     """Return the facets that do not depend on an evaluator, keyed by filter field. `not_redundant` selects the
     traces whose steps are all labelled, and none as redundant."""
     also = {
-        "open": traces.states["open"],
-        "repaired": traces.repaired,
         "redundant": traces.redundant,
         "not-redundant": not_redundant,
     }

@@ -76,8 +76,7 @@ class Conditions(BaseModel):
 
     Conditions on the trace:
 
-    - `gold`: `error` if a gold label marks a first error, `repaired` if later steps also repair every error, and
-      `open` if they do not; `clean` if there are gold labels but no error;
+    - `gold`: `error` if a gold label marks a first error; `clean` if there are gold labels but no error;
       `redundant` if a gold label calls a step redundant, with or without an error; `not-redundant` if every
       step has a gold label and none is redundant; `missing` if there are no gold labels.
     - `text` (`q` in URLs): text that the problem or a sub-step contains. Case and surrounding spaces are
@@ -112,7 +111,7 @@ class Conditions(BaseModel):
 
     model_config = ConfigDict(frozen=True, validate_by_name=True)
 
-    gold: Literal["any", "error", "open", "repaired", "clean", "redundant", "not-redundant", "missing"] = Field(
+    gold: Literal["any", "error", "clean", "redundant", "not-redundant", "missing"] = Field(
         default="any", description="What the gold says of the solution."
     )
     text: Annotated[str, AfterValidator(_check_searchable)] = Field(

@@ -1,5 +1,5 @@
 """Counting the outcomes of evaluators: the traces with each pair of two evaluators' outcomes, and those with each
-outcome of one evaluator by the value of a metadata field, by length, or by the state of gold errors."""
+outcome of one evaluator by the value of a metadata field or by length."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,15 +21,12 @@ from stepsight.storage.database.store import Store
 _CONDITIONS = ("mistake", "other_mistake", "gold")
 BY_LENGTH = "steps"
 """In place of a metadata field: the number of steps."""
-BY_STATE = "repaired"
-"""In place of a metadata field: whether errors in the gold are open or repaired, or there are none."""
 MOST_VALUES = 20
 """The number of values of a field for which outcomes are counted, the most common first."""
 # Numbers and lengths of more values are counted in as many ranges, of about equal numbers of traces.
 _RANGES = 4
 # The fields of `TraceFilter` that select what is counted by.
-_FILTERS = {BY_LENGTH: ("length",), BY_STATE: ("gold",)}
-_STATES = {"clean": "clean", "repaired": "repaired error", "open": "open error"}
+_FILTERS = {BY_LENGTH: ("length",)}
 
 
 @dataclass(frozen=True)
@@ -133,7 +130,7 @@ ByCondition = Mapping[str, str | tuple[str, ...]]
 class ValueOutcomes:
     """The outcomes of an evaluator on the traces with one value of a field, or with a value in a range.
 
-    `conditions` maps a field of `TraceFilter`, `meta`, `length` or `gold`, to the conditions that select these
+    `conditions` maps a field of `TraceFilter`, `meta` or `length`, to the conditions that select these
     traces. `right` is the share of right outcomes, with an interval if there are resamples.
     """
 
@@ -155,10 +152,10 @@ def outcomes_by(
     weights: Weights | None = None,
     other: bool = False,
 ) -> list[ValueOutcomes]:
-    """Count the outcomes of the filter's evaluator, or of its `other` one, by the values of a metadata field, by
-    `BY_LENGTH` or by `BY_STATE`.
+    """Count the outcomes of the filter's evaluator, or of its `other` one, by the values of a metadata field, or by
+    `BY_LENGTH`.
 
-    Conditions on the outcome itself, and on the field, length or state that is counted by, are ignored. A trace
+    Conditions on the outcome itself, and on the field or length that is counted by, are ignored. A trace
     with several values counts for each of them. Traces without an outcome or without a value are left out.
     `weights` are resamples of the dataset's traces, of shape (draws, n).
     """
@@ -173,10 +170,6 @@ def outcomes_by(
         mistake = np.where(columns.match().chosen, verdicts.mistake, SILENT)
         if field == BY_LENGTH:
             groups = _by_length(columns.traces.steps)
-        elif field == BY_STATE:
-            groups = [
-                (_STATES[state], {"gold": state}, np.flatnonzero(of)) for state, of in columns.traces.states.items()
-            ]
         else:
             groups = _by_value(columns.metadata(field), field)
     resampled = weights if weights is not None and weights.shape[1] == len(mistake) else None

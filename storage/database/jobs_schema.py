@@ -1,4 +1,4 @@
-"""The tables of unfinished work: jobs, files that browsers upload for import, and answers of critics."""
+"""The tables of unfinished work: jobs, and files that browsers upload for import."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +7,6 @@ from sqlalchemy import (
     BigInteger,
     CheckConstraint,
     ForeignKey,
-    ForeignKeyConstraint,
     Index,
     LargeBinary,
     String,
@@ -17,7 +16,7 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, NEW_IDS, Base, UtcDateTime, now
-from stepsight.storage.database.stored_json import AnswerContent, StoredJson
+from stepsight.storage.database.stored_json import StoredJson
 
 
 class JobRow(Base):
@@ -119,27 +118,3 @@ class UploadPartRow(Base):
     upload_id: Mapped[int] = mapped_column(ForeignKey("uploads.id", ondelete="CASCADE"), primary_key=True)
     start: Mapped[int] = mapped_column(primary_key=True)
     content: Mapped[bytes] = mapped_column(LargeBinary)
-
-
-class CriticAnswerRow(Base):
-    """A critic's answer about a section of a trace, which is kept until the trace is judged in the mode for which
-    it was asked.
-
-    `question` is the SHA-256 of the question (see `core.critics.scoring`). `content` has the labels and rationales
-    of the steps of the section, and the cost of the answer.
-    """
-
-    __tablename__ = "critic_answers"
-
-    trace_id: Mapped[int] = mapped_column(primary_key=True)
-    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="CASCADE"), primary_key=True)
-    question: Mapped[str] = mapped_column(String(DIGEST_LENGTH), primary_key=True)
-    dataset_id: Mapped[int]
-    mode: Mapped[str] = mapped_column(String(20))
-    content: Mapped[dict[str, Any]] = mapped_column(StoredJson("critic_answers.content", AnswerContent))
-    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-
-    __table_args__ = (
-        ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),
-        Index("ix_critic_answers_dataset_id", "dataset_id", "evaluator_id"),
-    )

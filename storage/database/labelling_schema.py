@@ -27,8 +27,8 @@ from stepsight.storage.database.stored_json import StoredJson
 
 KEY_LENGTH = 64
 PUBLIC_LENGTH = 16
-# The type of a label, a text, a count, suggested labels, the first steps of sections or a decision.
-Said = str | int | list[str | None] | list[int] | dict[str, Any] | None
+# The type of a label, a text, a count, suggested labels or a decision.
+Said = str | int | list[str | None] | dict[str, Any] | None
 
 
 def new_public_id() -> str:

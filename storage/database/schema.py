@@ -24,7 +24,6 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
-    false,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -96,8 +95,7 @@ class DatasetRow(Base):
     """A dataset: the traces imported under one name.
 
     `source` and `sha256` describe the last file that added a trace. `revision` counts the changes to the dataset's
-    traces (a trigger counts deletions), and the deletions of an evaluator's scores or a campaign. `convention` is
-    the convention that gold follows (`core.repair`), or "" if it is not stated.
+    traces (a trigger counts deletions), and the deletions of an evaluator's scores or a campaign.
     """
 
     __tablename__ = "datasets"
@@ -109,7 +107,6 @@ class DatasetRow(Base):
     sha256: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
     revision: Mapped[int] = mapped_column(server_default="0")
-    convention: Mapped[str] = mapped_column(String(20), default="", server_default="")
 
     __table_args__ = (NEW_IDS,)
 
@@ -142,8 +139,7 @@ class LeftOutRow(Base):
 class TraceRow(Base):
     """A trace: its problem, metadata and a summary of its steps and gold labels.
 
-    `first_error` is 0-based. `repaired` is True if the gold has an error and later steps repair them all. `digest`
-    is `Trace.digest` and `text_digest` is `Trace.text_digest`. `context` is `TraceContext.to_dict()`, or NULL.
+    `first_error` is 0-based. `digest` is `Trace.digest` and `text_digest` is `Trace.text_digest`.
     """
 
     __tablename__ = "traces"
@@ -161,11 +157,6 @@ class TraceRow(Base):
     n_redundant: Mapped[int] = mapped_column(server_default="0")
     meta: Mapped[dict[str, Any]] = mapped_column(StoredJson("traces.meta", dict[str, Any]))
     text_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), server_default="")
-    repaired: Mapped[bool] = mapped_column(server_default=false())
-    # Last, so that SQLite reads the pages of a long one only if it is asked for.
-    context: Mapped[dict[str, Any] | None] = mapped_column(
-        StoredJson("traces.context", dict[str, list[dict[str, Any]]], none_as_null=True)
-    )
 
     __table_args__ = (
         UniqueConstraint("dataset_id", "external_id"),
@@ -189,15 +180,14 @@ Index(
     TraceRow.n_steps,
     TraceRow.n_substeps,
     TraceRow.n_redundant,
-    TraceRow.repaired,
 )
 
 
 class StepRow(Base):
     """A step of a trace and its gold label.
 
-    `label` is 0, 1 or 2 for neg, neu and pos, or NULL if the step is unlabelled. `valid`, `share`, `repaired` and
-    `notices` have the same meaning as in `core.trace.Step`.
+    `label` is 0, 1 or 2 for neg, neu and pos, or NULL if the step is unlabelled. `valid` and `share`
+    have the same meaning as in `core.trace.Step`.
     """
 
     __tablename__ = "steps"
@@ -207,8 +197,6 @@ class StepRow(Base):
     label: Mapped[int | None] = mapped_column(SmallInteger)
     valid: Mapped[bool | None]
     share: Mapped[float | None] = mapped_column(Double)
-    repaired: Mapped[int | None]
-    notices: Mapped[int | None]
 
     __table_args__ = (
         CheckConstraint("position >= 0", name="position"),

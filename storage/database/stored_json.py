@@ -72,16 +72,6 @@ class SpentInfo(BaseModel):
     completion_tokens: Annotated[int, Field(ge=0, le=MOST_NUMBER)] | None = None
 
 
-class AnswerContent(BaseModel):
-    """A critic's verdicts on the steps of a section, with their rationales and the cost of the answer."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    labels: list[Literal["neg", "neu", "pos"]]
-    rationales: list[str]
-    spent: SpentInfo
-
-
 class StoredJson(TypeDecorator[Any]):
     """A JSON column whose values are checked on reading.
 

@@ -9,7 +9,6 @@ A column has the same type in every frame and keeps it in Parquet. Repeated text
 are nullable (`Int32`), and missing floats are NaN.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,9 +41,8 @@ from stepsight.storage.judgments.evaluators import (
     find_thresholds,
     list_evaluators,
 )
-from stepsight.storage.judgments.gold_conventions import apply_convention
 from stepsight.storage.judgments.step_profiles import step_rows, unsaid
-from stepsight.storage.traces.queries import Dataset, find_dataset, iterate_traces, list_trace_ids
+from stepsight.storage.traces.queries import Dataset, find_dataset, list_trace_ids
 
 COLUMNS = tuple(name for name in LONG if name != "text")
 """The columns of a frame with a row per sub-step; one with a row per step has no `substep`."""
@@ -53,9 +51,8 @@ MODES = (Mode.ONLINE, Mode.OFFLINE)
 GOLD = (*LABEL_NAMES, "valid")
 """The possible gold of a step: its label, or `valid` if the benchmark says no more."""
 _VERDICTS = ("valid", "redundant")
-LINKS = ("repaired", "notices")
 COLUMN_TYPES: dict[str, type[np.generic]] = {
-    **dict.fromkeys(("trace", "step", "substep", "repaired", "notices", "rationale"), np.int32),
+    **dict.fromkeys(("trace", "step", "substep", "rationale"), np.int32),
     **dict.fromkeys(("gold", "mode", *_VERDICTS), np.int8),
     "evaluator": np.int16,
     **dict.fromkeys((*(name for name in SCORES if name not in _VERDICTS), "change"), np.float32),
@@ -80,7 +77,7 @@ class JudgmentColumns:
     - `trace` and `rationale` are indices into `traces` and `rationales`.
     - `evaluator` is an index into the requested evaluators.
     - `mode` and `gold` are indices into `MODES` and `GOLD`.
-    - `valid` and `redundant` are 1 or 0. `step`, `substep`, `repaired` and `notices` count from 1.
+    - `valid` and `redundant` are 1 or 0. `step` and `substep` count from 1.
     - `share`, `neg`, `neu`, `pos`, `validity`, `redundancy`, `change` (offline minus online validity), `spread` and
       `solution_score` are floats.
 
@@ -100,24 +97,21 @@ def frame(
     *,
     substeps: bool = False,
     metadata: bool | Sequence[str] = True,
-    contexts: bool = False,
 ) -> pd.DataFrame:
     """Return evaluators' scores of a dataset, one row per trace, step, evaluator and mode, in file order.
 
     `evaluators` are names or fingerprints and default to all evaluators that have judged the dataset. The columns
     are `storage.exports.frames.COLUMNS`. Steps are counted from 1. `gold` is neg, neu or pos, or `valid` if the
-    benchmark only says that the step is valid, and `share` is its soft label. `repaired` is the step that repairs
-    the row's step, and `notices` the step that the row's step notices. A step gets the scores of its least valid
-    sub-step, but the greatest redundancy among its sub-steps. With `substeps`, each sub-step gets its own row.
-    `change` is the retroactive change, offline minus online validity, from the hindsight judgment. `valid` and
-    `redundant` are decided by the thresholds in force. Values that an evaluator does not provide are missing. An
-    evaluator that judges only whole solutions has one row per trace, without a step, and its score is in
+    benchmark only says that the step is valid, and `share` is its soft label. A step gets the scores of its least
+    valid sub-step, but the greatest redundancy among its sub-steps. With `substeps`, each sub-step gets its own
+    row. `change` is the retroactive change, offline minus online validity, from the hindsight judgment. `valid`
+    and `redundant` are decided by the thresholds in force. Values that an evaluator does not provide are missing.
+    An evaluator that judges only whole solutions has one row per trace, without a step, and its score is in
     `solution_score`.
 
     `metadata` adds the other fields of the source rows as columns `meta.NAME`, with dots for nested objects. By
     default these are all fields that hold text, numbers or booleans. Pass a list of names to select some, or False
-    for none. `contexts` adds a column `context` with the messages and calls of an agent's trace, as JSON (see
-    `core.context`); it is missing for other traces.
+    for none.
 
     Raises `UserError` if the dataset, an evaluator or a field does not exist.
     """
@@ -130,13 +124,6 @@ def frame(
     joined = _joined(parts)
     place = joined.columns["trace"]
     made = _frame(joined, chosen, found.name, substeps=substeps)
-    if contexts:
-        by_name = {
-            one.id: json.dumps(one.context.to_dict(), ensure_ascii=False)
-            for one in iterate_traces(store, found.id)
-            if one.context is not None
-        }
-        made["context"] = pd.Categorical([by_name.get(name) for name in joined.traces]).take(place)
     if metadata is False:
         return made
     columns = _metadata(metas, place, None if metadata is True else metadata, found.name)
@@ -164,12 +151,11 @@ def judgment_frames(
     dataset: str,
     trace_ids: Sequence[int],
     evaluators: Collection[int] | None = None,
-    convention: str = "",
 ) -> Iterator[pd.DataFrame]:
     """Yield frames with one row per sub-step of the given traces, in order. If no rows exist, one empty frame is
-    yielded. `evaluators` are database ids and default to all evaluators. `gold` follows the convention, if any."""
+    yielded. `evaluators` are database ids and default to all evaluators."""
     chosen = [one for one in list_evaluators(store) if evaluators is None or one.id in evaluators]
-    parts = read_judgment_columns(store, trace_ids, chosen, substeps=True, convention=convention)
+    parts = read_judgment_columns(store, trace_ids, chosen, substeps=True)
     yield _frame(next(parts, None) or _joined([]), chosen, dataset, substeps=True)
     for part in parts:
         yield _frame(part, chosen, dataset, substeps=True)
@@ -181,13 +167,12 @@ def read_judgment_columns(
     evaluators: Sequence[StoredEvaluator],
     *,
     substeps: bool,
-    convention: str = "",
 ) -> Iterator[JudgmentColumns]:
     """Yield evaluators' scores of the given traces, ordered by trace, then evaluator, with online before offline.
 
     Without `substeps`, a step gets the scores of its least valid sub-step and the greatest redundancy among its
     sub-steps, as in `core.metrics.table`. The rows of each mode come from the standing judgment. A judgment of only
-    the whole solution gives a single row without a step. The gold follows the convention, if any. No database
+    the whole solution gives a single row without a step. No database
     connection is held between batches.
     """
     shown = _ShownEvaluators.of(store, evaluators)
@@ -197,7 +182,6 @@ def read_judgment_columns(
             gold, meta = read_gold_of(session, trace_ids[start : start + size])
             if not gold.ids:
                 continue
-            gold = apply_convention(session, gold, convention)
             judgments = read_rows(
                 session, gold, slice(None), [one.id for one in evaluators], _ASKED, rationales=True
             )
@@ -262,7 +246,6 @@ def _columns(
         "substep": np.where(of_step, substep + 1, SILENT),
         "gold": np.where(of_step, label[step], SILENT),
         "share": np.full(len(step), np.nan) if gold.share is None else np.where(of_step, gold.share[step], np.nan),
-        **{name: _link(getattr(gold, name), of_step, step) for name in LINKS},
         "evaluator": who,
         "mode": mode[rows],
         **{name: np.where(in_three, probs[:, at], np.nan) for at, name in enumerate(LABEL_NAMES)},
@@ -277,12 +260,6 @@ def _columns(
     }
     wanted = slice(None) if standing.all() else standing[rows]
     return {name: columns[name][wanted].astype(kind, copy=False) for name, kind in COLUMN_TYPES.items()}
-
-
-def _link(links: Ints | None, of_step: Bools, step: Ints) -> Ints:
-    """Return, for each row, the number of the step that the row's step is linked to, counted from 1."""
-    linked = np.full(len(step), SILENT) if links is None else links[step]
-    return np.where(of_step & (linked != SILENT), linked + 1, SILENT)
 
 
 def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
@@ -345,7 +322,6 @@ def _frame(
         "step": _whole(given["step"]),
         "substep": _whole(given["substep"]),
         "gold": _category(given["gold"], GOLD),
-        **{name: _whole(given[name]) for name in LINKS},
         "evaluator": _category(of_name[given["evaluator"]], names),
         "fingerprint": _category(given["evaluator"], [one.fingerprint for one in evaluators]),
         "mode": _category(given["mode"], [mode.value for mode in MODES]),

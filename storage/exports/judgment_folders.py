@@ -3,26 +3,22 @@
 This module is separate because it imports pandas.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from stepsight.core.escaping import escape_markdown
-from stepsight.core.files.judgment_table import number_of
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.dataset_folders import ParquetTable, write_dataset
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
 from stepsight.storage.judgments.evaluators import evaluators_of
-from stepsight.storage.traces.queries import find_dataset, has_contexts, trace_batches
+from stepsight.storage.traces.queries import find_dataset, trace_batches
 
-TRACES: dict[str, type] = {"id": str, "problem": str, "steps": list, "labels": list, "shares": list[float],
-                            "repaired": list[int], "notices": list[int]}  # fmt: skip
+TRACES: dict[str, type] = {"id": str, "problem": str, "steps": list, "labels": list, "shares": list[float]}
 _LEFT_OUT_COLUMNS = {
     "dataset, trace": "what is judged",
     "evaluator, fingerprint": "who judged, with the whole solution but one sub-step in view",
@@ -40,15 +36,10 @@ _TRACE_COLUMNS = {
     "labels": "the gold of each step: neg (wrong), neu (valid but redundant), pos (correct and useful), valid where"
     " the benchmark says that alone, or null",
     "shares": "the soft label of each step, from 0 to 1, or null",
-    "repaired, notices": "the number of the step that repairs each one, and of the one that each notices, counted"
-    " from 1, or null",
-}
-_CONTEXT = {
-    "context": "of an agent's trace, as JSON: the messages between its steps, and the calls that the steps make",
 }
 _JUDGMENT_COLUMNS = {
     "dataset, trace, step, substep": "what is judged; steps and sub-steps are counted from 1",
-    "gold, share, repaired, notices": "the gold, the soft label and the links of the step, as in the traces",
+    "gold, share": "the gold and the soft label of the step, as in the traces",
     "evaluator, fingerprint, mode": "who judged; online with only the steps before in view, offline with all",
     "neg, neu, pos": "the probabilities",
     "validity, redundancy": "neu + pos, and neu",
@@ -65,18 +56,17 @@ def write_judgments(
     dataset: str,
     trace_ids: Sequence[int],
     evaluators: Collection[int] | None = None,
-    convention: str = "",
 ) -> dict[str, int]:
     """Write the given traces of a dataset and their judgments to a folder, like `write_dataset`.
 
     `trace_ids` and `evaluators` are database ids. By default all evaluators that have judged the dataset are
-    included. The gold follows the convention, if any.
+    included.
     """
     dataset_id = find_dataset(store, dataset).id
     judged = evaluators_of(store, dataset_id)
     chosen = [one for one in judged if evaluators is None or one.id in evaluators]
     of = store, dataset, trace_ids, [one.id for one in chosen]
-    frames = judgment_frames(*of, convention)
+    frames = judgment_frames(*of)
     names = [f"- {escape_markdown(one.name)}, fingerprint `{one.fingerprint}`" for one in chosen]
     about = "\n".join(
         [
@@ -88,7 +78,7 @@ def write_judgments(
     tables = {
         "judgments": ParquetTable(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
         **_if_any("left_out", _LEFT_OUT_COLUMNS, partial(left_out_frames, *of)),
-        "traces": _trace_table(store, dataset_id, trace_ids, convention),
+        "traces": ParquetTable(table_parts(TRACES, _traces(store, trace_ids), "parquet"), _TRACE_COLUMNS),
     }
     return write_dataset(path, f"Judgments of {dataset}", about, tables)
 
@@ -102,28 +92,13 @@ def _if_any(
     return {name: ParquetTable(plain_parquet_parts(read()), columns)}
 
 
-def _trace_table(store: Store, dataset_id: int, trace_ids: Sequence[int], convention: str) -> ParquetTable:
-    """Return the table of traces. It has the column of contexts only if the dataset has traces of agents."""
-    of_agents = has_contexts(store, dataset_id)
-    rows = _traces(store, trace_ids, convention, with_context=of_agents)
-    columns: dict[str, type] = TRACES | ({"context": str} if of_agents else {})
-    return ParquetTable(table_parts(columns, rows, "parquet"), _TRACE_COLUMNS | (_CONTEXT if of_agents else {}))
-
-
-def _traces(store: Store, trace_ids: Sequence[int], convention: str, *, with_context: bool) -> Iterator[Row]:
+def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:
     for batch in trace_batches(store, trace_ids):
         for trace in batch:
-            converted = trace.in_convention(convention)
-            row: dict[str, Any] = {
+            yield {
                 "id": trace.id,
                 "problem": trace.problem,
                 "steps": [step.text for step in trace.steps],
-                "labels": [step.gold for step in converted.steps],
+                "labels": [step.gold for step in trace.steps],
                 "shares": [step.share for step in trace.steps],
-                "repaired": [number_of(step.repaired) for step in converted.steps],
-                "notices": [number_of(step.notices) for step in trace.steps],
             }
-            if with_context:
-                context = trace.context and trace.context.to_dict()
-                row["context"] = None if context is None else json.dumps(context, ensure_ascii=False)
-            yield row

@@ -69,16 +69,14 @@ def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
     return _frames_parquet(frames, plain=True)
 
 
-def trace_lines(
-    store: Store, trace_ids: Sequence[int], convention: str = "", format: str = TRACE_FORMATS[0]
-) -> Iterator[bytes]:
-    """Yield JSON Lines with the given traces and their gold labels, which follow a convention if one is given.
+def trace_lines(store: Store, trace_ids: Sequence[int], format: str = TRACE_FORMATS[0]) -> Iterator[bytes]:
+    """Yield JSON Lines with the given traces and their gold labels.
 
     `format` is one of `TRACE_FORMATS`. `stepsight import` reads each back under the same name.
     """
     write = format_trace if format == TRACE_FORMATS[0] else _stepwise
     for batch in trace_batches(store, trace_ids):
-        rows = (write(trace.in_convention(convention)) for trace in batch)
+        rows = (write(trace) for trace in batch)
         yield "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
 
 
@@ -110,7 +108,6 @@ def _parquet(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
     arrow = load_pyarrow()
     kinds = {str: arrow.string(), int: arrow.int32(), float: arrow.float64(), list: arrow.list_(arrow.string())}
     kinds[list[float]] = arrow.list_(arrow.float64())
-    kinds[list[int]] = arrow.list_(arrow.int64())
     schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
     sink = _Sink()
     with arrow.parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema) as writer:

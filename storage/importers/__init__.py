@@ -8,10 +8,8 @@ from itertools import chain, islice
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.importers import chat, plain, stepwise
-from stepsight.storage.importers.agents import atif, chats, inspect_logs, opentelemetry
+from stepsight.storage.importers import chat, inspect_logs, plain, stepwise
 from stepsight.storage.importers.benchmarks import (
-    agentprocessbench,
     math_shepherd,
     mr_gsm8k,
     mr_math_invalid,
@@ -36,11 +34,7 @@ _MODULES = (
     math_shepherd,
     stepwise,
     strict_prmbench,
-    agentprocessbench,
-    atif,
-    opentelemetry,
     inspect_logs,
-    chats,
     chat,
     plain,
 )

@@ -1,4 +1,4 @@
-"""Chats in the form of fine-tuning data (`stepsight import chat`).
+r"""Chats in the form of fine-tuning data (`stepsight import chat`).
 
 The last answer is the solution, which is split into steps like a solution on the Score page. The user's message
 before it is the problem:
@@ -8,20 +8,28 @@ before it is the problem:
 
 A content may be a list of parts with a text each. Earlier messages are kept in the metadata as `messages`, together
 with all other fields. Thinking before the solution, in its text, as a part of its content or in the message's field
-`reasoning_content`, is kept in the context of the trace, or judged as its first steps. Rows without an `id` get a
-hash of their row as id.
+`reasoning_content`, is kept in the metadata, or judged as its first steps. Rows without an `id` get a hash of their
+row as id.
+
+If tools are called on the way from the problem to the last answer, each turn of the assistant is a step. Its text
+holds what the turn says, its calls, and the results:
+
+    {"role": "assistant", "content": "I search.", "tool_calls": [{"id": "c1", "type": "function",
+        "function": {"name": "search", "arguments": "{\"query\": \"…\"}"}}]},
+    {"role": "tool", "tool_call_id": "c1", "content": "1838"}
 
 ShareGPT's form is the same under other names (`stepsight import sharegpt`):
 
     {"conversations": [{"from": "human", "value": "What is …?"}, {"from": "gpt", "value": "First, …"}]}
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.text.split import THOUGHT_STEPS, split_answer
+from stepsight.core.text.preamble import set_thoughts_aside
+from stepsight.core.text.split import Split, split_answer
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.rows.fields import (
     ASIDE,
@@ -34,7 +42,7 @@ from stepsight.storage.importers.rows.fields import (
     rest,
 )
 from stepsight.storage.importers.rows.kind import EndlessThoughts, FileKind, OnBad, Row, Rows, json_rows
-from stepsight.storage.importers.rows.messages import is_thought, thoughts_of
+from stepsight.storage.importers.rows.messages import is_thought, optional_text, thoughts_of, written_json
 
 _SOLVER, _ASKER = "assistant", "user"
 _HINT = "Expected messages with a role and a content: a user's with the problem, then an assistant's."
@@ -50,24 +58,64 @@ def _parse(names: Mapping[str, str], thoughts: str, row: Row, where: str) -> Tra
     Raises `UserError` if the chat has no solution after a problem, or if its answers are verdicts on steps."""
     with located(where):
         key = names["messages"]
-        messages = listed(row, key)
-        turns = [_turn(message, number, names) for number, message in enumerate(messages, start=1)]
-        last = max((place for place, (role, _) in enumerate(turns) if role == _SOLVER), default=0)
-        asked = max((place for place in range(last) if turns[place][0] == _ASKER), default=-1)
-        if asked < 0:
-            raise UserError("the chat has no answer after a question.", _HINT)
-        solution = turns[last][1]
-        if solution.strip() in _VERDICTS:
-            raise UserError("the answers are verdicts on steps, not a solution.", "Write the steps as a list.")
-        split = split_answer(solution, _thoughts(messages[last], names), judged=thoughts == JUDGED)
-        earlier = {key: messages[:asked]} if asked else {}
-        return Trace.of(
-            turns[asked][1].strip(),
-            split.steps,
-            id=identifier(row, "id") if row.get("id") is not None else content_id(row),
-            meta=rest(row, "id", key) | earlier | ({THOUGHT_STEPS: split.thinking} if split.thinking else {}),
-            context=split.context,
-        )
+        id = identifier(row, "id") if row.get("id") is not None else content_id(row)
+        return read_chat(id, listed(row, key), rest(row, "id", key), thoughts, names)
+
+
+def read_chat(
+    id: str,
+    messages: Sequence[Any],
+    meta: Mapping[str, Any],
+    thoughts: str = ASIDE,
+    names: Mapping[str, str] = _MESSAGES,
+) -> Trace:
+    """Return the solution in a chat as a trace. The arguments and errors are those of `_parse`."""
+    turns = [_turn(message, number, names) for number, message in enumerate(messages, start=1)]
+    last = max((place for place, (role, _) in enumerate(turns) if role == _SOLVER), default=0)
+    asked = max((place for place in range(last) if turns[place][0] == _ASKER), default=-1)
+    if asked < 0:
+        raise UserError("the chat has no answer after a question.", _HINT)
+    solution, is_judged = turns[last][1], thoughts == JUDGED
+    if solution.strip() in _VERDICTS:
+        raise UserError("the answers are verdicts on steps, not a solution.", "Write the steps as a list.")
+    answers = range(asked + 1, last + 1)
+    if any(message.get("tool_calls") for message in messages[asked + 1 : last]):
+        split = _with_tools([(messages[i], *turns[i], _thoughts(messages[i], names)) for i in answers], is_judged)
+    else:
+        split = split_answer(solution, _thoughts(messages[last], names), judged=is_judged)
+    earlier = {names["messages"]: list(messages[:asked])} if asked else {}
+    return Trace.of(turns[asked][1].strip(), split.steps, id=id, meta={**meta, **earlier, **split.meta})
+
+
+def _with_tools(turns: Iterable[tuple[Mapping[str, Any], str, str, list[str]]], is_judged: bool) -> Split:
+    """Return a step for each turn of an assistant that calls tools, with its calls and their results in its text.
+    Each turn is given as the message, its role, its text and its thoughts, which are part of the step if they are
+    judged."""
+    steps: list[str] = []
+    aside: list[str] = []
+    for message, role, text, thoughts in turns:
+        if role == _SOLVER:
+            said, within = set_thoughts_aside(text)
+            thoughts = [*thoughts, *within]
+            lines = [*(thoughts if is_judged else ()), said, *map(_call, message.get("tool_calls") or ())]
+            steps.append("\n".join(line for line in lines if line.strip()))
+            aside += () if is_judged else thoughts
+        elif steps:
+            heading = " ".join(filter(None, (role, optional_text(message, "name"))))
+            steps[-1] = f"{steps[-1]}\n[{heading}]\n{text}".strip()
+    asides = tuple(f"<think>\n{thought}\n</think>" for thought in aside)
+    return Split(tuple(step for step in steps if step.strip()), asides)
+
+
+def _call(call: Any) -> str:
+    """Return a call of a tool as text: its name, and its arguments in brackets."""
+    inner = call.get("function") if isinstance(call, dict) else None
+    # With Inspect, the name stands in place of the object.
+    name, given = (inner.get("name"), inner) if isinstance(inner, dict) else (inner, call)
+    if not isinstance(name, str):
+        raise UserError(f"a call of a tool is {describe(call)} without a name.", _HINT)
+    arguments = given.get("arguments")
+    return f"{name}({arguments if isinstance(arguments, str) else written_json(arguments)})"
 
 
 def _thoughts(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
@@ -98,8 +146,7 @@ def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str
     parts = [part for part in content if not is_thought(part)] if isinstance(content, list) else [content]
     texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]
     if not all(isinstance(text, str) for text in texts):
-        hint = f"{_HINT} The kind agent keeps other parts as a line that names them."
-        raise UserError(f"message {number} has something other than text.", hint)
+        raise UserError(f"message {number} has something other than text.", _HINT)
     role = str(message.get(names["role"]))
     return _ROLES.get(role, role), "".join(texts)
 

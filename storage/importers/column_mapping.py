@@ -14,7 +14,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import with_shares
 from stepsight.core.text.printed import holds_steps, is_unquoted_list, parse_printed
 from stepsight.core.text.signs import is_blank
-from stepsight.core.text.split import THOUGHT_STEPS, Split, split_solution, split_steps
+from stepsight.core.text.split import Split, split_solution, split_steps
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import STRICT, Record, choice
 from stepsight.storage.importers.rows.fields import (
@@ -74,8 +74,8 @@ class ColumnMap(Record):
     `id` is empty, traces are identified by a hash of their row.
 
     `thoughts` is one of `THOUGHTS`, and decides the treatment of thinking before a solution that is split by its
-    form. Thoughts that are set aside are stored in the context of the trace; for thoughts that are judged, the
-    metadata field `THOUGHT_STEPS` gives the number of their steps.
+    form. Thoughts that are set aside are kept in the metadata field `THINKING`; for thoughts that are judged,
+    `THOUGHT_STEPS` gives the number of their steps.
     """
 
     problem: str
@@ -216,8 +216,7 @@ def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
                 name: unescaped(value) if isinstance(value, str) else value
                 for name, value in _rest(row, [columns.problem, columns.steps, columns.labels, columns.id]).items()
             }
-            | ({THOUGHT_STEPS: split.thinking} if split.thinking else {}),
-            context=split.context,
+            | split.meta,
         )
 
 

@@ -12,8 +12,7 @@ from pathlib import PurePath
 from stepsight.core.errors import UserError
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, is_log, stem_of
 from stepsight.core.judgment_record import FORMAT as RECORD
-from stepsight.storage.importers import CHATS, KINDS, STEPWISE, THINKING, find_kind, guess_kind
-from stepsight.storage.importers.agents import chats, inspect_logs
+from stepsight.storage.importers import CHATS, KINDS, STEPWISE, THINKING, find_kind, guess_kind, inspect_logs
 from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, find_value
@@ -165,8 +164,6 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
         return Finding(Holds.LABELS, source, _labelled_dataset(rows[0]))
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
-    if kind in CHATS and any(map(chats.calls_tools, rows)):
-        kind = chats.KIND.name
     if kind in CHATS and columns.problem and columns.steps and columns.labels:
         # The chat repeats what has labels in columns of its own.
         kind = None

@@ -11,7 +11,6 @@ from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import stem_of
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS, find_kind
-from stepsight.storage.importers.agents.inspect_logs import LOG
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.data_files import (
     SUFFIXES,
@@ -29,6 +28,7 @@ from stepsight.storage.importers.data_files import (
     unread_files,
 )
 from stepsight.storage.importers.doubts import doubtful
+from stepsight.storage.importers.inspect_logs import LOG
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, recognise
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
 from stepsight.storage.traces.imports import import_file, import_table

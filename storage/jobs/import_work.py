@@ -175,9 +175,7 @@ def _import_traces(
     with waiting_rows(source.name, source.size, MOST_STORED) as waiting:
         content = read_upload_rows(source, parts, asdict(wanted), waiting, bad)
         check_disk(store, source.name, waiting.written)
-        return store_rows(
-            store, wanted.dataset, content, source, waiting, bad, lambda *_: check(), wanted.convention
-        )
+        return store_rows(store, wanted.dataset, content, source, waiting, bad, lambda *_: check())
 
 
 def _stored_before(store: Store, wanted: FileImport) -> Imported:

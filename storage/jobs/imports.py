@@ -8,7 +8,6 @@ from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.repair import Convention
 from stepsight.core.validation import STRICT, Record, choice, validate
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.catalogue import find_benchmark
@@ -17,21 +16,17 @@ from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.jobs.jobs import Job, Task, start_request
 from stepsight.storage.jobs.uploads import get_upload, keep_upload
 
-CONVENTIONS = tuple(one.value for one in Convention)
-"""The conventions that the gold of a file can follow."""
-
 
 @dataclass(frozen=True, config=STRICT)
 class FileImport(Record):
     """A request to import an uploaded file.
 
-    `upload` is the id of the upload, and `holds` says what it contains. `dataset` is the dataset to add the traces
-    to, or the one that the scores refer to. For traces, `kind` is the file kind, `columns` is set if the kind is
-    `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. `convention` is the convention
-    that their gold follows, if it is named. For scores, `evaluator` names the evaluator and `mode` is the mode in
-    which it gave them. For labels, `campaign` is the campaign to put them into, `annotator` gave them if the file
-    names nobody, and `user` is the person who adds them, whom the server sets. `sha256` is the hash of the content
-    that the user previewed.
+    `upload` is the id of the upload, and `holds` says what it contains. `dataset` is the dataset to add the
+    traces to, or the one that the scores refer to. For traces, `kind` is the file kind, `columns` is set if the
+    kind is `importers.column_mapping.NAME`, and `leave_out` allows leaving out bad rows. For scores, `evaluator`
+    names the evaluator and `mode` is the mode in which it gave them. For labels, `campaign` is the campaign to
+    put them into, `annotator` gave them if the file names nobody, and `user` is the person who adds them, whom
+    the server sets. `sha256` is the hash of the content that the user previewed.
     """
 
     upload: int
@@ -46,7 +41,6 @@ class FileImport(Record):
     campaign: str = ""
     annotator: str = ""
     user: int = 0
-    convention: Annotated[str, choice(("", *CONVENTIONS))] = ""
 
 
 @dataclass(frozen=True, config=STRICT)

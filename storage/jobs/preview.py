@@ -24,7 +24,6 @@ from stepsight.core.files.text_lines import PARQUET, ZIP
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import read_traces
-from stepsight.storage.importers.agents.unread import UnreadParts
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.doubts import ColumnReading, Doubt
@@ -263,7 +262,7 @@ def _import(asked: Any, content: Iterator[bytes]) -> Any:
 def _import_traces(asked: Any, kind: FileKind, lines: Iterator[bytes]) -> Generator[bytes, None, dict[str, Any]]:
     bad = bad_rows(asked["name"], leave_out=asked["leave_out"])
     traces = WantedTraces(read_traces(kind, lines, asked["name"], bad), RowConditions())
-    bad.check((yield from row_lines(traces, bad, asked["convention"])))
+    bad.check((yield from row_lines(traces, bad)))
     yield from bad.lines()
     return asdict(traces.content(kind))
 
@@ -309,7 +308,6 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
     traces: list[Trace] = []
     ids: list[str] = []
     bad = good = 0
-    unread = UnreadParts()
     until = time.monotonic() + _SECONDS
 
     def note(where: str, error: UserError, content: bytes) -> None:
@@ -325,7 +323,6 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
         kind = kind_of(shown.finding.kind, columns, beginning)
         for _, trace in read_traces(kind, lines, name, note):
             good += 1
-            unread.add(trace)
             if len(ids) < _MOST_IDS:
                 ids.append(trace.id)
             if len(traces) < SHOWN_TRACES:
@@ -337,7 +334,7 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
     except UserError as fault:
         error = fault
     guessed = shown.finding.notes if shown.finding.kind == COLUMNS else ()
-    notes = (*guessed, *(kind.notes() if kind else ()), *unread.notes)
+    notes = (*guessed, *(kind.notes() if kind else ()))
     shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults), ids=tuple(ids))
     return replace(shown, whole=whole, error=error, notes=notes)
 
@@ -386,7 +383,7 @@ def _as_json(shown: UploadReading) -> dict[str, Any]:
     short = [trace for trace in shown.traces if len(trace.problem) + sum(map(len, trace.substeps)) <= _LONGEST]
     return {
         "finding": asdict(finding) | {"columns": columns and asdict(columns)},
-        "traces": [format_trace(replace(trace, meta={}, context=None)) for trace in short],
+        "traces": [format_trace(replace(trace, meta={})) for trace in short],
         "faults": [[where, *_pair(error)] for where, error in shown.faults],
         "error": shown.error and _pair(shown.error),
         **{

@@ -28,7 +28,7 @@ from stepsight.storage.judgments.judgments import (
     stands,
 )
 from stepsight.storage.judgments.step_profiles import step_rows, unsaid
-from stepsight.storage.traces.columns import read_links, read_shares, trace_group
+from stepsight.storage.traces.columns import read_shares, trace_group
 from stepsight.storage.traces.queries import Dataset
 
 # The traces read at once; every database allows an IN with this many keys.
@@ -53,8 +53,7 @@ class TraceGold:
     `trace_ids` (database ids), `ids` and `counts` (step counts) have one value per trace. `label`, `valid` and
     `substeps` (sub-step counts) have one value per step, trace by trace. `label` and `valid` are `SILENT` where
     there is no gold label. `share` has one value per step too, NaN where there is none, or is None if no step has a
-    share. `repaired` and `notices` are the 0-based steps that repair a step and that it notices, `SILENT` where
-    there is none, or None if they were not read.
+    share.
     """
 
     trace_ids: Ints
@@ -64,8 +63,6 @@ class TraceGold:
     valid: AnyInts
     substeps: AnyInts
     share: Floats64 | None = None
-    repaired: AnyInts | None = None
-    notices: AnyInts | None = None
 
     @cached_property
     def trace(self) -> AnyInts:
@@ -184,7 +181,6 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
     label, valid = read_steps(session, ids, counts)
     share, substeps = read_shares(session, ids, counts), _read_substeps(session, ids, counts, sizes)
     names, metas = (tuple(one[column] for one in rows) for column in (1, 4))
-    repaired, notices = _read_links(session, ids, counts)
     return TraceGold(
         trace_ids=ids,
         ids=names,
@@ -193,22 +189,7 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
         valid=valid,
         substeps=substeps,
         share=share,
-        repaired=repaired,
-        notices=notices,
     ), metas
-
-
-def _read_links(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[Ints, Ints]:
-    """Return, for each step of the given traces, the step that repairs it and the step that it notices, trace by
-    trace."""
-    first = dict(zip(trace_ids.tolist(), starts(counts).tolist(), strict=True))
-    repaired, notices = np.full((2, int(counts.sum())), SILENT, np.int64)
-    for trace_id, links in read_links(session, trace_ids.tolist()).items():
-        for step, (repair, noticed) in links.items():
-            place = first[trace_id] + step
-            repaired[place] = SILENT if repair is None else repair
-            notices[place] = SILENT if noticed is None else noticed
-    return repaired, notices
 
 
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:

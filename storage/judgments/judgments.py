@@ -16,15 +16,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, and_, exists, func, literal, literal_column, select, tuple_
+from sqlalchemy import ColumnElement, and_, exists, func, literal_column, select, tuple_
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.context import reading_mark
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, StepScores, judge_solution
-from stepsight.core.trace import reading_digest
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
 from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.database.stored_json import DamagedError
@@ -80,7 +78,7 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
     saved, since = 0, time.monotonic()
     try:
         for judgment in judgments:
-            row = _values(evaluator_id, judgment, judgment.trace.read_digest)
+            row = _values(evaluator_id, judgment, judgment.trace.digest)
             waiting[row["trace_id"], row["mode"]] = row
             saved += 1
             if len(waiting) >= _BATCH or time.monotonic() - since > _SECONDS:
@@ -91,19 +89,13 @@ def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment
     return saved
 
 
-def save_together(
-    session: Session, evaluator_id: int, judgments: Iterable[Judgment], *, are_from_file: bool = False
-) -> int:
+def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
     """Like `save_judgments`, but within the caller's transaction, so that nothing is stored if the iterable raises.
 
-    Each combination of trace and mode may occur only once, and the traces must be in file order. Judgments from a
-    file were made elsewhere, and do not become stale when the rule by which contexts are read changes.
+    Each combination of trace and mode may occur only once, and the traces must be in file order.
     """
     saved = 0
-    rows = (
-        _values(evaluator_id, one, one.trace.digest if are_from_file else one.trace.read_digest)
-        for one in judgments
-    )
+    rows = (_values(evaluator_id, one, one.trace.digest) for one in judgments)
     while batch := list(islice(rows, _BATCH)):
         _insert(session, batch)
         saved += len(batch)
@@ -224,28 +216,6 @@ def giving(mode: Mode) -> tuple[Mode, ...]:
     return (mode,) if mode == Mode.HINDSIGHT else (mode, Mode.HINDSIGHT)
 
 
-def is_fresh(judged: Any, trace: Any) -> Any:
-    """True if a judgment was made of the current state of its trace. Otherwise the judgment is stale.
-
-    A judgment of a trace with a context is also stale if contexts were read by another rule at the time. `judged`
-    is the digest that was kept with the judgment, either of the trace or of the trace as it was read
-    (`Trace.read_digest`), and `trace` is the current digest. Both may be strings, arrays, or SQL columns.
-    """
-    return (judged == trace) | (judged == _as_read(trace))
-
-
-def _as_read(digest: Any) -> Any:
-    """Return `reading_digest` of digests, which may be a string, an array of bytes, or an SQL column."""
-    if isinstance(digest, str):
-        return reading_digest(digest)
-    mark = reading_mark()
-    if not isinstance(digest, np.ndarray):
-        return literal(mark).concat(func.substr(digest, len(mark) + 1))
-    digits = np.frombuffer(digest.tobytes(), np.uint8).reshape(len(digest), digest.itemsize).copy()
-    digits[:, : len(mark)] = np.frombuffer(mark.encode(), np.uint8)
-    return digits.view(digest.dtype)[:, 0]
-
-
 def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment | None:
     """Return the judgment that stands in a mode, or None. All `judgments` must be by one evaluator and of one
     trace."""
@@ -256,7 +226,7 @@ def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment 
 def fresh_rows(*modes: Mode) -> ColumnElement[bool]:
     """Return the SQL condition that a judgment is not stale and provides scores in at least one of `modes`. If no
     modes are given, scores in any mode will do. The condition applies to `JudgmentRow` joined with `TraceRow`."""
-    return and_(_provides(JudgmentRow, modes or tuple(Mode)), is_fresh(JudgmentRow.trace_digest, TraceRow.digest))
+    return and_(_provides(JudgmentRow, modes or tuple(Mode)), JudgmentRow.trace_digest == TraceRow.digest)
 
 
 def _provides(row: Any, modes: Sequence[Mode]) -> ColumnElement[bool]:
@@ -272,7 +242,7 @@ def stands(mode: Mode) -> ColumnElement[bool]:
 def overruled(mode: Mode) -> ColumnElement[bool]:
     """Return the SQL condition that a newer judgment, which is not stale, also provides scores in the mode. The
     condition applies to `JudgmentRow` joined with `TraceRow`."""
-    return _has_newer(JudgmentRow, _provides(_newer, [mode]), is_fresh(_newer.trace_digest, TraceRow.digest))
+    return _has_newer(JudgmentRow, _provides(_newer, [mode]), _newer.trace_digest == TraceRow.digest)
 
 
 def _has_newer(old: Any, *which: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -320,7 +290,7 @@ def read_offline(store: Store, trace: StoredTrace, evaluator_id: int) -> StepSco
 
 def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> StoredJudgment:
     result = unpack(row.probabilities, row.mode, row.spread)
-    stale = not is_fresh(row.trace_digest, trace.digest)
+    stale = row.trace_digest != trace.digest
     if not stale and len(result) != len(trace.substeps):
         raise DamagedError(
             f"judgments.probabilities: {len(result)} rows, the trace {trace.id!r} has {len(trace.substeps)}."

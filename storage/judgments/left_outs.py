@@ -21,7 +21,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.importers.benchmarks.strict_prmbench import INERT, NECESSARY
-from stepsight.storage.judgments.judgments import giving, is_fresh
+from stepsight.storage.judgments.judgments import giving
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate, traces
 
 _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
@@ -33,12 +33,9 @@ _KEY = ("evaluator_id", "trace_id", "gap")
 _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
 
 
-def save_left_out(
-    session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut, *, are_from_file: bool = False
-) -> None:
-    """Store scores with steps left out, replacing earlier scores with the same evaluator, trace and gap.
-    `are_from_file` has the meaning of `save_together`. Raises `ValueError` unless the scores with nothing left out
-    have one row per sub-step of the trace."""
+def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
+    """Store scores with steps left out, replacing earlier scores with the same evaluator, trace and gap. Raises
+    `ValueError` unless the scores with nothing left out have one row per sub-step of the trace."""
     if len(scores) != len(trace.substeps):
         raise ValueError(f"{len(scores)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
     rows = scores.rows()
@@ -48,7 +45,7 @@ def save_left_out(
         "trace_id": trace.trace_id,
         "gap": scores.gap.value,
         "dataset_id": trace.dataset_id,
-        "trace_digest": trace.digest if are_from_file else trace.read_digest,
+        "trace_digest": trace.digest,
         "whole": scores.whole.probs.astype(_FLOATS).tobytes(),
         "steps": np.array(list(rows), _PLACES).tobytes(),
         "probabilities": packed.tobytes(),
@@ -70,7 +67,7 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
         raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another name (--evaluator).")
     if stored is not None:
         scores = LeaveOneOut.of(scores.whole, dict(sorted((known | added).items())), scores.gap)
-    save_left_out(session, evaluator_id, trace, scores, are_from_file=True)
+    save_left_out(session, evaluator_id, trace, scores)
 
 
 def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
@@ -150,7 +147,7 @@ def _judged(evaluator_id: int, trace: StoredTrace) -> Select[Any]:
         JudgmentRow.trace_id == trace.trace_id,
         JudgmentRow.evaluator_id == evaluator_id,
         JudgmentRow.mode.in_([mode.value for mode in giving(Mode.OFFLINE)]),
-        is_fresh(JudgmentRow.trace_digest, trace.digest),
+        JudgmentRow.trace_digest == trace.digest,
     )
 
 
@@ -197,12 +194,12 @@ def _made(evaluator_id: int, gap: Gap) -> ColumnElement[bool]:
         LeftOutScoresRow.trace_id == TraceRow.id,
         LeftOutScoresRow.evaluator_id == evaluator_id,
         LeftOutScoresRow.gap == gap.value,
-        is_fresh(LeftOutScoresRow.trace_digest, TraceRow.digest),
+        LeftOutScoresRow.trace_digest == TraceRow.digest,
     )
 
 
 def _fresh(row: LeftOutScoresRow | None, trace: StoredTrace) -> LeaveOneOut | None:
-    return _unpack(row) if row is not None and is_fresh(row.trace_digest, trace.digest) else None
+    return _unpack(row) if row is not None and row.trace_digest == trace.digest else None
 
 
 def _unpack(row: LeftOutScoresRow) -> LeaveOneOut:

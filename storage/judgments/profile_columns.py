@@ -14,7 +14,7 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.storage.database.schema import JudgmentRow, ProfileRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS
 from stepsight.storage.judgments.columns import starts, within
-from stepsight.storage.judgments.judgments import giving, is_fresh, overruled
+from stepsight.storage.judgments.judgments import giving, overruled
 from stepsight.storage.judgments.step_profiles import HEAD, unpack_profiles
 from stepsight.storage.traces.columns import TraceColumns
 
@@ -106,7 +106,7 @@ def _read_stored(
 
 def _fresh_profiles(traces: TraceColumns, places: Ints, packed: Sequence[bytes]) -> Profiles:
     heads, counts, validity = unpack_profiles(packed)
-    fresh = is_fresh(heads["digest"], traces.digests[places]) & (counts == traces.steps[places])
+    fresh = (heads["digest"] == traces.digests[places]) & (counts == traces.steps[places])
     return Profiles(places, heads, counts, validity).where((places != SILENT) & fresh)
 
 

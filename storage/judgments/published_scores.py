@@ -13,13 +13,11 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of
-from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.label import Label
 from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
-from stepsight.storage.importers.benchmarks import agentprocessbench
-from stepsight.storage.importers.benchmarks.agentprocessbench import LABELS as AGENTPROCESSBENCH
 from stepsight.storage.importers.benchmarks.strict_prmbench import SCORES as STRICT_PRMBENCH
 from stepsight.storage.importers.benchmarks.strict_prmbench import translated
 from stepsight.storage.importers.rows.fields import describe, text, whole
@@ -31,7 +29,7 @@ _ROUNDING = 1e-9
 _WORDS = ("correctness_pred", "error_step_pred")
 _VERDICTS = {"correct": 1.0, "absent": 1.0, "wrong": 0.0, "present": 0.0}
 _OF_REDUNDANCY = ("absent", "present")
-_THEIR_NAME, _ANNOTATOR = "prm_name", "annotator"
+_THEIR_NAME = "prm_name"
 _LEFT_OUT, _BOTH = "left_out", ("whole", "scores")
 # A number of more digits is past the end of any solution, and Python refuses to read the longest.
 _DIGITS = 9
@@ -142,13 +140,6 @@ def parse_scores(row: Row) -> PublishedScores:
     if any(name in row for name in STRICT_PRMBENCH):
         evaluator = text(row, _THEIR_NAME) if _THEIR_NAME in row else None
         return replace(parse_scores(translated(row)), evaluator=evaluator)
-    if AGENTPROCESSBENCH in row:
-        labels, reasons = agentprocessbench.read_verdicts(row)
-        # All zero where a turn has no label.
-        rows = np.array([[label == name for name in LABEL_NAMES] for label in labels], np.float32)
-        evaluator = text(row, _ANNOTATOR) if _ANNOTATOR in row else None
-        id = text(row, "record_id")
-        return PublishedScores(id, Outputs.THREE_WAY, rows=rows, rationale=reasons, evaluator=evaluator)
     if _LEFT_OUT in row:
         return _without_a_step(row)
     identifier = row.get("id", row.get("uuid"))

@@ -7,7 +7,6 @@ from sqlalchemy import ColumnElement, delete, or_, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.storage.database.jobs_schema import CriticAnswerRow
 from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -86,7 +85,7 @@ class ChangeableScores(Changeable[Scored]):
         )
 
     def remove(self, session: Session, row: Scored) -> None:
-        for table in (CriticAnswerRow, LeftOutScoresRow, JudgmentRow, JudgedRow):
+        for table in (LeftOutScoresRow, JudgmentRow, JudgedRow):
             session.execute(delete(table).where(*row.of(table)))
         rename_file(row.evaluator, row.dataset.name)
         session.merge(DeletedRow(name=_name(row.evaluator.name, row.dataset.name)))

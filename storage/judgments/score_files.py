@@ -118,7 +118,7 @@ def import_score_lines(
         seen = _AttentionSeen()
         _save_left_out(session, row, store, target.id, matches, seen)
         judgments = _judgments(iterate_named(store, target.id, matches), matches, mode, on_redundancy)
-        save_together(session, row.id, map(seen.noted, judgments), are_from_file=True)
+        save_together(session, row.id, map(seen.noted, judgments))
         _save_attention(session, row, seen)
     return summary
 

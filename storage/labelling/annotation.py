@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
-from itertools import pairwise
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_validator
@@ -21,7 +20,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
 from stepsight.core.trace import check_text
-from stepsight.core.validation import ListOf, Model, choice, validate
+from stepsight.core.validation import Model, choice, validate
 from stepsight.storage.database.labelling_schema import KEY_LENGTH, EventRow
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.labelling.error_kinds import Kind
@@ -30,15 +29,10 @@ UNSURE = "unsure"
 LABELS = (*LABEL_NAMES, UNSURE)
 """The labels that a person can give a step."""
 
-LINKS = ("repaired", "evidence", "notices")
-"""The links of a step: to a later one that repairs it, to a later one that changed the person's mind about it, and
-to an earlier one that it says is wrong."""
-ON_STEPS = ("label", "comment", "correction", "error", *LINKS)
-SUCCEEDED, FAILED = OUTCOMES = ("succeeded", "failed")
-"""The possible statements about the outcome of an agent's trace."""
-BORDERS = "borders"
-ON_TRACES = ("flag", "outcome", BORDERS)
-UNDOABLE = (*ON_STEPS, *ON_TRACES)
+EVIDENCE = "evidence"
+"""The kind of the event that names the later step that changed the person's mind about a step."""
+ON_STEPS = ("label", "comment", "correction", "error", EVIDENCE)
+UNDOABLE = (*ON_STEPS, "flag")
 SUGGEST = "suggest"
 """The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step.
 No client sends one: see `storage.labelling.suggestions`."""
@@ -46,10 +40,9 @@ DECIDE = "decide"
 """The kind of a decision, which belongs to no slot: see `storage.labelling.results.decisions`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """The actions possible in a slot. `new` holds: for `label`, one of `LABELS` or None; for `comment`, `correction`
-and `flag`, a text or None; for `outcome`, one of `OUTCOMES` or None; for `borders`, the first step of each section,
-or None; for `error`, one of the campaign's kinds of error or None; for `repaired`, `evidence` and `notices`, a
-0-based step or None; for `reveal`, the number of steps then visible; for `skip`, the reason; for the others,
-nothing. Events of the kind `decide` exist outside slots."""
+and `flag`, a text or None; for `error`, one of the campaign's kinds of
+error or None; for `evidence`, a 0-based step or None; for `reveal`, the number of steps
+then visible; for `skip`, the reason; for the others, nothing. Events of the kind `decide` exist outside slots."""
 
 LONGEST_TEXT = 10_000
 _MOST_SECONDS = 7 * 24 * 3600
@@ -142,30 +135,19 @@ def is_value_of(kind: str, value: Any) -> bool:
     """True if an event of this kind can have this value. The check is kept fast, because logs are long."""
     if kind == "label":
         return isinstance(value, str) and value in LABELS
-    if kind == "outcome":
-        return isinstance(value, str) and value in OUTCOMES
     if kind in ("error", "comment", "correction", "flag", "skip"):
         return isinstance(value, str)
-    if kind == "reveal" or kind in LINKS:
+    if kind in ("reveal", EVIDENCE):
         return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    if kind == BORDERS:
-        return isinstance(value, list) and all(type(one) is int for one in value) and is_divided(value)
     if kind == SUGGEST:
         return isinstance(value, list) and all(one is None or one in LABELS for one in value)
     return kind == DECIDE and _decides(value)
 
 
-def is_divided(borders: Sequence[int]) -> bool:
-    """True if these can be the first steps of the sections of a trace: 0 and then larger and larger numbers."""
-    return len(borders) > 0 and borders[0] == 0 and all(one < other for one, other in pairwise(borders))
-
-
 def _decides(value: Any) -> bool:
     if not isinstance(value, dict) or not isinstance(value.get("reason", ""), str):
         return False
-    label, repaired = value.get("label"), value.get("repaired")
-    if repaired is not None and (not isinstance(repaired, int) or isinstance(repaired, bool) or label != "neg"):
-        return False
+    label = value.get("label")
     return label is None or (isinstance(label, str) and label in LABEL_NAMES)
 
 
@@ -221,18 +203,6 @@ def _text(what: str) -> Any:
     return Annotated[str, AfterValidator(check)]
 
 
-def _check_divided(borders: Sequence[int]) -> Sequence[int]:
-    if not is_divided(borders):
-        raise UserError(
-            f"The sections begin at {', '.join(map(str, borders[:10])) or 'no step'}.",
-            "Give the first step of each in order, counted from 0; the first section begins at 0.",
-        )
-    return borders
-
-
-Borders = Annotated[ListOf[Count], AfterValidator(_check_divided)]
-"""The first step of each section of a trace, counted from 0."""
-
 _STEP_HINTS = {True: "Count steps from 0.", False: "It is about no step: leave it out."}
 _VALUES: dict[str, Any] = {
     "label": Annotated[str, choice(LABELS)] | None,
@@ -240,11 +210,7 @@ _VALUES: dict[str, Any] = {
     "comment": _text("the comment") | None,
     "correction": _text("the correction") | None,
     "flag": _text("the flag") | None,
-    "outcome": Annotated[str, choice(OUTCOMES)] | None,
-    BORDERS: Borders | None,
-    "repaired": Count | None,
-    "evidence": Count | None,
-    "notices": Count | None,
+    EVIDENCE: Count | None,
     "reveal": Count,
     "skip": _text("the reason for skipping"),
 }
@@ -259,11 +225,8 @@ class Annotation:
     holds each label as it was when the next step was revealed or, failing that, when the annotation was first
     submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
 
-    `outcome` says whether an agent succeeded, as one of `OUTCOMES`, or None. `borders` holds the first step of each
-    section, or None if the person has moved no border and the sections are those by the rules. `repaired` holds the
-    step that repairs each step. `evidence` holds the step that changed the person's mind about a step: one that
-    they name or, if the campaign `asks`, the newest one in view when they changed its label. `notices` holds the
-    earlier step that each step says is wrong.
+    `evidence` holds the step that changed the person's mind about a step: one that they name or, if the campaign
+    `asks`, the newest one in view when they changed its label.
     """
 
     labels: StepTexts
@@ -271,28 +234,21 @@ class Annotation:
     corrections: StepTexts
     errors: StepTexts
     flag: str | None
-    outcome: str | None
-    borders: tuple[int, ...] | None
     revealed: int
     submitted: bool
     undo: tuple[str, ...]
     redo: tuple[str, ...]
     first: StepTexts
     suggested: StepTexts
-    repaired: StepLinks
     evidence: StepLinks
-    notices: StepLinks
     asks: bool
 
-    def value(self, kind: str, step: int | None) -> str | int | list[int] | None:
+    def value(self, kind: str, step: int | None) -> str | int | None:
         """Return the current value that an undoable event of kind `kind` would replace."""
-        if kind == BORDERS:
-            return None if self.borders is None else list(self.borders)
         if step is None:
-            return self.outcome if kind == "outcome" else self.flag
-        if kind in LINKS:
-            links: StepLinks = getattr(self, kind)
-            return links[step]
+            return self.flag
+        if kind == EVIDENCE:
+            return self.evidence[step]
         columns = {"label": self.labels, "comment": self.comments, "correction": self.corrections}
         return columns.get(kind, self.errors)[step]
 
@@ -323,7 +279,7 @@ class Fold:
         self._asks = asks
         self._first: dict[int, str | None] = {}
         self._suggested: list[str | None] = [None] * n_steps
-        self._of_trace: dict[str, Any] = dict.fromkeys(ON_TRACES)
+        self._flag: str | None = None
         self._revealed = 1 if stepwise else n_steps
         self._submitted = False
         self._undo: list[int] = []
@@ -337,7 +293,7 @@ class Fold:
         if event.kind in UNDOABLE:
             self._stack(event)
             if event.step is None:
-                self._of_trace[event.kind] = event.new
+                self._flag = event.new
             else:
                 if event.kind == "label":
                     self._suggested[event.step] = None
@@ -362,7 +318,7 @@ class Fold:
         the campaign does not ask."""
         newest, before = self._revealed - 1, self._values["label"][step]
         if step < newest and before not in (None, label):
-            self._values["evidence"][step] = newest if self._asks and label is not None else None
+            self._values[EVIDENCE][step] = newest if self._asks and label is not None else None
 
     def _stack(self, event: AnnotationEvent) -> None:
         if event.of is not None:
@@ -386,22 +342,19 @@ class Fold:
     def annotation(self) -> Annotation:
         """Return the annotation derived from the events so far."""
         labels = tuple(self._values["label"])
-        borders = self._of_trace[BORDERS]
         return Annotation(
             labels=labels,
             comments=tuple(self._values["comment"]),
             corrections=tuple(self._values["correction"]),
             errors=tuple(self._values["error"]),
-            **self._of_trace | {BORDERS: None if borders is None else tuple(borders)},
+            flag=self._flag,
             revealed=self._revealed,
             submitted=self._submitted,
             undo=tuple(self._keys[event] for event in self._undo),
             redo=tuple(self._keys[event] for event in self._redo),
             first=tuple(self._first.get(step, label) for step, label in enumerate(labels)),
             suggested=tuple(self._suggested),
-            repaired=tuple(self._values["repaired"]),
-            evidence=tuple(self._values["evidence"]),
-            notices=tuple(self._values["notices"]),
+            evidence=tuple(self._values[EVIDENCE]),
             asks=self._asks,
         )
 

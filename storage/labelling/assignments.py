@@ -43,7 +43,6 @@ class Slot:
     digest: str
     current_digest: str
     n_steps: int
-    has_context: bool
     view: str
     shows: str
     shows_equations: bool
@@ -186,7 +185,6 @@ def _slots() -> Select[Any]:
         "digest": ItemRow.digest,
         "current_digest": TraceRow.digest,
         "n_steps": TraceRow.n_steps,
-        "has_context": TraceRow.context.is_not(None),
         "guideline": version.scalar_subquery(),
     }
     of_slot = ("id", "public_id", "state", "user_id", "expires", "campaign_id", "item_id")

@@ -9,13 +9,11 @@ from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.repair import check_notice, check_repair
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.labelling.annotation import (
-    BORDERS,
-    LINKS,
+    EVIDENCE,
     UNDOABLE,
     Annotation,
     AnnotationEvent,
@@ -176,12 +174,8 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
         raise UserError(
             f"The kind of error is {event.new!r:.60}.", f"This campaign has {', '.join(slot.error_kinds)}."
         )
-    if event.kind == "outcome" and not slot.has_context:
-        raise UserError("This trace is not an agent's, and has no outcome to label.", "Label its steps.")
-    if event.kind == BORDERS and event.new is not None and not event.cause:
-        _check_borders(annotation.revealed, slot.n_steps, event.new[-1])
-    if event.kind in LINKS and event.new is not None and not event.cause:
-        _check_link(slot, annotation, event)
+    if event.kind == EVIDENCE and event.new is not None and not event.cause:
+        _check_evidence(slot, annotation, event)
     if event.kind == "reveal":
         _check_reveal(slot, annotation, event.new)
     elif event.kind == "submit":
@@ -196,24 +190,14 @@ def _check_step(slot: Slot, annotation: Annotation, step: int) -> None:
         raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.n_steps}.")
 
 
-def _check_borders(revealed: int, steps: int, last: int) -> None:
-    seen = min(revealed, steps)
-    if last >= seen:
-        raise UserError(f"No section can begin at step {last + 1}.", f"Name one of the first {seen}.")
-
-
-def _check_link(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
+def _check_evidence(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
     step: int = event.step or 0
-    if event.kind == "evidence" and not slot.stepwise:
+    if not slot.stepwise:
         raise UserError("All steps are seen in this campaign.", "Only stepwise campaigns ask what changed a label.")
     seen = min(annotation.revealed, slot.n_steps)
     if event.new >= seen:
         raise UserError(f"Step {event.new + 1} is not there to be linked to.", f"Name one of the first {seen}.")
-    if event.kind == "notices":
-        check_notice(step, event.new, slot.n_steps)
-    elif event.kind == "repaired":
-        check_repair(step, event.new, slot.n_steps, is_wrong=annotation.labels[step] == "neg")
-    elif event.new <= step:
+    if event.new <= step:
         raise UserError(f"Step {step + 1} cannot be changed by step {event.new + 1}.", "Name a later step.")
 
 
@@ -267,7 +251,7 @@ def _insert(
     return AnnotationEvent(id=session.scalars(statement.returning(EventRow.id)).one(), **values)
 
 
-def _replaced(annotation: Annotation, event: NewEvent) -> str | int | list[int] | None:
+def _replaced(annotation: Annotation, event: NewEvent) -> str | int | None:
     if event.kind in UNDOABLE:
         return annotation.value(event.kind, event.step)
     return annotation.revealed if event.kind == "reveal" else None

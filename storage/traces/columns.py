@@ -1,12 +1,11 @@
 """The columns of a dataset's traces, held in memory for filtering and sorting."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import ColumnElement, exists, func, or_, select
+from sqlalchemy import ColumnElement, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import AnyInts, Floats64, Ints
@@ -30,7 +29,6 @@ class TraceColumns:
     - `steps` are the step counts.
     - `first_error` is the 0-based index of the first gold error, or `SILENT` if there is none.
     - `gold` is an index into `GOLD`.
-    - `repaired` is True if the gold labels have an error and later steps repair them all.
     - `redundant` is True if the gold labels call a step redundant.
     - `group` is the index in `groups` of the benchmark's class of the trace, or `SILENT` if it has none.
     - `third` says in which third of the solution the first error is, as an index into
@@ -43,7 +41,6 @@ class TraceColumns:
     steps: NDArray[np.int32]
     first_error: NDArray[np.int32]
     gold: NDArray[np.int8]
-    repaired: NDArray[np.bool_]
     redundant: NDArray[np.bool_]
     group: NDArray[np.int32]
     groups: tuple[str, ...]
@@ -57,12 +54,6 @@ class TraceColumns:
     def nbytes(self) -> int:
         arrays = (getattr(self, column.name) for column in fields(self))
         return sum(array.nbytes for array in arrays if isinstance(array, np.ndarray))
-
-    @property
-    def states(self) -> dict[str, NDArray[np.bool_]]:
-        """Masks of the traces in each `core.repair.ErrorState`."""
-        open = (self.first_error != SILENT) & ~self.repaired
-        return {"clean": self.gold == GOLD.index("clean"), "repaired": self.repaired, "open": open}
 
     def places(self, trace_ids: Ints) -> Ints:
         """Return the index of each given trace in the columns, or `SILENT` if the trace is not in this dataset."""
@@ -108,12 +99,11 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         row.n_steps,
         func.coalesce(row.first_error, SILENT),
         row.has_gold,
-        row.repaired,
         row.n_redundant,
     )
     statement = select(*numbers, func.substr(row.digest, 1, 16), trace_group())
     columns = read_columns(session, statement.where(row.dataset_id == dataset_id).order_by(row.position))
-    ids, steps, errors, with_gold, repaired, redundant, digests, groups = columns
+    ids, steps, errors, with_gold, redundant, digests, groups = columns
     names = {name: place for place, name in enumerate(dict.fromkeys(str(group) for group in groups if group))}
     first_error, counts = np.array(errors, np.int32), np.array(steps, np.int32)
     has_error = first_error != SILENT
@@ -124,7 +114,6 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         steps=counts,
         first_error=first_error,
         gold=np.where(has_error, 0, np.where(np.array(with_gold, np.bool_), 1, 2)).astype(np.int8),
-        repaired=np.array(repaired, np.bool_),
         redundant=np.array(redundant, np.int64) > 0,
         group=np.array([names.get(str(group), SILENT) for group in groups], np.int32),
         groups=tuple(names),
@@ -132,19 +121,6 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         # It changes much more often than the rest, so `with_relabelled` fills it in.
         relabelled=np.zeros(len(ids), np.bool_),
     )
-
-
-def read_links(session: Session, trace_ids: Sequence[int]) -> dict[int, dict[int, tuple[int | None, int | None]]]:
-    """Return the links of the steps that have any, by trace id and 0-based step: the step that repairs it, and the
-    one that it notices."""
-    links: dict[int, dict[int, tuple[int | None, int | None]]] = {}
-    columns = StepRow.trace_id, StepRow.position, StepRow.repaired, StepRow.notices
-    linked = or_(StepRow.repaired.is_not(None), StepRow.notices.is_not(None))
-    for begin in range(0, len(trace_ids), _MOST):
-        statement = select(*columns).where(StepRow.trace_id.in_(trace_ids[begin : begin + _MOST]), linked)
-        for trace_id, position, repaired, notices in session.connection().execute(statement):
-            links.setdefault(trace_id, {})[position] = repaired, notices
-    return links
 
 
 def read_shares(session: Session, trace_ids: Ints, counts: AnyInts) -> Floats64 | None:

@@ -16,12 +16,10 @@ from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.row_conditions import RowConditions
 from stepsight.core.files.text_lines import stem_of
 from stepsight.core.paths import format_bytes
-from stepsight.core.repair import find_convention
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import find_kind, read_traces
-from stepsight.storage.importers.agents.unread import UnreadParts
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles
 from stepsight.storage.importers.rows.kind import FileKind
@@ -99,7 +97,6 @@ def import_file(
     skipped: str | Path | None = None,
     where: RowConditions | None = None,
     change: Change | None = None,
-    convention: str = "",
 ) -> ImportSummary:
     """Store the traces of a file in one transaction and with bounded memory. The transaction, in which nobody else
     can write to a store on SQLite, begins when the whole file has been read and checked.
@@ -116,17 +113,14 @@ def import_file(
 
     Raises `UserError`, with the number of bad rows, if there are any and `skipped` is not given. Also raises
     `UserError` if the file has no trace or no wanted trace, looks like a different kind, or cannot be read to its
-    end, or if the dataset is of a different kind or convention. Nothing is stored in these cases. `convention` is
-    the convention that the gold of the file follows; a trace that does not follow it is a bad row.
+    end, or if the dataset is of a different kind. Nothing is stored in these cases.
     """
     path = Path(path)
     chosen = find_kind(kind) if isinstance(kind, str) else kind
     name = (chosen.dataset or stem_of(path)) if dataset is None else dataset
     with open_input(path) as file:
         source = FileSource(path, file)
-        return import_source(
-            store, chosen, source, name, _bad_rows(source, skipped), progress, where, change, convention
-        )
+        return import_source(store, chosen, source, name, _bad_rows(source, skipped), progress, where, change)
 
 
 def import_table(
@@ -137,12 +131,11 @@ def import_table(
     progress: Progress | None = None,
     skipped: str | Path | None = None,
     where: RowConditions | None = None,
-    convention: str = "",
 ) -> ImportSummary:
     """Like `import_file`, but for data files whose columns are mapped by `columns`, or whose rows are of a kind."""
     bad = _bad_rows(data, skipped)
     kind = data.of_kind(columns) if isinstance(columns, FileKind) else data.kind(columns)
-    return import_source(store, kind, data, dataset, bad, progress, where, convention=convention)
+    return import_source(store, kind, data, dataset, bad, progress, where)
 
 
 def _bad_rows(source: "LineSource", skipped: str | Path | None) -> BadRows:
@@ -181,19 +174,18 @@ def import_source(
     progress: Progress | None = None,
     where: RowConditions | None = None,
     change: Change | None = None,
-    convention: str = "",
 ) -> ImportSummary:
     """Like `import_file`, but for any source of lines. `bad` gets the bad rows."""
     check_name(dataset, "the name of the dataset")
     with waiting_rows(source.name, source.size) as waiting:
         wanted = WantedTraces(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
-        for lines in row_lines(wanted, bad, convention):
+        for lines in row_lines(wanted, bad):
             waiting.add(lines)
             if progress:
                 progress(0, _READING * source.fraction)
         wanted.check(source.name)
         content = wanted.content(kind)
-        summary = store_rows(store, dataset, content, source, waiting, bad, progress, convention)
+        summary = store_rows(store, dataset, content, source, waiting, bad, progress)
     return replace(summary, unwanted=wanted.left_out, given_up=wanted.given_up)
 
 
@@ -207,12 +199,12 @@ class FileContent:
     notes: tuple[str, ...]
 
 
-def row_lines(located: Iterable[tuple[str, Trace]], bad: BadRows, convention: str) -> Generator[bytes, None, int]:
+def row_lines(located: Iterable[tuple[str, Trace]], bad: BadRows) -> Generator[bytes, None, int]:
     """Yield the rows that store traces, as lines of JSON for `WaitingRows`, and return their number. `bad` gets the
     traces that cannot be stored."""
     lines: list[bytes] = []
     size = count = 0
-    for rows in rows_of(located, bad, find_convention(convention)):
+    for rows in rows_of(located, bad):
         lines.append(json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
         size += len(lines[-1])
         count += 1
@@ -232,7 +224,6 @@ def store_rows(
     waiting: "WaitingRows",
     bad: BadRows,
     progress: Progress | None = None,
-    convention: str = "",
 ) -> ImportSummary:
     """Store the rows of a file that has been read, in one transaction. `bad` has the bad rows, and gets those whose
     ids belong to different content. Raises `UserError` as `import_file` does."""
@@ -242,7 +233,7 @@ def store_rows(
     if not waiting.count or waiting.count > _FEW:
         bad.check(waiting.count)
     with store.write() as session:
-        writer = TraceWriter(session, dataset, content.kind, source.file_name, find_convention(convention))
+        writer = TraceWriter(session, dataset, content.kind, source.file_name)
         for rows in waiting:
             writer.add_rows(rows, bad)
             if progress:
@@ -310,7 +301,6 @@ class WantedTraces:
         self._where = where
         self._change = change
         self.given_up = self.kept = self.labelled = 0
-        self.unread = UnreadParts()
 
     @property
     def left_out(self) -> dict[str, int]:
@@ -327,12 +317,11 @@ class WantedTraces:
                 continue
             self.kept += 1
             self.labelled += sum(label is not None for label in changed.labels)
-            self.unread.add(trace)
             yield place, changed
 
     def content(self, kind: FileKind) -> FileContent:
         """Return what the file of this kind held, after all of its traces."""
-        return FileContent(kind.name, self.labelled, (*kind.notes(), *self.unread.notes))
+        return FileContent(kind.name, self.labelled, kind.notes())
 
     def check(self, name: str) -> None:
         """Raise `UserError` if traces were read but none of them is wanted. `name` is the file name."""

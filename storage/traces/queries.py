@@ -3,7 +3,7 @@
 import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
@@ -16,9 +16,7 @@ from sqlalchemy import Select, case, distinct, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Ints
-from stepsight.core.context import TraceContext
 from stepsight.core.label import Label
-from stepsight.core.repair import Convention, by_convention, find_convention
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
 from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
@@ -26,10 +24,6 @@ from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
 # Traces held in memory at once while going through a dataset; of long ones, those with so many sub-steps in all.
 BATCH = 500
 _SUBSTEPS = 20_000
-CONVENTIONS = tuple(one.value for one in Convention)
-"""The names of the conventions that gold can follow."""
-AS_READ = Convention.UNTIL_CEASED.value
-"""The convention by which gold is read if its dataset names none."""
 # The length of a problem's hash.
 _BYTES = 8
 
@@ -38,10 +32,8 @@ _BYTES = 8
 class Dataset:
     """A dataset and its counts.
 
-    `labelled` is the number of traces with gold labels, `errors` those with a gold error, and `repaired` those in
-    which later steps repair every error. `soft` is the number of traces with soft labels, and `left_out` the number
-    of bad rows that were left out on import. `convention` is the convention that the gold follows, or "" if none is
-    named.
+    `labelled` is the number of traces with gold labels, and `errors` those with a gold error. `soft` is the number
+    of traces with soft labels, and `left_out` the number of bad rows that were left out on import.
     """
 
     id: int
@@ -54,12 +46,10 @@ class Dataset:
     labelled: int
     soft: int
     errors: int
-    repaired: int
     redundant: int
     steps: int
     substeps: int
     left_out: int
-    convention: str = ""
 
     @property
     def size(self) -> str:
@@ -70,20 +60,12 @@ class Dataset:
 @dataclass(frozen=True)
 class StoredTrace(Trace):
     """A trace in the store. `id` is its id within the dataset, and `trace_id` is its database id. It can be scored
-    like any trace, and its judgment can be stored. `convention` is the convention that its gold follows, or "" if
-    the dataset names none."""
+    like any trace, and its judgment can be stored."""
 
     trace_id: int = field(kw_only=True)
     dataset_id: int = field(kw_only=True)
     dataset: str = field(kw_only=True)
     position: int = field(kw_only=True)
-    convention: str = field(default="", kw_only=True)
-
-    def in_convention(self, name: str) -> "StoredTrace":
-        """Return a copy whose gold follows a convention, or this trace if the name is "". Raises `UserError` if
-        there is no such convention."""
-        converted = by_convention(self, find_convention(name), find_convention(self.convention))
-        return replace(converted, convention=name or self.convention)
 
 
 @dataclass(frozen=True)
@@ -224,13 +206,6 @@ def list_ids(store: Store, dataset_id: int) -> list[str]:
         return list(session.scalars(statement))
 
 
-def has_contexts(store: Store, dataset_id: int) -> bool:
-    """True if the dataset has an agent's trace, that is, one with a context."""
-    statement = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id, TraceRow.context.is_not(None)).limit(1)
-    with store.read() as session:
-        return session.scalar(statement) is not None
-
-
 def count_siblings(store: Store, trace: StoredTrace) -> int:
     """Count the dataset's traces that solve the same problem, including `trace`: those with the same problem text
     and, if given, the same `problem_id`."""
@@ -242,7 +217,7 @@ def traces(ids: Collection[int] | None = None) -> Select[Any]:
     given, it leaves out traces with other database ids."""
     wanted = select(
         TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
-        TraceRow.context, TraceRow.dataset_id, DatasetRow.name, DatasetRow.convention,
+        TraceRow.dataset_id, DatasetRow.name,
     ).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)  # fmt: skip
     return wanted if ids is None else wanted.where(TraceRow.id.in_(ids))
 
@@ -289,12 +264,10 @@ def load_traces(session: Session, statement: Select[Any]) -> list[StoredTrace]:
             problem=row.problem,
             steps=tuple(steps[row.id]),
             meta=row.meta,
-            context=None if row.context is None else TraceContext.from_dict(row.context),
             trace_id=row.id,
             dataset_id=row.dataset_id,
             dataset=row.name,
             position=row.position,
-            convention=row.convention,
         )
         for row in rows
     ]
@@ -309,11 +282,11 @@ def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
         texts[trace_id, step].append(text)
     steps: defaultdict[int, list[Step]] = defaultdict(list)
     row = StepRow
-    labels = select(row.trace_id, row.position, row.label, row.valid, row.share, row.repaired, row.notices)
+    labels = select(row.trace_id, row.position, row.label, row.valid, row.share)
     labels = labels.where(row.trace_id.in_(ids)).order_by(row.trace_id, row.position)
-    for trace_id, position, label, valid, share, repaired, notices in session.execute(labels):
+    for trace_id, position, label, valid, share in session.execute(labels):
         gold = None if label is None else Label(label)
-        steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid, share, repaired, notices))
+        steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid, share))
     return steps
 
 
@@ -345,7 +318,7 @@ def _digest(text: str) -> bytes:
 
 
 def _datasets() -> Select[Any]:
-    names = ("id", "name", "kind", "source", "sha256", "created", "revision", "convention")
+    names = ("id", "name", "kind", "source", "sha256", "created", "revision")
     left_out = select(func.count()).where(LeftOutRow.dataset_id == DatasetRow.id).scalar_subquery()
     columns = [getattr(DatasetRow, name) for name in names]
     return select(*columns, left_out.label("left_out"))
@@ -366,7 +339,6 @@ def _count(session: Session, dataset_id: int) -> dict[str, int]:
         func.count(TraceRow.dataset_id).label("traces"),
         func.count(case((TraceRow.has_gold, 1))).label("labelled"),
         func.count(TraceRow.first_error).label("errors"),
-        func.count(case((TraceRow.repaired, 1))).label("repaired"),
         func.count(case((TraceRow.n_redundant > 0, 1))).label("redundant"),
         func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),
         func.coalesce(func.sum(TraceRow.n_substeps), 0).label("substeps"),

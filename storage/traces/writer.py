@@ -12,8 +12,7 @@ from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.repair import Convention, ErrorState, check_follows, check_links, state_of
-from stepsight.core.trace import Step, Trace, check_text, gold_of
+from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.database.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import insert_once
@@ -23,10 +22,10 @@ from stepsight.storage.traces.search import index_texts
 
 Located = tuple[str, Trace]
 Values = dict[str, Any]
-Gold = tuple[int | None, bool | None, float | None, int | None, int | None]
+Gold = tuple[int | None, bool | None, float | None]
 
 LONGEST = 10_000_000
-"""The most characters of a trace, with its context and metadata."""
+"""The most characters of a trace, with its metadata."""
 
 # The rows of steps inserted at once; a long trace has many.
 _ROWS = 10_000
@@ -38,7 +37,7 @@ _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 class TraceRows(NamedTuple):
     """The rows that store a trace, built before any lock is taken. `where` is its place in the file, `trace` has
-    the values of its row by column, `gold` the label, validity, share and links of each step, and `substeps` the
+    the values of its row by column, `gold` the label, validity and share of each step, and `substeps` the
     texts of each step. Equal gold values share one object, because a long trace repeats them often."""
 
     where: str
@@ -65,16 +64,13 @@ class TraceWriter:
 
     The dataset is created if it does not exist, and locked until the transaction ends. `added` counts new traces,
     `unchanged` traces stored by an earlier transaction, and `repeated` traces already added in this one. Raises
-    `UserError` if the dataset is of a different kind, or if its gold follows a convention other than
-    `convention`, which is None if none is named.
+    `UserError` if the dataset is of a different kind.
     """
 
-    def __init__(
-        self, session: Session, dataset: str, kind: str, source: str, convention: Convention | None = None
-    ) -> None:
+    def __init__(self, session: Session, dataset: str, kind: str, source: str) -> None:
         self._session = session
         self._dataset = dataset
-        self.dataset_id = _open_dataset(session, dataset, kind, source, convention.value if convention else "")
+        self.dataset_id = _open_dataset(session, dataset, kind, source)
         newest = select(func.max(TraceRow.position)).where(TraceRow.dataset_id == self.dataset_id)
         last = session.scalar(newest)
         self._start = self._next = 0 if last is None else last + 1
@@ -181,55 +177,46 @@ class TraceWriter:
 _ONE_STATEMENT = {"render_nulls": True}
 
 
-def _open_dataset(session: Session, name: str, kind: str, source: str, convention: str) -> int:
-    values = {"name": name, "kind": kind, "source": source, "sha256": "", "convention": convention}
+def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
+    values = {"name": name, "kind": kind, "source": source, "sha256": ""}
     insert_once(session, DatasetRow, [values], "name")
     # Judgments of the dataset may be stored meanwhile: they refer to its key, which this lock leaves alone.
-    locked = select(DatasetRow.id, DatasetRow.kind, DatasetRow.convention).with_for_update(key_share=True)
+    locked = select(DatasetRow.id, DatasetRow.kind).with_for_update(key_share=True)
     statement = locked.where(DatasetRow.name == name)
-    dataset_id, stored_kind, followed = session.execute(statement).one()
+    dataset_id, stored_kind = session.execute(statement).one()
     if stored_kind != kind:
         raise UserError(
             f"The dataset {name!r} is of kind {stored_kind}, the file is imported as {kind}.",
             "Give the dataset another name.",
         )
-    if followed != convention:
-        raise UserError(
-            f"The gold of the dataset {name!r} follows {followed or 'no named convention'}, that of the file"
-            f" {convention or 'none'}.",
-            "Name the same one (--convention), or give the dataset another name.",
-        )
     return int(dataset_id)
 
 
-def rows_of(
-    batch: Iterable[Located], on_bad: OnBad | None = None, convention: Convention | None = None
-) -> Iterator[TraceRows]:
-    """Yield the rows of each trace of a batch. A trace that is too long, whose content no database can store, or
-    whose gold does not follow the convention, is passed to `on_bad`. Without `on_bad`, it raises `UserError`."""
+def rows_of(batch: Iterable[Located], on_bad: OnBad | None = None) -> Iterator[TraceRows]:
+    """Yield the rows of each trace of a batch. A trace that is too long, or whose content no database can store, is
+    passed to `on_bad`. Without `on_bad`, it raises `UserError`."""
     for where, trace in batch:
         size = _size(trace)
         try:
             if size > LONGEST:
                 raise UserError(
-                    f"{where}: the trace takes {size:,} characters with its context and metadata.",
+                    f"{where}: the trace takes {size:,} characters with its metadata.",
                     f"Up to {LONGEST:,} can be stored.",
                 )
-            _check(where, trace, convention)
+            _check(where, trace)
         except UserError as error:
             _refuse(error, on_bad, where, trace.id, trace.digest if size <= LONGEST else f"{size}")
         else:
             equal: dict[Gold, Gold] = {}
             gold = [equal.setdefault(one, one) for one in map(_gold, trace.steps)]
-            yield TraceRows(where, _trace_values(trace, convention), gold, [step.substeps for step in trace.steps])
+            yield TraceRows(where, _trace_values(trace), gold, [step.substeps for step in trace.steps])
 
 
 def _size(trace: Trace) -> int:
-    """Return the number of characters that a trace takes where it is stored. Texts that it refers to several times,
-    as an agent's log does, are stored as often."""
-    context = 0 if trace.context is None else _characters(trace.context.to_dict())
+    """Return the number of characters that a trace takes where it is stored. Texts that it refers to several times
+    are stored as often."""
     steps = _OF_STEP * (len(trace.steps) + len(trace.substeps)) + sum(map(len, trace.substeps))
-    return len(trace.problem) + steps + context + _characters(trace.meta)
+    return len(trace.problem) + steps + _characters(trace.meta)
 
 
 def _characters(value: Any) -> int:
@@ -242,7 +229,7 @@ def _characters(value: Any) -> int:
 
 def _gold(step: Step) -> Gold:
     label = None if step.label is None else int(step.label)
-    return label, step.valid, step.share, step.repaired, step.notices
+    return label, step.valid, step.share
 
 
 def _refuse(error: UserError, on_bad: OnBad | None, where: str, id: str, digest: str) -> None:
@@ -251,15 +238,10 @@ def _refuse(error: UserError, on_bad: OnBad | None, where: str, id: str, digest:
     on_bad(where, error, f"{id} {digest}".encode("utf-8", "surrogatepass"))
 
 
-def _check(where: str, trace: Trace, convention: Convention | None) -> None:
-    """Raise `UserError` if a database cannot store the trace's id or metadata, if a step has a link to a wrong
-    place, or if the gold does not follow the convention."""
+def _check(where: str, trace: Trace) -> None:
+    """Raise `UserError` if a database cannot store the trace's id or metadata."""
     try:
         check_text(trace.id, "the id")
-        check_links(trace.steps)
-        if convention is not None:
-            gold, repaired = [gold_of(step) for step in trace.steps], [step.repaired for step in trace.steps]
-            check_follows(gold, repaired, convention)
         if len(trace.id) > ID_LENGTH:
             raise UserError(f"the id has {len(trace.id):,} characters.", f"Use at most {ID_LENGTH}.")
         written = json.dumps(trace.meta, ensure_ascii=False)
@@ -284,7 +266,7 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _trace_values(trace: Trace, convention: Convention | None) -> Values:
+def _trace_values(trace: Trace) -> Values:
     return {
         "external_id": trace.id,
         "problem": trace.problem,
@@ -296,13 +278,11 @@ def _trace_values(trace: Trace, convention: Convention | None) -> Values:
         "has_gold": trace.has_gold,
         "n_redundant": trace.n_redundant,
         "meta": _without_nan(dict(trace.meta)),
-        "context": None if trace.context is None else trace.context.to_dict(),
-        "repaired": state_of(trace, convention or Convention.UNTIL_CEASED) == ErrorState.REPAIRED,
     }
 
 
 def _step_values(trace_id: int, rows: TraceRows) -> Iterator[Values]:
-    names = ("label", "valid", "share", "repaired", "notices")
+    names = ("label", "valid", "share")
     for position, known in enumerate(rows.gold):
         yield {"trace_id": trace_id, "position": position} | dict(zip(names, known, strict=True))
 

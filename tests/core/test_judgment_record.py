@@ -184,7 +184,7 @@ def test_long_and_wide_tables_have_the_same_cells() -> None:
     # Three sub-steps in both modes of a hindsight judgment, in one of any other; one row of the whole.
     assert len(long) == 3 * 6 + 5 * 3 + 1
     head, *rows = judgment_table(TRACE, judgments[:1], WIDE)
-    assert set(WIDE) - set(head) == {"dataset", "trace", "gold", "share", "repaired", "notices"}
+    assert set(WIDE) - set(head) == {"dataset", "trace", "gold", "share"}
     for i, row in enumerate(rows):
         wide = dict(zip(head, row, strict=True))
         for mode, cells in (("online", long[i]), ("offline", long[i + 3])):
@@ -231,12 +231,12 @@ def test_scores_without_a_step_that_is_not_there_are_refused(change: dict[str, A
 
 
 def test_a_trace_without_judgments_has_its_sub_steps_alone() -> None:
-    steps = (Step(("x",), Label.NEG, repaired=1), Step(("y", "z"), notices=0))
+    steps = (Step(("x",), Label.NEG), Step(("y", "z")))
     head, *rows = judgment_table(Trace("t", "q", steps), [], LONG, "sums")
     assert [row[: head.index("evaluator")] for row in rows] == [
-        ["sums", "t", 1, 1, "x", "neg", None, 2, None],
-        ["sums", "t", 2, 1, "y", None, None, None, 1],
-        ["sums", "t", 2, 2, "z", None, None, None, 1],
+        ["sums", "t", 1, 1, "x", "neg", None],
+        ["sums", "t", 2, 1, "y", None, None],
+        ["sums", "t", 2, 2, "z", None, None],
     ]  # fmt: skip
     assert {cell for row in rows for cell in row[head.index("evaluator") :]} == {None}
 

@@ -1,5 +1,5 @@
 from stepsight.core.label import Label
-from stepsight.core.trace import VALID, Step, Trace, gold_of, label_and_validity
+from stepsight.core.trace import VALID, Step, Trace, gold_of
 from tests.cases import each
 from tests.messages import refused
 
@@ -30,16 +30,6 @@ def test_the_gold_of_a_step_is_one_of_five_values():
     assert [gold_of(step) for step in [*steps, Step(("x",))]] == ["neg", "neu", "pos", VALID, None]
     # Wrong without a label is neg.
     assert gold_of(Step(("x",), valid=False)) == "neg"
-
-
-def test_a_gold_value_gives_label_and_validity():
-    assert {gold: label_and_validity(gold) for gold in ("neg", "neu", "pos", VALID, None)} == {
-        "neg": (Label.NEG, False),
-        "neu": (Label.NEU, True),
-        "pos": (Label.POS, True),
-        VALID: (None, True),
-        None: (None, None),
-    }
 
 
 def test_unlabelled_trace_has_no_gold_and_no_error():

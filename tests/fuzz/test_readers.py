@@ -46,7 +46,7 @@ from tests.core.test_judgment_record import TRACE as JUDGED
 from tests.core.test_judgment_record import described
 from tests.fuzz.attack import attack
 from tests.fuzz.mutations import changed_json, changed_lines, damaged
-from tests.storage.importers.agents.test_formats import ATIF, HEADER, SAMPLE, conversation, otlp
+from tests.storage.importers.test_inspect_logs import HEADER, SAMPLE
 from tests.storage.labelling.labelled_sums import TRACES, labelled
 from tests.storage.samples import add, plain_row
 
@@ -172,10 +172,8 @@ def beginning(path: Path) -> bytes:
 
 ROWS = {
     "plain": plain_row(1),
-    "atif": ATIF,
-    "otel": json.loads(otlp(conversation(3, "b", as_text=False))),
     "inspect": {**HEADER, "samples": [SAMPLE]},
-    "agent": {
+    "chat": {
         "messages": [*SAMPLE["messages"], {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}]
     },
 }

@@ -74,7 +74,7 @@ def damaged_gzip(seed: int) -> bytes:
     return bytes(content[: rng.randrange(20, len(content))] if seed % 2 else content)
 
 
-def agents_log(samples: int, references: int, length: int) -> bytes:
+def inspect_log(samples: int, references: int, length: int) -> bytes:
     """A log of Inspect whose messages refer to one text again and again."""
     attached, messages = {"a": "x" * length}, [{"role": "user", "content": "attachment://a"}] * references
     sample = {"input": "What?", "messages": [*messages, {"role": "assistant", "content": "2 + 3 = 5."}]}
@@ -100,8 +100,8 @@ FILES: dict[str, Maker] = {
     "lists-of-nulls.parquet": lists_of_nulls,
     "one-long-row.parquet": one_long_row_of_many,
     "a-long-text-in-every-row.parquet": a_long_text_in_every_row,
-    "references-of-many.eval": lambda: agents_log(200, 90, MANY // 50),
-    "references-of-one.eval": lambda: agents_log(1, 3000, MANY // 5),
+    "references-of-many.eval": lambda: inspect_log(200, 90, MANY // 50),
+    "references-of-one.eval": lambda: inspect_log(1, 3000, MANY // 5),
     "references-too-many.parquet": lambda: parquet(problem=["x" * 100_000] * 2000, steps=[["a"]] * 2000),
     "equal-rows.parquet": equal_rows,
     "deep-structs.parquet": deep_structs,

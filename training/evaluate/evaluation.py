@@ -17,17 +17,15 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, difference, resamples
-from stepsight.core.metrics.figures import agent_figures, figures, others, prm_scores, protocol, three_way
+from stepsight.core.metrics.figures import figures, others, prm_scores, protocol, three_way
 from stepsight.core.metrics.measurement import Measurement, Subject, as_json
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
 from stepsight.core.metrics.table import StepTable
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers.benchmarks import agentprocessbench
 from stepsight.storage.judgments.columns import Gold, build_columns, read_gold, read_table
 from stepsight.storage.judgments.evaluators import Calibration, StoredEvaluator, count_shared, find_calibration
-from stepsight.storage.judgments.gold_conventions import in_convention
 from stepsight.storage.labelling.patches import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.data.transforms import draw_kept
@@ -142,7 +140,6 @@ def cut_at_random(gold: Gold, seed: int) -> Gold:
 MODES = (Mode.OFFLINE, Mode.ONLINE)
 Question = tuple[Mode, Errors]
 """The mode and the kind of error of some figures."""
-_AGENTS = agentprocessbench.KIND.name
 _PRMBENCH = frozenset(name for names in CATEGORIES.values() for name in names)
 RIVALRY = ("step_auc", "sol_auc", "step_f1", "sol_f1", "share_spearman")
 """The figures for comparison with the baselines: the first of these that an evaluator has is used."""
@@ -225,8 +222,7 @@ class Evaluation:
     `traces` is the number of traces. `warning` says why offline figures are left out, or how far they can be
     trusted. `published` holds the paper's figures that match none of the rows. `patch` is the label patch that was
     applied to the gold labels, if any. The paper's figures are for the original labels, so a patched evaluation
-    shows none of them. `cut` is the seed of the random cuts, or None if traces are not cut. `convention` is the
-    convention of the gold, or "" if it is as in the store.
+    shows none of them. `cut` is the seed of the random cuts, or None if traces are not cut.
     """
 
     dataset: Dataset
@@ -238,18 +234,16 @@ class Evaluation:
     published: tuple[Published, ...] = ()
     patch: Patch | None = None
     cut: int | None = None
-    convention: str = ""
 
     @property
     def size(self) -> str:
-        """The number of traces in words, such as `6,116 of 6,216 rows`, with any group, cut or convention."""
-        gold = f", gold {self.convention}" if self.convention else ""
+        """The number of traces in words, such as `6,116 of 6,216 rows`, with any group or cut."""
         traces = f"{self.traces:,} {'trace' if self.traces == 1 else 'traces'}"
         if self.cut is not None:
-            return f"{traces}, each cut after a step drawn by seed {self.cut}{gold}"
+            return f"{traces}, each cut after a step drawn by seed {self.cut}"
         if self.group:
-            return f"{traces} of group {self.group}{gold}"
-        return f"{self.dataset.size} rows{gold}" if self.dataset.left_out else traces + gold
+            return f"{traces} of group {self.group}"
+        return f"{self.dataset.size} rows" if self.dataset.left_out else traces
 
     @property
     def judged(self) -> list[Question]:
@@ -268,7 +262,6 @@ class Evaluation:
         }
         shown |= {"patch": self.patch.about()} if self.patch else {}
         shown |= {"cut": self.cut} if self.cut is not None else {}
-        shown |= {"convention": self.convention} if self.convention else {}
         return shown | ({"warning": self.warning} if self.warning else {})
 
 
@@ -295,15 +288,14 @@ def evaluate(
     group: str = "",
     patch: Patch | None = None,
     cut: int | None = None,
-    convention: str = "",
 ) -> Evaluation:
     """Measure the evaluators and every baseline on a dataset, or on the traces of one `group`.
 
-    If the traces stop at their first error, only online figures are given, unless `force` is set. An evaluator has
-    no row in a mode in which it has not judged any trace. If `cut` is given, it is the seed for cutting each trace
-    after a step chosen uniformly at random, and evaluators need hindsight judgments. With `patch`, the labels of
-    the patch replace gold labels (`storage.labelling.patches`), and with `convention` the labels after the first
-    error follow it (`core.repair`). Raises `UserError` if the dataset has no such group or the patch does not fit.
+    If the traces stop at their first error, only online figures are given, unless `force` is set. An evaluator
+    has no row in a mode in which it has not judged any trace. If `cut` is given, it is the seed for cutting each
+    trace after a step chosen uniformly at random, and evaluators need hindsight judgments. With `patch`, the
+    labels of the patch replace gold labels (`storage.labelling.patches`). Raises `UserError` if the dataset has
+    no such group or the patch does not fit.
     """
     gold = read_gold(store, dataset)
     inside = _inside(gold, group)
@@ -311,7 +303,6 @@ def evaluate(
     gives_away = ENDS_AT_ERROR if cut is None else CUT_AT_ERROR
     warning = gives_away.format(name=dataset.name) if gold.ends_at_first_error() else ""
     gold = apply_patch(gold, patch) if patch else gold
-    gold = in_convention(store, gold, convention)
     gold = gold if cut is None else cut_at_random(gold, cut)
     chosen = [Mode.ONLINE] if warning and not force and cut is None else list(dict.fromkeys(modes))
     weights = _weights(inside, draws)
@@ -324,15 +315,15 @@ def evaluate(
             rows += [replace(row, mode=mode) for row in done[id(table)]]
             continue
         inner = table.where(inside[table.trace])
-        of_table = list(_rows(one, mode, inner, weights, dataset.kind)) if len(inner) else []
+        of_table = list(_rows(one, mode, inner, weights)) if len(inner) else []
         rows += of_table
         if one.id is None:
             done[id(table)] = of_table
     rows = [against_baselines(row, rows, weights) for row in rows]
-    reference = () if patch or cut is not None or convention else published(dataset.kind, group)
+    reference = () if patch or cut is not None else published(dataset.kind, group)
     printed = [row for row in reference if row.benchmark.traces == inside.sum()]
     rows, left = _beside_published(rows, [row for row in printed if row.mode in chosen])
-    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch, cut, convention)
+    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch, cut)
 
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
@@ -356,15 +347,13 @@ def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
     return weights
 
 
-def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights, kind: str) -> Iterator[Row]:
-    """Yield a row for each kind of error in the gold labels of a dataset of the kind `kind`. Only the first row has
+def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: Weights) -> Iterator[Row]:
+    """Yield a row for each kind of error in the gold labels. Only the first row has
     the figures that do not depend on the kind of error."""
     subject = Subject(table, evaluator.outputs, evaluator.thresholds)
     more = three_way(subject, weights) | others(subject, weights)
     if set(table.groups) & _PRMBENCH:
         more |= prm_scores(subject, weights)
-    if kind == _AGENTS:
-        more |= agent_figures(subject, weights)
     for errors in kinds_of_error(table):
         measured = protocol(subject, errors, weights) | more
         solutions, steps = (len(subject.items(errors, level)) for level in (Level.SOLUTION, Level.STEP))

@@ -34,7 +34,6 @@ from stepsight.training.report.plots import (
     sweep_plot,
 )
 from stepsight.training.report.results import (
-    OF_AGENTS,
     POSITION,
     THREE_WAY,
     Thirds,
@@ -80,7 +79,6 @@ def dataset_part(evaluation: Evaluation) -> Part:
         _first_errors(evaluation),
         *_redundancy(evaluation),
         *_prm_score(evaluation),
-        *_agent_turns(evaluation),
         _by_mode(evaluation, look),
         _by_position(evaluation, look),
         _classes(evaluation, look),
@@ -116,8 +114,7 @@ def lead(evaluation: Evaluation) -> str:
     dataset = evaluation.dataset
     sentence = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {evaluation.size}"
     if not evaluation.group:
-        repaired = f" ({dataset.repaired:,} of them repaired)" if dataset.repaired else ""
-        wrong = f"{dataset.errors:,} with a wrong step{repaired}" if dataset.labelled else "no hard labels"
+        wrong = f"{dataset.errors:,} with a wrong step" if dataset.labelled else "no hard labels"
         sentence += f", {wrong}, {dataset.steps:,} steps"
     return f"{sentence}.{f' {patched_by(evaluation.patch)}' if evaluation.patch else ''}"
 
@@ -169,7 +166,6 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
         _first_errors(of_mode),
         *_redundancy(of_mode),
         *_prm_score(of_mode),
-        *_agent_turns(of_mode),
         _by_mode(of_errors, look),
         _by_position(of_errors, look),
         _calibration(of_mode, look),
@@ -301,11 +297,6 @@ def _prm_score(evaluation: Evaluation) -> Iterator[Section]:
     )
     if table:
         yield Section("PRMScore", [table])
-
-
-def _agent_turns(evaluation: Evaluation) -> Iterator[Section]:
-    if table := measures(evaluation, *OF_AGENTS):
-        yield Section("Turns of agents", [table])
 
 
 def _by_mode(evaluation: Evaluation, look: Styles) -> Section:

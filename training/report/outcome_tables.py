@@ -1,5 +1,4 @@
-"""A table of outcomes by the value of a metadata field, by length or by the state of errors, with the share of
-right outcomes."""
+"""A table of outcomes by the value of a metadata field or by length, with the share of right outcomes."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -8,7 +7,6 @@ from stepsight.storage.browse.fields import list_fields
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.browse.outcomes import (
     BY_LENGTH,
-    BY_STATE,
     MOST_VALUES,
     ByCondition,
     ValueOutcomes,
@@ -23,20 +21,11 @@ Conditions = Sequence[tuple[str, ByCondition]]
 """For each row of a table, its evaluator and the conditions that select its traces."""
 
 
-# What outcomes are counted by besides metadata: its title, the head of its column, and its name in captions.
-_OTHERS = {
-    BY_LENGTH: ("number of steps", "Steps", "length"),
-    BY_STATE: ("open and repaired errors", "Errors in the gold", "what became of errors"),
-}
-
-
 def outcome_fields(store: Store, dataset_id: int) -> dict[str, str]:
-    """Return the bases on which outcomes can be counted, with titles: the number of steps, the state of the gold
-    errors, and the metadata fields."""
-    fields = {field.name: field.name for field in list_fields(store, dataset_id)}
-    return {name: title for name, (title, _, _) in _OTHERS.items()} | {
-        name: title for name, title in fields.items() if name not in _OTHERS
-    }
+    """Return the bases on which outcomes can be counted, with titles: the number of steps and the metadata
+    fields."""
+    fields = [field.name for field in list_fields(store, dataset_id)]
+    return {BY_LENGTH: "number of steps"} | {name: name for name in fields if name != BY_LENGTH}
 
 
 def outcomes_by_field(
@@ -56,7 +45,7 @@ def outcomes_by_field(
             store, evaluation.dataset.id, where.model_copy(update={"evaluator": id}), by, evaluation.weights
         )
     ]
-    _, head, name = _OTHERS.get(by, (by, by, by))
+    head, name = ("Steps", "length") if by == BY_LENGTH else (by, by)
     table = _table(evaluation, found, (by, head), f"{errors} errors by {name}, {mode}")
     return table, [(name, one.conditions) for name, one in found]
 

@@ -7,7 +7,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import AGENT_TURNS, CALIBRATION, FIRST_ERRORS, SHARES
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, SHARES
 from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.published import published as published_rows
@@ -38,9 +38,6 @@ PRMSCORE = "prmscore"
 EVALUATOR = Column("evaluator", "Evaluator", CellKind.TEXT)
 MODE = Column("mode", "Mode", CellKind.TEXT)
 TRACES = Column("n_traces", "Traces", CellKind.COUNT)
-# AgentProcessBench's own figures, as `measures` takes them.
-OF_AGENTS = ("agent-turns", "whether the label of each turn, and the first wrong turn, are those of the benchmark",
-             AGENT_TURNS, CellKind.PERCENT)  # fmt: skip
 
 
 def ordered(rows: Iterable[Row]) -> list[Row]:

@@ -55,13 +55,12 @@ class Transform:
     def variant(self, trace: Trace, seed: int = 0, others: Sequence[Trace] = ()) -> Variant | None:
         """Return a variant of a trace, or None if the transform finds nothing to change in it.
 
-        The turns of an agent are never changed, since a change would contradict their context. The same trace, seed
-        and `others` give the same variant on every machine. `others` are traces from which a step may be taken;
-        those of the same problem are skipped.
+        The same trace, seed and `others` give the same variant on every machine. `others` are traces from which a
+        step may be taken; those of the same problem are skipped.
         """
         rng = random.Random(f"{seed} {self.name} {trace.digest}")
         foreign = [other for other in others if other.problem != trace.problem]
-        return None if trace.context else self.make(by_substep(trace), rng, foreign)
+        return self.make(by_substep(trace), rng, foreign)
 
 
 def by_substep(trace: Trace) -> Trace:

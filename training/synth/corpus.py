@@ -18,15 +18,12 @@ def generate(
     families: Collection[str] | None = None,
     larger: bool = False,
     consequences: bool = False,
-    links: bool = False,
 ) -> Iterator[Trace]:
     """Yield `size` traces. Trace k depends only on `seed`, k and the options, never on `size`.
 
     `families` names some of `FAMILIES`; None means all except `HELD_OUT`. With `larger`, numbers go beyond the
     usual range. With `consequences`, the steps after the first error are labelled too, and a step that only carries
-    the error on counts as right. Otherwise, steps after the error are unlabelled unless they point it out. With
-    `links`, labels are those of `consequences`, and steps say which step repairs them and which one they notice
-    (`core.trace.Step`). Such a trace may relapse into its error after the repair, and may doubt a right step.
+    the error on counts as right. Otherwise, steps after the error are unlabelled unless they point it out.
 
     Each trace's meta holds:
 
@@ -36,7 +33,6 @@ def generate(
     - `evidence`: the later step that exposes or clears the focus, as `{step, kind, passes}`, or null
     - `later_check`: true if any check follows the focus
     - `redone`: true if the trace corrects itself
-    - with `links`, `relapse` and `false_alarm`: the steps that relapse and that doubt a right step, or null
 
     The rest allows the labels to be derived independently: `givens`, the problem's quantities by key; `relations`,
     the formulas of all later values; and for each step its `roles` and its `claims`, the values that it states by
@@ -49,12 +45,10 @@ def generate(
     if unknown or not chosen:
         names = ", ".join(sorted(unknown)) or "none"
         raise UserError(f"families: {names} found, expected some of {', '.join(FAMILIES)}.")
-    return _stream(seed, size, chosen, larger, consequences, links)
+    return _stream(seed, size, chosen, larger, consequences)
 
 
-def _stream(
-    seed: int, size: int, families: list[str], larger: bool, consequences: bool, links: bool
-) -> Iterator[Trace]:
+def _stream(seed: int, size: int, families: list[str], larger: bool, consequences: bool) -> Iterator[Trace]:
     weights = [WEIGHTS[family] for family in families]
     planners = {family: planner(family) for family in families}
     for number in range(size):
@@ -62,4 +56,4 @@ def _stream(
         family = rng.choices(families, weights)[0]
         wrong = rng.random() < ERROR_RATE
         plan = planners[family](wrong, rng, larger)
-        yield assemble_trace(plan, family, f"synth-{seed}-{number}", rng, consequences, links)
+        yield assemble_trace(plan, family, f"synth-{seed}-{number}", rng, consequences)

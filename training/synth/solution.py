@@ -6,7 +6,7 @@ is planned.
 
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from stepsight.core.trace import Trace
 from stepsight.training.synth.style import capital
@@ -17,9 +17,6 @@ OTHER_CHECK_RATE = 0.3
 REDUNDANT_RATE = 0.26
 CHECK_AT_ONCE_RATE = 0.25
 REDO_RATES = {"merged": 0.4, "separate": 0.2, "none": 0.4}
-RELAPSE_RATE = 0.4
-REPAIRED_AGAIN_RATE = 0.5
-FALSE_ALARM_RATE = 0.3
 
 StatedValues = Mapping[str, str]
 """The exact values that a step states of the problem's quantities, by key."""
@@ -99,10 +96,6 @@ class _TraceDraft:
     evidence: dict[str, object] | None = None
     checks_at: list[int] = field(default_factory=list)
     redone: bool = False
-    repaired: dict[int, int] = field(default_factory=dict)
-    notices: dict[int, int] = field(default_factory=dict)
-    relapse: int | None = None
-    false_alarm: int | None = None
 
     @property
     def last(self) -> int:
@@ -154,50 +147,6 @@ class _TraceDraft:
             label, role = ("neu", "restating") if check.passes else ("pos", "redo")
             self.add(self.plan.redo(after), label, role, stays=not check.passes)
         self.redone = redo != "none" and not check.passes
-        if not check.passes:
-            self.notices[self.evidence_step] = self.focus
-        if self.redone:
-            self.repaired[self.focus] = self.last
-
-    @property
-    def evidence_step(self) -> int:
-        return self.checks_at[-1]
-
-    def add_relapse(self, index: int, again: bool) -> None:
-        """Append a solution step that goes back to the error although it has been repaired, and, with `again`, a
-        step that notices and repairs it."""
-        step = self.plan.steps[index]
-        self.redone = False
-        self.add(step.text(False), "neg", "relapse", step.values)
-        self.relapse = self.last
-        if again:
-            self.add(f"wait, that uses the wrong value again. {self.plan.redo(index)}", "pos", "redo")
-            self.notices[self.last] = self.relapse
-            self.repaired[self.relapse] = self.last
-            self.redone = True
-
-    def add_false_alarm(self, index: int) -> None:
-        """Append a step that doubts the one before it, in which nothing is wrong."""
-        text = f"wait, that does not look right. {self.plan.redo(index)} So it was right after all."
-        self.add(text, "neu", "false alarm")
-        self.notices[self.last] = self.last - 1
-        self.false_alarm = self.last
-
-
-@dataclass(frozen=True)
-class _Doubts:
-    """The doubts that a trace with links may contain besides checks: a relapse, which may be repaired `again`, and
-    a false alarm after the solution step `alarm_after`, or None."""
-
-    relapses: bool = False
-    again: bool = False
-    alarm_after: int | None = None
-
-    @classmethod
-    def draw(cls, plan: SolutionPlan, rng: random.Random) -> "_Doubts":
-        relapses, again = rng.random() < RELAPSE_RATE, rng.random() < REPAIRED_AGAIN_RATE
-        alarm_after = rng.randint(plan.focus, len(plan.steps) - 1)
-        return cls(relapses, again, alarm_after if rng.random() < FALSE_ALARM_RATE else None)
 
 
 def assemble_trace(
@@ -206,34 +155,24 @@ def assemble_trace(
     id: str,
     rng: random.Random,
     consequences: bool = False,
-    links: bool = False,
 ) -> Trace:
     """Assemble a trace from a random part of a plan. No random choice depends on whether the plan is wrong.
 
     With `consequences`, the steps after the error are labelled too, each on its own merits. Since a plan has only
-    one error, a step that merely carries the error on is right. With `links`, they are labelled likewise, and the
-    trace says which steps notice and repair an error; it may go back to the error after the repair, and doubt what
-    is right.
+    one error, a step that merely carries the error on is right.
     """
     checks = _place_checks(plan, rng)
     redundant = _place_redundant(plan, rng)
     redo = rng.choices(list(REDO_RATES), list(REDO_RATES.values()))[0]
     start = opener(rng)
-    doubts = _Doubts.draw(plan, rng) if links else _Doubts()
-    draft = _TraceDraft(plan, consequences or links)
+    draft = _TraceDraft(plan, consequences)
     draft.add_redundant(redundant.get(-1, []))
-    for index, step in enumerate(plan.steps):
-        if doubts.relapses and draft.redone and draft.relapse is None and step.values != step.corrected_values:
-            draft.add_relapse(index, doubts.again)
-        else:
-            draft.add_solution_step(index)
+    for index in range(len(plan.steps)):
+        draft.add_solution_step(index)
         for check in checks.get(index, []):
             draft.add_check(check, index, redo, start)
-        if index == doubts.alarm_after and (draft.redone or not plan.wrong):
-            draft.add_false_alarm(index)
         draft.add_redundant(redundant.get(index, []))
-    trace = Trace.of(plan.problem, draft.steps, draft.labels, id=id, meta=_meta(draft, family))
-    return _with_links(trace, draft) if links else trace
+    return Trace.of(plan.problem, draft.steps, draft.labels, id=id, meta=_meta(draft, family))
 
 
 def _meta(draft: _TraceDraft, family: str) -> dict[str, object]:
@@ -251,15 +190,6 @@ def _meta(draft: _TraceDraft, family: str) -> dict[str, object]:
         "givens": dict(plan.quantities),
         "relations": dict(plan.relations),
     }
-
-
-def _with_links(trace: Trace, draft: _TraceDraft) -> Trace:
-    steps = tuple(
-        replace(step, repaired=draft.repaired.get(place), notices=draft.notices.get(place))
-        for place, step in enumerate(trace.steps)
-    )
-    meta = dict(trace.meta) | {"relapse": draft.relapse, "false_alarm": draft.false_alarm}
-    return replace(trace, steps=steps, meta=meta)
 
 
 def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[SelfCheck]]:

@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=COLUMN,…",
         help="with any: the columns of problem and steps, and of labels and id; a.b is the field b of a;"
         f" labels_as is one of {', '.join(LABEL_FORMS)}; thoughts=judged judges thinking before a solution too,"
-        " with chats and agents' logs as well",
+        " with chats and logs of Inspect as well",
     )
     parser.add_argument(
         "--split",
@@ -103,13 +103,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with prm800k: traces go on beyond their labels with the rest of the solution, if the file has it",
     )
-    parser.add_argument(
-        "--convention",
-        metavar="NAME",
-        default="",
-        help="how the gold of the file labels the steps behind the first error: first-error, all-wrong,"
-        " until-ceased or unless-repaired (default: not said, each label is of its own step)",
-    )
     parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="the expected hash of the published file")
     parser.add_argument(
         "--campaign", metavar="NAME", help="with labels: the campaign to put them into (default: the file's)"
@@ -129,10 +122,6 @@ def run(args: argparse.Namespace) -> None:
         args.parser.error("give the path of the file, or --download.")
     if args.where and (args.kind in (LABELS, AUTO) or args.scores):
         raise UserError("--where goes with one file of traces.", "stepsight import KIND FILE --where FIELD=VALUE")
-    if args.convention and (args.kind in (LABELS, AUTO) or args.scores):
-        raise UserError(
-            "--convention goes with one file of traces.", "stepsight import KIND FILE --convention NAME"
-        )
     if args.continued and (args.kind != PRM800K_KIND.name or args.scores):
         raise UserError("--continued goes with prm800k.", "stepsight import prm800k FILE --continued")
     if args.kind == LABELS:
@@ -208,8 +197,6 @@ def _fetch_benchmark(args: argparse.Namespace) -> None:
         raise UserError(f"--sha256 and --skip-bad do not go with {what}.", "Its hashes are known; leave them out.")
     if args.where:
         raise UserError(f"--where does not go with {what}.", "Leave it out.")
-    if args.convention:
-        raise UserError(f"--convention does not go with {what}.", "Leave it out.")
     if args.dataset not in (None, benchmark.dataset):
         raise UserError(f"With {what} the dataset is {benchmark.dataset}.", "Leave --dataset out.")
     with open_store(args.db) as store, _bar() as bar:
@@ -276,15 +263,13 @@ def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> Impor
             bar.set_description_str(f"{traces:,} traces", refresh=False)
             bar.update(fraction - bar.n)
 
-        where, convention = parse_conditions(args.where), args.convention
+        where = parse_conditions(args.where)
         if args.kind not in ANY:
             change = _continued if args.continued else None
             kind = find_kind(args.kind, _thoughts(args))
-            return import_file(
-                store, kind, path, args.dataset or args.kind, show, listing, where, change, convention
-            )
+            return import_file(store, kind, path, args.dataset or args.kind, show, listing, where, change)
         columns, data = _columns(args), _data(args)
-        return import_table(store, columns, data, args.dataset or data.stem, show, listing, where, convention)
+        return import_table(store, columns, data, args.dataset or data.stem, show, listing, where)
 
 
 def _continued(trace: Trace) -> Trace | None:

@@ -19,11 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="the same seed gives the same traces")
     parser.add_argument("--families", nargs="+", metavar="NAME", help="problem families (default: all)")
-    parser.add_argument(
-        "--links",
-        action="store_true",
-        help="label steps after the error too, and name those that notice and repair it; adds false alarms",
-    )
     parser.add_argument("--output", metavar="FILE", default="-", help="default: standard output")
 
 
@@ -31,7 +26,7 @@ def run(args: argparse.Namespace) -> None:
     if args.size < 1:
         raise UserError(f"--size is {args.size}, expected 1 or more.")
     with open_output(args.output) as out:
-        for trace in progress(generate(args.seed, args.size, args.families, links=args.links), args.size, "traces"):
+        for trace in progress(generate(args.seed, args.size, args.families), args.size, "traces"):
             out.write(json.dumps(format_trace(trace), ensure_ascii=False) + "\n")
     if args.output != "-":
         print(f"{args.size:,} traces written to {args.output}.", file=sys.stderr)

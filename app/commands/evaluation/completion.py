@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from stepsight.app.commands.evaluation.critics import confirm, is_by_section, judge, report
+from stepsight.app.commands.evaluation.critics import confirm, judge, report
 from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.app.options.shared import print_left_out, print_note, progress
 from stepsight.core.evaluators.loading import load_evaluator
@@ -20,7 +20,6 @@ from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.critic_answers import StoredAnswers
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset
@@ -99,13 +98,9 @@ class Completion:
         find = partial(missing_traces, self.store, self.dataset.id, evaluator, self.mode)
         confirm(scorer.evaluator, find(), self.mode, yes=self.yes, alone=self.ours.count == 1)
         traces = self.ours.share(find())
-        kept = StoredAnswers(self.store, evaluator) if is_by_section(scorer.evaluator) else None
-        judgments = judge(scorer, traces, self.mode, skip, kept)
+        judgments = judge(scorer, traces, self.mode, skip)
         shown = progress(judgments, missing // self.ours.count, unit) if self.ours.is_main else judgments
-        saved = save_judgments(self.store, evaluator, shown)
-        if kept is not None:
-            kept.drop_judged(self.dataset.id)
-        return saved
+        return save_judgments(self.store, evaluator, shown)
 
 
 def score_dataset(

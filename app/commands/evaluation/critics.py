@@ -1,14 +1,10 @@
 """Running critics from a command: their expected cost, their judgments, and their actual cost."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-
-from tqdm import tqdm
+from collections.abc import Iterable, Iterator
 
 from stepsight.core.critics.critic_prompts import CallEstimate
 from stepsight.core.critics.evaluator import Critic
-from stepsight.core.critics.scoring import KeptAnswers
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator_base import Evaluator
@@ -21,33 +17,16 @@ _PRINTED = 5
 
 
 def confirm(evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: bool, alone: bool = True) -> None:
-    """Print the expected cost of a critic's hindsight judgments, or of judgments by section in any mode, and,
-    unless `yes` is True, ask whether to continue.
+    """Print the expected cost of a critic's hindsight judgments and, unless `yes` is True, ask whether to continue.
 
     Raises `UserError` if the user declines. Also raises it if nobody can be asked, because there is no terminal or
     because several processes were launched (`alone` is False).
     """
-    if not (isinstance(evaluator, Critic) and is_costly(evaluator, mode)):
+    if not (isinstance(evaluator, Critic) and mode == Mode.HINDSIGHT):
         return
     takes = sum((evaluator.estimate(trace, mode) for trace in traces), CallEstimate())
-    instead = "score fewer traces" if mode == Mode.OFFLINE else "score in another mode, which takes fewer calls"
-    if takes.undivided:
-        print(
-            f"{evaluator.name}: {takes.undivided:,} of {takes.traces:,} traces are in a language without words for "
-            "sections. Each is one section, divided only where it is too long.",
-            file=sys.stderr,
-        )
+    instead = "score in another mode, which takes fewer calls"
     _confirm(evaluator.name, mode.value, takes, instead, yes=yes, alone=alone)
-
-
-def is_costly(evaluator: Evaluator, mode: Mode) -> bool:
-    """True if `confirm` asks before this evaluator judges traces in this mode."""
-    return isinstance(evaluator, Critic) and (mode == Mode.HINDSIGHT or evaluator.is_by_section)
-
-
-def is_by_section(evaluator: Evaluator) -> bool:
-    """True if the evaluator is a critic that is asked about a section at a time."""
-    return isinstance(evaluator, Critic) and evaluator.is_by_section
 
 
 def confirm_stress(evaluator: Evaluator, traces: Iterable[Trace], variants: int, *, yes: bool) -> None:
@@ -85,29 +64,13 @@ def judge(
     traces: Iterable[Trace],
     mode: Mode,
     skip: Skip | None,
-    kept: KeptAnswers | None = None,
 ) -> Iterator[Judgment]:
-    """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out.
-
-    A critic that is asked by section keeps its answers in `kept`, and its answers are counted on stderr.
-    """
+    """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out."""
     critic = scorer.evaluator
     if not isinstance(critic, Critic):
         yield from scorer.score(traces, mode, skip)
-    elif not critic.is_by_section:
-        yield from critic.judge_readable(traces, mode)
     else:
-        critic.client.kept = kept
-        with _counted() as critic.client.on_answer:
-            yield from critic.judge_readable(traces, mode)
-
-
-@contextmanager
-def _counted() -> Iterator[Callable[[], object]]:
-    """Open a counter on stderr below the progress bar, which appears as that one does. It yields a function that
-    counts an answer."""
-    with tqdm(unit=" answers", delay=2, disable=not sys.stderr.isatty(), file=sys.stderr, position=1) as shown:
-        yield shown.update
+        yield from critic.judge_readable(traces, mode)
 
 
 def report(evaluator: Evaluator) -> None:

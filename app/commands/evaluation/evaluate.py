@@ -4,7 +4,6 @@ stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
 stepsight evaluate --dataset mr-gsm8k --group original
 stepsight evaluate --dataset mr-math-invalid --patch fixes.json
-stepsight evaluate --dataset mr-math-invalid --convention all-wrong
 stepsight evaluate --dataset prm800k --evaluator mini-bidir --random-cut 0
 torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
 """
@@ -18,7 +17,7 @@ from functools import partial
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.commands.evaluation.processes import launched
-from stepsight.app.options.shared import add_convention, add_db, add_placement, read_placement
+from stepsight.app.options.shared import add_db, add_placement, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode
@@ -39,7 +38,7 @@ from stepsight.training.report.evidence_links import as_json, evidence_table
 from stepsight.training.report.needed_steps import needed_table
 from stepsight.training.report.outcome_tables import outcome_fields, outcomes_by_field
 from stepsight.training.report.patched import Patched, change_tables
-from stepsight.training.report.results import OF_AGENTS, PROTOCOL, measures, published, results
+from stepsight.training.report.results import PROTOCOL, published, results
 from stepsight.training.report.shares import has_gold, has_shares, share_figures
 from stepsight.training.report.tables import CellKind, Table, show, to_text
 
@@ -62,7 +61,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--patch", metavar="FILE", help="a label patch: every figure with and without it, and the change"
     )
-    add_convention(parser)
     parser.add_argument(
         "--random-cut",
         type=int,
@@ -73,8 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         metavar="FIELD",
-        help="also the outcomes by a metadata field, by steps (their number), or by repaired (open and repaired"
-        " errors)",
+        help="also the outcomes by a metadata field, or by steps (their number)",
     )
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument(
@@ -134,7 +131,6 @@ def run(args: argparse.Namespace) -> None:
             args.draws,
             args.force,
             args.group,
-            convention=args.convention,
         )
         evaluation = measure(cut=args.random_cut)
         patched = Patched(evaluation, measure(patch=patch), patch) if patch else None
@@ -235,8 +231,6 @@ def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
         elif patched:
             _print(results(patched.after, mode, errors))
             _print(changes[mode, errors])
-    if (turns := measures(evaluation, *OF_AGENTS)) is not None:
-        _print(turns)
     for errors in dict.fromkeys(errors for _, errors in evaluation.judged):
         if (printed := published(evaluation, errors)) is not None:
             _print(printed)

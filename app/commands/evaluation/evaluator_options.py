@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from stepsight.app.options.shared import positive
 from stepsight.core.critics.presets import list_presets
-from stepsight.core.critics.settings import SECTION_TOKENS, with_options
+from stepsight.core.critics.settings import with_options
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import is_critic
 from stepsight.core.reading import Reading, Rereading, split_reading
 
 
 def add_critic(parser: argparse.ArgumentParser) -> None:
-    """Add `--critic`, `--samples`, `--temperature` and `--by-section`, which `as_asked` reads, and `--yes`, for
+    """Add `--critic`, `--samples` and `--temperature`, which `as_asked` reads, and `--yes`, for
     `critics.confirm`."""
     group = parser.add_argument_group("if the evaluator is a critic, a chat model behind a server")
     group.add_argument(
@@ -28,15 +28,6 @@ def add_critic(parser: argparse.ArgumentParser) -> None:
         help="answers to each question; their shares are probabilities",
     )
     group.add_argument("--temperature", type=float, metavar="T", help="the temperature of the answers")
-    group.add_argument(
-        "--by-section",
-        nargs="?",
-        const=SECTION_TOKENS,
-        type=positive(int),
-        metavar="TOKENS",
-        help="ask about one section of a long solution at a time, with a summary of what came before; sections of"
-        f" more tokens are divided between steps (default: the whole solution; without a number: {SECTION_TOKENS})",
-    )
     group.add_argument("--yes", action="store_true", help="do not ask for confirmation before many calls")
 
 
@@ -68,12 +59,11 @@ def as_asked(args: argparse.Namespace, specs: Sequence[str], unread: Collection[
         "preset": args.critic,
         "samples": args.samples,
         "temperature": args.temperature,
-        "sections": args.by_section,
     }
     given = {name: value for name, value in options.items() if value is not None}
     if given and not any(map(is_critic, specs)):
         raise UserError(
-            "--critic, --samples, --temperature and --by-section go with a critic.",
+            "--critic, --samples and --temperature go with a critic.",
             "Give --evaluator critic:http://HOST/v1#MODEL.",
         )
     asked = [with_options(spec, given) if given and is_critic(spec) else spec for spec in specs]

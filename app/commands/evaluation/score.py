@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Iterable, Iterator
 
-from stepsight.app.commands.evaluation.critics import confirm, is_costly, judge, report
+from stepsight.app.commands.evaluation.critics import confirm, judge, report
 from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
 from stepsight.app.commands.evaluation.processes import launched
 from stepsight.app.options.shared import (
@@ -116,7 +116,7 @@ def _score_file(args: argparse.Namespace, scorer: Scorer, skipped: _Skipped | No
     )
     mode = Mode(args.mode)
     traces: Iterable[Trace] = _read_traces(args.input)
-    if is_costly(evaluator, mode):
+    if mode == Mode.HINDSIGHT:
         # All are counted before the first call.
         traces = list(traces)
         confirm(evaluator, traces, mode, yes=args.yes)

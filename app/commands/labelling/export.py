@@ -14,14 +14,13 @@ from pathlib import Path
 import pandas as pd
 
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
-from stepsight.app.options.shared import add_convention, add_db
+from stepsight.app.options.shared import add_db
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.outcomes import outcome_table
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.dataset_folders import NAME as FOLDER
-from stepsight.storage.exports.frames import named_evaluators
-from stepsight.storage.exports.judgment_files import JUDGMENT_FORMATS, judgment_parts
+from stepsight.storage.exports.frames import judgment_frames, named_evaluators
 from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.table_files import (
@@ -60,15 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         one.add_argument("dataset", metavar="DATASET", help="a dataset of the store")
         one.add_argument("path", metavar="FILE", help="the file to write")
         add_conditions(one)
-    judgments.add_argument("--format", required=True, choices=(*JUDGMENT_FORMATS, FOLDER), help=_FORMAT)
+    judgments.add_argument("--format", required=True, choices=(*TABLE_FORMATS, FOLDER), help=_FORMAT)
     traces.add_argument(
         "--format",
         default=TRACE_FORMATS[0],
         choices=TRACE_FORMATS,
         help="the plain format, or TRL's stepwise supervision, with shares if a trace has any (default: jsonl)",
     )
-    for one in (labels, judgments, traces):
-        add_convention(one)
     for one in (outcomes, left_out):
         one.add_argument("--format", required=True, choices=TABLE_FORMATS, help="the format of the file")
     for one in (judgments, outcomes, left_out):
@@ -100,6 +97,7 @@ _TRACES = "Write traces as JSON Lines, which are read back by: stepsight import 
 
 
 _FRAMES: dict[str, Callable[..., Iterator[pd.DataFrame]]] = {
+    "judgments": judgment_frames,
     "left-out": left_out_frames,
 }
 
@@ -119,7 +117,6 @@ def _export_labels(args: argparse.Namespace, store: Store) -> object:
         per_annotator=args.per_annotator,
         exposed=args.exposed,
         force=args.force,
-        convention=args.convention,
     )
 
 
@@ -130,7 +127,6 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
     by = [] if args.what == "traces" else args.by
     named = named_evaluators(store, dataset, by or None)
     chosen = {one.id for one in named} if by else None
-    convention = args.convention if args.what in ("judgments", "traces") else ""
     counts: list[int] = []
 
     def frames() -> Iterator[pd.DataFrame]:
@@ -139,28 +135,17 @@ def _export_selection(args: argparse.Namespace, store: Store) -> str:
             yield frame
 
     if args.what == "judgments" and args.format == FOLDER:
-        written = write_judgments(store, Path(args.path), args.dataset, ids, chosen, convention)
+        written = write_judgments(store, Path(args.path), args.dataset, ids, chosen)
         return f"{args.path}: {', '.join(f'{count:,} rows of {name}' for name, count in written.items())}."
     if args.what == "traces":
-        parts = trace_lines(store, ids, convention, args.format)
+        parts = trace_lines(store, ids, args.format)
     elif args.what == "outcomes":
         evaluators = {one.name: one.id for one in with_distinct_names(named)}
         parts = table_parts(*outcome_table(store, dataset.id, where, ids, evaluators), args.format)
-    elif args.what == "judgments":
-        parts = judgment_parts(
-            store,
-            dataset,
-            ids,
-            args.format,
-            chosen,
-            convention=convention,
-            mode=where.read_mode,
-            counted=counts.append,
-        )
     else:
         parts = frame_parts(frames(), args.format)
     with atomic_file(args.path, replace=args.force) as partial, open(partial, "wb") as file:
         file.writelines(parts)
     rows = sum(counts)
-    of = f"{rows:,} {'row' if rows == 1 else 'rows'} of " if args.what in ("judgments", *_FRAMES) else ""
+    of = f"{rows:,} {'row' if rows == 1 else 'rows'} of " if args.what in _FRAMES else ""
     return f"{args.path}: {of}{len(ids):,} {'trace' if len(ids) == 1 else 'traces'}."

@@ -175,7 +175,7 @@ def steps(row: Row, key: str) -> list[tuple[str, ...]]:
 
 
 ASIDE, JUDGED = "aside", "judged"
-"""The treatment of thoughts on import: thinking before a solution, and an agent's thoughts before a turn."""
+"""The treatment of thoughts on import, that is, of thinking before a solution."""
 
 
 def check_texts(trace: Trace) -> None:

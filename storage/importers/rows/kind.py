@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from itertools import chain
 from typing import Any, Protocol
 
@@ -252,11 +251,6 @@ class EndlessThoughts:
             f"Thinking that never ends, in {self._count:,} {rows}: there is no solution behind it, and all of the "
             "text is judged.",
         )
-
-
-def choosing_thoughts(kind: FileKind, parse: Callable[..., Trace]) -> FileKind:
-    """Return a kind that lets users choose the treatment of thoughts, which `parse` takes as `thoughts`."""
-    return replace(kind, with_thoughts=lambda thoughts: replace(kind, parse=partial(parse, thoughts=thoughts)))
 
 
 class LabelSource(StrEnum):

@@ -12,12 +12,11 @@ from stepsight.storage.labelling.campaign_changes import note_export
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_events import write_events
 from stepsight.storage.labelling.files.formats import FORMATS
-from stepsight.storage.labelling.results.consensus import CONVENTIONS, LabelledTraces
+from stepsight.storage.labelling.results.consensus import LabelledTraces
 
 EVENTS = "events"
 LABEL_FORMATS = {name: format.title for name, format in FORMATS.items()} | {EVENTS: "JSON Lines: every event"}
 FORMAT_NAMES = tuple(LABEL_FORMATS)
-LABEL_CONVENTIONS = CONVENTIONS
 
 
 @dataclass(frozen=True)
@@ -44,24 +43,20 @@ def export_labels(
     per_annotator: bool = False,
     exposed: bool = False,
     force: bool = False,
-    convention: str = "",
 ) -> LabelExport:
     """Write the labels of a campaign to a file in one of `FORMAT_NAMES`.
 
     The labels are the annotators' consensus (`storage.labelling.results.consensus`) or, with `per_annotator`, each
     annotator's own. `exposed` includes annotations by people who had seen information that a blind campaign hides,
-    or scores that another campaign shows. The labels follow the convention (`core.repair`), if any. The format
+    or scores that another campaign shows. The format
     `events` always contains the whole log, after which the campaign can be deleted. Only a few traces are held in
     memory at a time, and a failed export leaves no file behind.
 
     Raises `NotFoundError` if the campaign does not exist. Raises `UserError` if the format is unknown, if the file
     cannot be written, or if it exists and `force` is not set.
-    Also raises it for an unknown convention, and for one with the format `events`.
     """
     stored = find_campaign(store, campaign)
     if format == EVENTS:
-        if convention:
-            raise UserError("The log holds what people did, which no convention changes.", "Choose another format.")
         with atomic_file(path, replace=force) as partial:
             events = write_events(store, stored, partial)
         note_export(store, stored.id, events)
@@ -75,7 +70,6 @@ def export_labels(
         per_annotator=per_annotator,
         exposed=exposed,
         with_gold=per_annotator and target.with_gold,
-        convention=convention,
     )
     inexpressible: Counter[str] = Counter()
     with atomic_file(path, replace=force) as partial:

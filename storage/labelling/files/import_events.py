@@ -9,7 +9,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.repair import check_notice, check_repair
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import (
     CampaignAnnotatorRow,
@@ -25,7 +24,7 @@ from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.importers.rows.fields import describe, field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
-from stepsight.storage.labelling.annotation import BORDERS, LABELS, LINKS, SUGGEST, NewEvent, is_value_of
+from stepsight.storage.labelling.annotation import EVIDENCE, LABELS, SUGGEST, NewEvent, is_value_of
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
@@ -52,6 +51,8 @@ _BATCH = 500
 # Settings of a campaign that earlier versions had.
 _EARLIER = ("planted_share", "qualification_right")
 _AGAIN = "Export the campaign again."
+# Kinds of events in the logs of earlier versions about what is not labelled any more. They are passed over.
+_GONE_KINDS = ("borders", "outcome", "repaired", "notices")
 
 Located = Iterator[tuple[str, Row]]
 
@@ -90,7 +91,7 @@ class EventImporter:
 
     def __init__(self, session: Session, rows: Located, name: str | None) -> None:
         self._session = session
-        self._rows = ((where, _of_today(row)) for where, row in rows)
+        self._rows = ((where, _of_today(row)) for where, row in rows if row.get("event") not in _GONE_KINDS)
         self.events = self.items = 0
         self.repeated = False
         self.persons = PersonLookup(session)
@@ -301,18 +302,12 @@ def _check_event(line: EventLine, steps: int) -> None:
     elif line.event != DECIDE:
         event = {"kind": line.event, "key": line.key, "step": line.step, "new": line.new, "seconds": line.seconds}
         validate(NewEvent, event, "the event")
-        if line.event == BORDERS and line.new is not None and line.new[-1] >= steps:
-            raise UserError(f"a section begins at step {line.new[-1]}, expected 0 to {steps - 1}.")
-        if line.event == "notices" and line.new is not None:
-            check_notice(line.step or 0, line.new, steps)
-        elif line.event in LINKS and line.new is not None and not line.step < line.new < steps:
+        if line.event == EVIDENCE and line.new is not None and not line.step < line.new < steps:
             raise UserError(
                 f"step {line.step} is linked to step {line.new}.", "A link is to a later step of the trace."
             )
     elif not isinstance(line.new, dict) or line.step is None:
         raise UserError("a decision without a step or a label.")
-    elif isinstance(line.new.get("repaired"), int):
-        check_repair(line.step, line.new["repaired"], steps, is_wrong=line.new.get("label") == "neg")
     for name in ("old", "new"):
         value = getattr(line, name)
         if value is not None and not is_value_of(line.event, value):

@@ -1,6 +1,5 @@
 """The submitted annotations of a campaign, derived from the log."""
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,13 +31,11 @@ class SubmittedAnnotation:
     """An annotation that is currently submitted, with its annotator and trace.
 
     `labels` has one label per step: `neg`, `neu`, `pos`, `unsure` or None. Steps after the first `neg` have None
-    unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step was
-    seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
-    `corrections` map 0-based steps to texts. `repaired` maps `neg` steps to the steps that repair them, `notices`
-    steps to earlier ones that they say are wrong, and `evidence` maps steps whose label differs from the first one
-    to the later step that changed the person's mind, if known. `unasked` counts the changed labels for which that
-    step is unknown because the campaign does not ask for it. `outcome` is the person's statement of the outcome of
-    an agent's trace, if any. `borders` holds the first step of each section, if the person has moved a border.
+    unless the campaign labels them. In a stepwise campaign, `first` holds the labels given before the next step
+    was seen; otherwise it equals `labels`. `errors` maps 0-based `neg` steps to kinds of error. `comments` and
+    `corrections` map 0-based steps to texts. `evidence` maps steps whose label differs from the first one to the
+    later step that changed the person's mind, if known. `unasked` counts the changed labels for which that step
+    is unknown because the campaign does not ask for it.
 
     `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
     `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
@@ -68,16 +65,8 @@ class SubmittedAnnotation:
     guideline: int
     submitted: datetime
     seconds: float
-    repaired: Mapping[int, int] = field(default_factory=dict)
     evidence: Mapping[int, int] = field(default_factory=dict)
     unasked: int = 0
-    outcome: str | None = None
-    notices: Mapping[int, int] = field(default_factory=dict)
-    borders: tuple[int, ...] | None = None
-
-    def section(self, step: int) -> int | None:
-        """Return the number of the section that a step is in, counted from 1, if the person has moved borders."""
-        return None if self.borders is None else bisect_right(self.borders, step)
 
 
 def iterate_annotations(
@@ -173,13 +162,9 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
         errors={step: kind for step, kind in _by_step(annotation.errors) if labels[step] == "neg"},
         comments=dict(_by_step(annotation.comments)),
         corrections=dict(_by_step(annotation.corrections)),
-        repaired={step: by for step, by in _by_step(annotation.repaired) if labels[step] == "neg"},
         evidence=evidence,
-        notices=dict(_by_step(annotation.notices)),
         unasked=0 if asks else len(changed - evidence.keys()),
         flag=annotation.flag,
-        outcome=annotation.outcome,
-        borders=annotation.borders,
         exposed=seen.intersection(WHAT),
         labelled_before=OWN in seen,
         guideline=submission.guideline,
@@ -219,12 +204,6 @@ MAJORITY, TIE, NONE = "majority", "tie", "none"
 """The origin of a step's label: see `consensus.Consensus`; a majority for `UNSURE` has that origin."""
 
 
-def vote_outcome(outcomes: Sequence[str | None]) -> str | None:
-    """Return the outcome that most annotators gave, or None if several are as frequent, or nobody gave one."""
-    counts = Counter(filter(None, outcomes)).most_common(2)
-    return counts[0][0] if counts and (len(counts) == 1 or counts[0][1] > counts[1][1]) else None
-
-
 def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
     """Return the label that most annotators gave to a step, and how this result came about.
 
@@ -238,24 +217,3 @@ def vote(labels: Sequence[str | None]) -> tuple[str | None, str]:
     if len(first) > 1:
         return None, TIE
     return (first[0], MAJORITY) if first[0] in LABEL_NAMES else (None, UNSURE)
-
-
-def vote_repair(annotations: Sequence[SubmittedAnnotation], step: int) -> tuple[int | None, str]:
-    """Return the step that repairs a step according to most of those who label it neg, and how this result came
-    about, as in `vote`. Naming no step counts as a vote for an open error, so the result can be None by a
-    majority."""
-    return _vote_link([one.repaired.get(step) for one in annotations if one.labels[step] == "neg"])
-
-
-def vote_notices(annotations: Sequence[SubmittedAnnotation], step: int) -> tuple[int | None, str]:
-    """Like `vote_repair`, for the earlier step that a step notices according to most of those who label it."""
-    return _vote_link([one.notices.get(step) for one in annotations if one.labels[step] is not None])
-
-
-def _vote_link(links: Sequence[int | None]) -> tuple[int | None, str]:
-    counts = Counter(links)
-    if not counts:
-        return None, NONE
-    most = max(counts.values())
-    first = [link for link, count in counts.items() if count == most]
-    return (None, TIE) if len(first) > 1 else (first[0], MAJORITY)

@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import groupby, islice
 
 from sqlalchemy import select
 
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.repair import Convention, convert, find_convention
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
@@ -22,18 +21,13 @@ from stepsight.storage.labelling.results.annotations import (
     iterate_annotations,
     read_annotations,
     vote,
-    vote_notices,
-    vote_outcome,
-    vote_repair,
 )
 from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
 from stepsight.storage.people.exposures import is_blind
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
-ADJUDICATED, CONVENTION = "adjudicated", "convention"
-CONVENTIONS = {"": "as labelled"} | {one.value: one.value for one in Convention}
-"""The conventions that labels can follow, with titles."""
+ADJUDICATED = "adjudicated"
 
 # The reasons for leaving out traces and annotations.
 EXPOSED = (
@@ -57,11 +51,6 @@ class Consensus:
     - `unsure`: more annotators were unsure than gave any one label, so the step is unlabelled.
     - `none`: nobody labelled the step, or it follows the agreed first error in a campaign that labels no
       steps after that. In the latter case, annotators who did not see that error may have labelled it.
-    - `convention`: the label follows from a convention of gold (`LabelledTrace.in_convention`).
-
-    `repaired` maps `neg` steps to the steps that repair them: by an adjudicator's decision on the step, and
-    otherwise by most of those who call the step neg. Naming no step counts as well, and in a tie there is none.
-    `notices` maps steps to the earlier ones that they say are wrong, by most of those who label the step.
 
     `chosen` says how the trace came into the campaign, as in `ItemRow`. `digest` is the digest of the trace as it
     was labelled.
@@ -74,8 +63,6 @@ class Consensus:
     chosen: str
     annotations: tuple[SubmittedAnnotation, ...]
     decisions: tuple[Decision, ...]
-    repaired: Mapping[int, int] = field(default_factory=dict)
-    notices: Mapping[int, int] = field(default_factory=dict)
 
 
 def iterate_annotated_items(
@@ -110,14 +97,6 @@ def find_consensus(
         else:
             settled.append((None, NONE) if ended else vote([annotation.labels[step] for annotation in annotations]))
         ended = ended or (not after_error and settled[-1][0] == "neg")
-    repairs = {
-        step: decided[step].repaired if step in decided else vote_repair(annotations, step)[0]
-        for step, (label, _) in enumerate(settled)
-        if label == "neg"
-    }
-    noticed = {
-        step: vote_notices(annotations, step)[0] for step in {step for one in annotations for step in one.notices}
-    }
     return Consensus(
         trace_id=about.trace_id,
         digest=about.digest,
@@ -126,8 +105,6 @@ def find_consensus(
         chosen=about.chosen,
         annotations=tuple(annotations),
         decisions=tuple(decided[step] for step in sorted(decided)),
-        repaired={step: repair for step, repair in repairs.items() if repair is not None},
-        notices={step: earlier for step, earlier in noticed.items() if earlier is not None},
     )
 
 
@@ -137,8 +114,7 @@ class LabelledTrace:
 
     `labels` has `neg`, `neu` or `pos` for each step, or None if the step is unlabelled, unsure or not agreed on.
     `how` is as in `Consensus`. If the labels are those of a single annotator, `how` is None, and `annotations` has
-    only that person's annotation. `repaired` and `notices` are as in `Consensus`. `convention` is the convention
-    that the labels were converted to, or "".
+    only that person's annotation.
     """
 
     trace: StoredTrace
@@ -147,14 +123,6 @@ class LabelledTrace:
     chosen: str
     annotations: tuple[SubmittedAnnotation, ...]
     decisions: tuple[Decision, ...] = ()
-    repaired: Mapping[int, int] = field(default_factory=dict)
-    convention: str = ""
-    notices: Mapping[int, int] = field(default_factory=dict)
-
-    def link_numbers(self, name: str) -> list[int | None]:
-        """Return the step that each step is linked to by `repaired` or `notices`, counted from 1, or None."""
-        links: Mapping[int, int] = getattr(self, name)
-        return [links[step] + 1 if step in links else None for step in range(len(self.labels))]
 
     @property
     def annotator(self) -> str | None:
@@ -170,35 +138,13 @@ class LabelledTrace:
         """The problems that annotators reported with the trace, one for each annotator who flagged it."""
         return tuple(annotation.flag for annotation in self.annotations if annotation.flag)
 
-    @property
-    def outcome(self) -> str | None:
-        """The outcome that most annotators give to an agent's trace, or None in a tie or if nobody gives one."""
-        return vote_outcome([annotation.outcome for annotation in self.annotations])
-
     def relabelled(self) -> Trace:
         """Return a copy of the trace that has these labels as its gold labels."""
         steps = (
-            Step(
-                step.substeps,
-                None if label is None else Label[label.upper()],
-                repaired=self.repaired.get(place),
-                notices=self.notices.get(place),
-            )
-            for place, (step, label) in enumerate(zip(self.trace.steps, self.labels, strict=True))
+            Step(step.substeps, None if label is None else Label[label.upper()])
+            for step, label in zip(self.trace.steps, self.labels, strict=True)
         )
-        return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta, self.trace.context)
-
-    def in_convention(self, convention: Convention, source: Convention) -> "LabelledTrace":
-        """Return a copy whose labels follow a convention, given that they follow the convention `source`. The
-        annotations stay as they are."""
-        repaired = [self.repaired.get(step) for step in range(len(self.labels))]
-        labels = convert(self.labels, repaired, source, convention)
-        how = self.how and tuple(
-            old if before == after else CONVENTION
-            for old, before, after in zip(self.how, self.labels, labels, strict=True)
-        )
-        kept = {step: repair for step, repair in self.repaired.items() if labels[step] == "neg"}
-        return replace(self, labels=labels, how=how, repaired=kept, convention=convention.value)
+        return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta)
 
 
 class LabelledTraces:
@@ -206,7 +152,7 @@ class LabelledTraces:
 
     The traces have the consensus of all annotators or, with `per_annotator`, the labels of one annotator at a time.
     Annotations by people who had seen information that the campaign hides are included only with `exposed`, and
-    hidden gold items only with `with_gold`. The labels follow the convention, if any. `only` lists database ids of
+    hidden gold items only with `with_gold`. `only` lists database ids of
     traces; None means all traces. After an iteration, `left_out` counts the omitted annotations or traces by
     reason.
     """
@@ -220,9 +166,7 @@ class LabelledTraces:
         exposed: bool = False,
         with_gold: bool = False,
         only: Collection[int] | None = None,
-        convention: str = "",
     ) -> None:
-        self._convention = find_convention(convention)
         self._store, self._campaign, self._only = store, campaign, only
         self._per_annotator, self._exposed, self._with_gold = per_annotator, exposed, with_gold
         self.left_out: Counter[str] = Counter()
@@ -241,16 +185,9 @@ class LabelledTraces:
             for result in batch:
                 trace = stored[result.trace_id]
                 if trace.digest == result.digest:
-                    yield self._converted(_labelled(trace, result))
+                    yield _labelled(trace, result)
                 else:
                     self.left_out[CHANGED] += 1
-
-    def _converted(self, labelled: LabelledTrace) -> LabelledTrace:
-        if self._convention is None:
-            return labelled
-        # Where steps behind an error are not asked for, a label there says nothing.
-        source = Convention.UNTIL_CEASED if self._campaign.after_error else Convention.FIRST_ERROR
-        return labelled.in_convention(self._convention, source)
 
     def _consensus(self) -> Iterator[Consensus]:
         for annotations, decided in iterate_annotated_items(self._store, self._campaign.id):
@@ -274,12 +211,10 @@ class LabelledTraces:
 
 def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> LabelledTrace:
     if isinstance(result, Consensus):
-        about = (result.chosen, result.annotations, result.decisions, result.repaired)
-        return LabelledTrace(trace, result.labels, result.how, *about, notices=result.notices)
+        about = (result.chosen, result.annotations, result.decisions)
+        return LabelledTrace(trace, result.labels, result.how, *about)
     labels = tuple(label if label in LABEL_NAMES else None for label in result.labels)
-    return LabelledTrace(
-        trace, labels, None, result.chosen, (result,), repaired=result.repaired, notices=result.notices
-    )
+    return LabelledTrace(trace, labels, None, result.chosen, (result,))
 
 
 @dataclass(frozen=True)

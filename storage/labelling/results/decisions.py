@@ -1,9 +1,9 @@
 """Adjudicators' decisions on steps about which the annotators of a campaign disagree.
 
-A decision is logged as an event of the kind `decide` that belongs to no slot. The event's `new` holds the `label`,
-the `reason`, `own`, which is True if the adjudicator had labelled the trace, and, for a `neg` step that a later
-step repairs, `repaired`, the index of this later step. The event's `old` holds these values of the previous
-decision. The last decision on a step is in force. The annotations themselves do not change.
+A decision is logged as an event of the kind `decide` that belongs to no slot. The event's `new` holds the
+`label`, the `reason` and `own`, which is True if the adjudicator had labelled the trace. The event's `old` holds
+these values of the previous decision. The last decision on a step is in force. The annotations themselves do not
+change.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,6 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
-from stepsight.core.repair import check_repair
 from stepsight.storage.database.labelling_schema import (
     CampaignRow,
     EventRow,
@@ -28,7 +27,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import DECIDE, check_event_values, check_key, check_reason
-from stepsight.storage.labelling.results.annotations import TIE, read_annotations, vote, vote_repair
+from stepsight.storage.labelling.results.annotations import read_annotations, vote
 from stepsight.storage.people.exposures import LABELS, WHAT, exposures_of
 from stepsight.storage.people.users import User
 
@@ -43,7 +42,7 @@ class Decision:
 
     `step` is 0-based. `label` is None if the step is to stay unlabelled. `reason` may be "" only if the label is
     the majority's. `own` is True if the adjudicator had labelled the trace as well. `event_id` is the id of the
-    decision in the log. `repaired` is the step that repairs a `neg` one, or None if the error is open.
+    decision in the log.
     """
 
     item_id: int
@@ -54,7 +53,6 @@ class Decision:
     moment: datetime
     own: bool = False
     event_id: int = 0
-    repaired: int | None = None
 
 
 def decide(
@@ -67,38 +65,32 @@ def decide(
     user: User,
     key: str,
     after: int | None = None,
-    repaired: int | None = None,
 ) -> Decision:
     """Record a decision. If the same `key` is sent again with the same content, return the first decision.
 
     `after` is the `event_id` of the decision to replace, or 0 if the step must be undecided. If it is None, any
-    earlier decision is replaced. `repaired` is the step that repairs a `neg` one. Decisions can still be made in a
-    closed campaign.
+    earlier decision is replaced. Decisions can still be made in a closed campaign.
 
     Raises `NotFoundError` if the campaign has no such item. Raises `ConflictError` if the trace has changed since
     it was labelled, if a decision other than `after` is in force, or if the key was used with different content.
-    Raises `UserError` if the trace has no such step, if nobody has submitted the trace, if the label is unknown, if
-    `repaired` is not a later step or the label not `neg`, or if the label or repair is not the majority's and no
-    reason is given.
+    Raises `UserError` if the trace has no such step, if nobody has submitted the trace, if the label is unknown,
+    or if it is not the majority's and no reason is given.
     """
     new: dict[str, Any] = {
         "label": _check_label(label),
         "reason": check_reason(reason, _NO_REASON) if reason else "",
     }
-    new |= {} if repaired is None else {"repaired": repaired}
     check_key(key)
     with store.write() as session:
         item = _find_item(session, campaign_id, item_id)
         earlier = session.scalar(select(EventRow).where(EventRow.user_id == user.id, EventRow.key == key))
         if earlier is not None:
             return _repeat(earlier, item.id, step, new, user)
-        size = _check_item(session, item, step)
-        if repaired is not None:
-            check_repair(step, repaired, size, is_wrong=label == "neg")
+        _check_item(session, item, step)
         own = _has_labelled(session, item.id, user)
         before = _last(session, item.id, step)
         _check_before(before, after)
-        if not reason and (label is None or (label, repaired) != _majority(session, item, step)):
+        if not reason and (label is None or label != _majority(session, item, step)):
             raise UserError(_NO_REASON, "Say in a few words why: it is not what most annotators said.")
         event = EventRow(
             campaign_id=campaign_id,
@@ -152,12 +144,11 @@ def _decision(event: EventRow, user: str) -> Decision:
         moment=event.moment,
         own=bool(new.get("own")),
         event_id=event.id,
-        repaired=new.get("repaired"),
     )
 
 
 def _repeat(event: EventRow, item_id: int, step: int, new: dict[str, Any], user: User) -> Decision:
-    names = ("label", "reason", "repaired")
+    names = ("label", "reason")
     content = [(event.new or {}).get(name) for name in names] if event.kind == KIND else None
     if (event.item_id, event.step, content) != (item_id, step, [new.get(name) for name in names]):
         raise ConflictError("This key was used for something else.", "Reload the page, then decide again.")
@@ -172,9 +163,8 @@ def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
     return item
 
 
-def _check_item(session: Session, item: ItemRow, step: int) -> int:
-    """Return the number of steps of the trace. Raises an error unless the trace is unchanged, contains the step,
-    and was submitted by somebody."""
+def _check_item(session: Session, item: ItemRow, step: int) -> None:
+    """Raise an error unless the trace is unchanged, contains the step, and was submitted by somebody."""
     digest, n_steps = session.execute(
         select(TraceRow.digest, TraceRow.n_steps).where(TraceRow.id == item.trace_id)
     ).one()
@@ -185,16 +175,11 @@ def _check_item(session: Session, item: ItemRow, step: int) -> int:
     submitted = select(func.count()).where(SlotRow.item_id == item.id, SlotRow.state == "submitted")
     if not session.scalar(submitted):
         raise UserError("Nobody has submitted labels of this trace.", "Decide once somebody has.")
-    return int(n_steps)
 
 
-def _majority(session: Session, item: ItemRow, step: int) -> tuple[str | None, int | None]:
-    """Return the label that most annotators gave to a step, and the step that repairs it according to most of those
-    who call it neg. The label is None if no single label, or no single repair of a neg step, has the most votes."""
-    annotations = read_annotations(session, item.campaign_id, item.id)
-    label = vote([annotation.labels[step] for annotation in annotations])[0]
-    repaired, how = vote_repair(annotations, step)
-    return (label, None) if label != "neg" else (None, None) if how == TIE else (label, repaired)
+def _majority(session: Session, item: ItemRow, step: int) -> str | None:
+    """Return the label that most annotators gave to a step, or None if no single label has the most votes."""
+    return vote([one.labels[step] for one in read_annotations(session, item.campaign_id, item.id)])[0]
 
 
 def _has_labelled(session: Session, item_id: int, user: User) -> bool:

@@ -1,9 +1,9 @@
 """Disagreements: the steps on which the annotators of a campaign differ and an adjudicator has to decide.
 
-Annotators disagree on a step if two of them gave it different labels, if somebody was unsure about it, or if those
-who call it neg differ on the step that repairs it, or on whether any does. Leaving a step unlabelled does not count
-as an opinion. A person who stopped at an error that another person did not see disagrees on that step, but not on
-later ones. Hidden gold items are not adjudicated, because they serve to measure annotators.
+Annotators disagree on a step if two of them gave it different labels, or if somebody was unsure about it. Leaving a
+step unlabelled does not count as an opinion. A person who stopped at an error that another person did not see
+disagrees on that step, but not on later ones. Hidden gold items are not adjudicated, because they serve to measure
+annotators.
 """
 
 import sys
@@ -77,13 +77,6 @@ def _disagreed(labels: Iterable[str | None]) -> bool:
     return UNSURE in labels or len(set(labels) & set(LABEL_NAMES)) > 1
 
 
-def _disagreed_repairs(annotations: Sequence[SubmittedAnnotation]) -> Iterator[int]:
-    """Yield the 0-based steps that annotators call neg but whose repair they disagree on."""
-    for step in {step for one in annotations for step in one.repaired}:
-        if len({one.repaired.get(step) for one in annotations if one.labels[step] == "neg"}) > 1:
-            yield step
-
-
 def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
     """Return the state of a campaign's adjudication, cached until the log has a new event."""
     with store.read() as session:
@@ -103,8 +96,7 @@ def _disagreements(store: Store, campaign_id: int) -> Iterator[Disagreement]:
         iterate_annotations(store, campaign_id), key=lambda annotation: annotation.item_id
     ):
         annotations = tuple(group)
-        on_labels = disagreed_steps([annotation.labels for annotation in annotations])
-        steps = tuple(sorted({*on_labels, *_disagreed_repairs(annotations)}))
+        steps = disagreed_steps([annotation.labels for annotation in annotations])
         if steps and annotations[0].chosen != GOLD:
             yield Disagreement(item_id, annotations[0].trace_id, annotations[0].digest, steps, annotations)
 

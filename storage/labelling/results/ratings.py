@@ -11,16 +11,12 @@ from stepsight.core.metrics.labels.ratings import RATING_NAMES, UNLABELLED, Rati
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import LINKS, SUCCEEDED
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.people.server_secret import shuffle_people
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 
 _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, name in enumerate(RATING_NAMES)}}
-
-# A person who labels a step and names no link of it.
-_NO_LINK = -1
 
 
 @dataclass(frozen=True)
@@ -45,11 +41,8 @@ class RatedTraces:
     unless the campaign is stepwise. `later` has shape (people, steps) and counts the later steps that were visible
     when the current label was given; it is NaN without a label. `gold` and `valid` have shape (steps,) and hold the
     benchmark's labels and validity (1 or 0), or NaN if missing. If a benchmark only marks the first error, the
-    steps before the error are valid but have no label. `links` holds, for each of `annotation.LINKS`, an array of
-    shape (people, steps): the step that a person links each step to. For `repaired` it is -1 if they label the step
-    neg and call the error open, and for `notices` -1 if they label the step and name none. It is NaN without a
-    label or, for `evidence`, without a named step. `outcomes` has shape (people, traces) and holds 1 if a person
-    says that the agent succeeded, 0 if it failed, or NaN.
+    steps before the error are valid but have no label. `evidence` has
+    shape (people, steps) and holds the step that changed a person's label, or NaN without one.
     """
 
     traces: tuple[RatedTrace, ...]
@@ -58,8 +51,7 @@ class RatedTraces:
     later: Floats64
     gold: Floats64
     valid: Floats64
-    links: Mapping[str, Floats64]
-    outcomes: Floats64
+    evidence: Floats64
 
     def of_traces(self, chosen: Sequence[int]) -> "RatedTraces":
         """Return a copy that contains only the traces with the indices `chosen`."""
@@ -74,8 +66,7 @@ class RatedTraces:
             self.later[:, steps],
             self.gold[steps],
             self.valid[steps],
-            {kind: values[:, steps] for kind, values in self.links.items()},
-            self.outcomes[:, list(chosen)],
+            self.evidence[:, steps],
         )
 
 
@@ -176,21 +167,14 @@ def _arrays(
     shape = len(names), int(starts[-1])
     last, first = np.full(shape, UNLABELLED, np.int8), np.full(shape, UNLABELLED, np.int8)
     seen = np.full(shape, np.nan)
-    links = {kind: np.full(shape, np.nan) for kind in LINKS}
-    outcomes = np.full((len(names), len(traces)), np.nan)
-    for place, (start, annotations) in enumerate(zip(starts, annotated, strict=False)):
+    evidence = np.full(shape, np.nan)
+    for start, annotations in zip(starts, annotated, strict=False):
         for annotation in annotations:
             row, steps = rows[annotation.user_id], slice(start, start + len(annotation.labels))
             last[row, steps] = [_CODES[label] for label in annotation.labels]
             first[row, steps] = [_CODES[label] for label in annotation.first]
-            links["repaired"][row, steps] = [_NO_LINK if label == "neg" else np.nan for label in annotation.labels]
-            links["notices"][row, steps] = [np.nan if label is None else _NO_LINK for label in annotation.labels]
-            for kind, values in links.items():
-                for step, linked in getattr(annotation, kind).items():
-                    if annotation.labels[step] is not None:
-                        values[row, start + step] = linked
-            if annotation.outcome is not None:
-                outcomes[row, place] = annotation.outcome == SUCCEEDED
+            for step, changed_by in annotation.evidence.items():
+                evidence[row, start + step] = changed_by
             whose = annotation.item_id, annotation.user_id
             seen[row, steps] = [later.get((*whose, step), np.nan) for step in range(len(annotation.labels))]
     trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
@@ -198,7 +182,7 @@ def _arrays(
     gold_rows = [gold_of[one.item_id] for one in traces]
     gold, valid = (np.concatenate([np.empty(0), *(row[kind] for row in gold_rows)]) for kind in (0, 1))
     standing, early = (Ratings(names, codes, trace, position, len(traces)) for codes in (last, first))
-    return RatedTraces(tuple(traces), standing, early, seen, gold, valid, links, outcomes)
+    return RatedTraces(tuple(traces), standing, early, seen, gold, valid, evidence)
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:

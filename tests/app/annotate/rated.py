@@ -1,6 +1,6 @@
 """Small campaigns for the tests of what is told of agreement."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -23,7 +23,7 @@ def rated(
     valid: str = "",
     first: Sequence[str] = (),
     later: object = None,
-    links: Mapping[str, object] | None = None,
+    evidence: object = None,
 ) -> RatedTraces:
     """What each person said, and what the gold says, in the same way; people are called a, b and so on. In `valid`,
     n and p are what the gold says of validity where it has no label."""
@@ -42,11 +42,8 @@ def rated(
     traces = tuple(RatedTrace(10 + i, 100 + i, f"t{i}", "set", f"digest {i}", size) for i, size in enumerate(sizes))
     seen = np.full((len(said), n), np.nan) if later is None else np.array(later, float)
     told = np.where(np.isnan(known(gold)), known(valid), known(gold))
-    named = {kind: np.array(values, float) for kind, values in (links or {}).items()}
-    outcomes = np.full((len(said), len(sizes)), np.nan)
-    return RatedTraces(
-        traces, ratings(said), ratings(first or said), seen, known(gold), valid_of(told), named, outcomes
-    )
+    changed_by = np.full((len(said), n), np.nan) if evidence is None else np.array(evidence, float)
+    return RatedTraces(traces, ratings(said), ratings(first or said), seen, known(gold), valid_of(told), changed_by)
 
 
 def cells(table: Table, row: int | str) -> dict[str, Cell]:

@@ -120,7 +120,7 @@ def test_the_form(sqlite_store: Store, made: tuple[Campaign, list[User]], judge:
         ("neg", "1"), ("neu", "2"), ("pos", "3"), ("", "0"),
     ]  # fmt: skip
     # It does nothing before the script is there.
-    assert ' class="decision" method="dialog" data-majority="neg" data-repaired="">' in form
+    assert ' class="decision" method="dialog" data-majority="neg">' in form
     assert ">Decide</button>" in form
 
 

@@ -38,7 +38,7 @@ def client(sqlite_store: Store, evaluators: Evaluators) -> Iterator[TestClient]:
 def test_a_decision(sqlite_store: Store, of: Campaign, body: dict[str, Any], client: TestClient) -> None:
     answer = client.post(ROUTE, json=body)
     assert answer.status_code == 200
-    assert answer.json().keys() == {"item", "step", "label", "reason", "moment", "repaired"}
+    assert answer.json().keys() == {"item", "step", "label", "reason", "moment"}
     # Sent again, its answer having been lost.
     assert client.post(ROUTE, json=body).json() == answer.json()
     found = read_decisions(sqlite_store, of.id)

@@ -62,7 +62,7 @@ def test_a_stepwise_campaign_against_one_of_whole_traces(store):
         do(store, task.slot_id, user, "label", 1, "neg")
         do(store, task.slot_id, user, "submit")
     alone = measure_agreement(store, steps)
-    assert names(alone) == {*ALWAYS, "pairs", "views", "minds", "later", "links"}
+    assert names(alone) == {*ALWAYS, "pairs", "views", "minds", "later", "evidence"}
     assert cells(alone.table("later"), "1")["changed"] == 2
     compared = measure_agreement(store, steps, whole)
     assert names(compared) == {*names(alone), "majorities"}

@@ -4,7 +4,7 @@ import pytest
 from stepsight.app.annotate.agreement_tables import (
     FIGURES,
     agreeing_shares,
-    links_table,
+    evidence_table,
     overall_table,
     position_table,
     reasons,
@@ -36,24 +36,14 @@ def test_the_four_figures_by_hand():
     assert (cells(table, "first error")["units"], cells(table, "first error")["unit"]) == (2, "traces")
 
 
-def test_agreement_on_links_by_hand():
+def test_agreement_on_the_steps_that_changed_labels_by_hand():
     none = np.nan
     # Both name step 2 for step 1, and steps 3 and 4 for step 2: 1 - (4 - 1) * 2 / (16 - 4 - 1 - 1).
     evidence = [[1, 2, none, none], [1, 3, none, none]]
-    # Both call the error of step 2 open, and name step 3 and nothing for step 1: 1 - (4 - 1) * 2 / (16 - 1 - 9).
-    repaired = [[2, -1, none, none], [-1, -1, none, none]]
-    nobody = [[none, -1, -1, -1]] * 2
-    links = {"repaired": repaired, "evidence": evidence, "notices": nobody}
-    table = links_table(rated("nnpp", "nnpp", links=links), resamples(1, 5))
-    for name, alpha in (
-        ("step that changed the label", 1 - 3 * 2 / 10),
-        ("step that repairs an error", 1 - 3 * 2 / 6),
-    ):
-        found = cells(table, name)
-        assert (found["alpha"].number, found["agreeing"].number) == (pytest.approx(alpha), 0.5)
-    # Nobody says of a step what it notices.
-    assert len(table.rows) == 2
-    assert links_table(rated("pp", "pp"), resamples(1, 5)).rows == ()
+    table = evidence_table(rated("nnpp", "nnpp", evidence=evidence), resamples(1, 5))
+    found = cells(table, "step that changed the label")
+    assert (found["alpha"].number, found["agreeing"].number) == (pytest.approx(1 - 3 * 2 / 10), 0.5)
+    assert evidence_table(rated("pp", "pp"), resamples(1, 5)).rows == ()
 
 
 def test_where_there_is_nothing_the_notes_say_why():

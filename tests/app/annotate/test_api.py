@@ -83,12 +83,9 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
     assert task["progress"] == {"mine": 0}
     assert task["state"] == {
         "labels": [None, None], "comments": [None, None], "corrections": [None, None], "errors": [None, None],
-        "flag": None, "outcome": None, "revealed": 2, "submitted": False, "undo": [], "redo": [],
+        "flag": None, "revealed": 2, "submitted": False, "undo": [], "redo": [],
         "suggested": [None, None],
-        "repaired": [None, None],
         "evidence": [None, None],
-        "notices": [None, None],
-        "borders": None,
         "asks": False,
     }  # fmt: skip
     status, answer = ann.do(slot, "label", 0, "pos", seconds=1.5, revealed=2, guideline=1)

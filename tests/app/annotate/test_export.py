@@ -42,17 +42,6 @@ def test_every_format_of_the_command_comes_from_the_page_byte_for_byte(
     assert answer.content == (tmp_path / format).read_bytes()
 
 
-def test_labels_by_a_convention_come_as_the_command_writes_them(client, made, sqlite_store, tmp_path):
-    query = {"campaign": made.id, "format": "jsonl", "convention": "all-wrong", "each": "1"}
-    answer = client.get(PATH, params=query)
-    assert answer.headers["content-disposition"].endswith('labels-jsonl-by-person-all-wrong.jsonl"')
-    export_labels(sqlite_store, made.name, tmp_path / "labels", "jsonl", per_annotator=True, convention="all-wrong")
-    plain = client.get(PATH, params=query | {"convention": ""}).content
-    assert answer.content == (tmp_path / "labels").read_bytes() != plain
-    assert client.get(PATH, params=query | {"format": "events"}).status_code == 422
-    assert client.get(PATH, params=query | {"convention": "none-wrong"}).status_code == 422
-
-
 def test_each_ones_labels_come_where_they_are_asked_for_and_nothing_is_left_behind(
     client, made, tmp_path, monkeypatch
 ):

@@ -126,16 +126,6 @@ def test_step_by_step_marks_come_with_their_steps(sqlite_store):
     assert [mark["title"] for mark in new.all("mark")] == ["70 + 2 is 72, not 73"]
 
 
-def test_sections_are_those_of_the_steps_in_view(sqlite_store):
-    texts = ["We add the numbers."] * 4 + ["Wait, that is not right."] + ["We add the numbers to it."] * 5
-    whole = campaign(sqlite_store, [Trace.of("What is the sum?", texts, id="sum")])
-    steps = campaign(sqlite_store, None, name="steps", view="stepwise")
-    ann = person(sqlite_store, "ann")
-    for made, sections in ((whole, [[0, "computation"], [4, "doubt"]]), (steps, [])):
-        page = page_of(sqlite_store, take(sqlite_store, made, ann), ann)
-        assert json.loads(page["data-sections"]) == sections
-
-
 def test_step_by_step_only_what_is_revealed(sqlite_store):
     made = campaign(sqlite_store, [TWO], view="stepwise", shows="scores", evaluator=evaluator(sqlite_store).id)
     ann = person(sqlite_store, "ann")

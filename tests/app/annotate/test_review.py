@@ -33,7 +33,6 @@ def test_own_gold_and_other_labels_side_by_side(sqlite_store):
     label_all(sqlite_store, task, bob, ["unsure", "neg"])
     task = take(sqlite_store, made, ann)
     do(sqlite_store, task.slot_id, ann, "comment", 0, "<i>Hm</i>")
-    do(sqlite_store, task.slot_id, ann, "borders", None, [0, 1])
     label_all(sqlite_store, task, ann, ["neg", "pos"])
     judged = get_trace(sqlite_store, task.trace.trace_id)
     save_judgments(sqlite_store, evaluator(sqlite_store).id, [judge(judged, "offline")])
@@ -43,7 +42,6 @@ def test_own_gold_and_other_labels_side_by_side(sqlite_store):
     assert said(second) == {"You": "✓ pos", "Gold": "✕ neg differs dispute", "Other 1": "✕ neg circular differs"}
     assert first.one(cls="said-text").text == "Comment <i>Hm</i>"
     assert second.one(cls="dispute")["href"] == f"/annotate/dispute?trace={judged.trace_id}&step=2"
-    assert (first.one(cls="section").text, second.one(cls="section").text) == ("Section 1", "Section 2")
     assert second.one(cls="who").text == "mini, offline"
     # Of two steps none agrees; the first error is step 1 for the person and step 2 for the gold.
     assert page.one(cls="lead").text.replace("\n", " ") == (

@@ -1,7 +1,6 @@
 """`stepsight.Client` against a real server: the methods and returns of `Scorer`."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 from stepsight import Client, Scorer
 from stepsight.app.scoring.batcher import Batcher
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.context import ContextMessage, ToolCall, TraceContext
 from stepsight.core.judgment import Mode
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.trace import Trace
@@ -44,28 +42,6 @@ def every(tiny, tiny_causal, tmp_path_factory):
 def address(every, tmp_path_factory):
     with open_store(str(tmp_path_factory.mktemp("client") / "store.db")) as store, served(store, every) as address:
         yield address
-
-
-def test_the_context_of_an_agent_is_read_as_by_the_scorer(address, every):
-    messages = [(0, "system", "Use tools."), (0, "thought", "Hm." * 400_000), (1, "tool", "5" * 5_000_000)]
-    context = TraceContext(tuple(ContextMessage(*one) for one in messages), (ToolCall(0, "add", "{broken"),))
-    trace = Trace.of("What is 2 + 3?", ["I add.\nadd({broken)", ["It is 5.", "Yes."]], context=context)
-    scorer = every.scorer("tiny-long")
-    with Client(address, evaluator="tiny-long") as client:
-        ours, theirs = client.score_one(trace), scorer.score_one(trace)
-        assert ours.trace is trace
-        np.testing.assert_allclose(ours.hindsight.packed, theirs.hindsight.packed, atol=CLOSE)
-        one, other = client.leave_one_out(trace), scorer.leave_one_out(trace)
-        np.testing.assert_allclose(one.probs, other.probs, atol=CLOSE)
-        # Before the candidate too; the steps before it are read once.
-        for name in ("tiny-long", "long-causal"):
-            row = ("What is 2 + 3?", ["I add.\nadd({broken)"], ["It is 5.", "So 6."])
-            rows = Client(address, evaluator=name).score_next(*row, context)
-            whole = [Trace.of(row[0], [*row[1], one], context=context) for one in row[2]]
-            said = every.scorer(name).score(whole, Mode.ONLINE)
-            np.testing.assert_allclose(rows, [one.online.probs[-1] for one in said], atol=CLOSE)
-    bare = scorer.score_one(replace(trace, context=None))
-    assert abs(bare.hindsight.packed - theirs.hindsight.packed).max() > 100 * CLOSE
 
 
 @pytest.mark.parametrize("mode", Mode)

@@ -60,25 +60,15 @@ def test_a_batch_has_a_line_for_each_solution(client, evaluators, name, mode):
         assert_alike(lines[place], said | {"index": place}, 2e-5)
 
 
-def test_a_line_of_an_export_is_read_with_its_context(filled, client, evaluators):
-    message, call = {"before": 2, "role": "tool", "text": "5", "call": "c"}, {"step": 1, "name": "add", "id": "c"}
-    context = {"messages": [message], "calls": [call | {"arguments": "2, 3"}]}
-    gold = {"labels": ["pos", "neg", None], "shares": [1, 0, None], "repaired": [None, 3, None]}
-    meta = {f"field {number}": number for number in range(20)}
-    row = {"id": "a", "problem": "What is 2 + 3?", "steps": ["add(2, 3)", ["So", "6."], "5."], "context": context}
-    (stored,) = add(filled, [parse_trace(row | gold | meta, "row 1")], "agents")
+def test_a_line_of_an_export_is_read_as_it_is(filled, client, evaluators):
+    meta = {f"field {number}": number for number in range(20)} | {"labels": ["pos", "neg"], "shares": [1, 0]}
+    row = {"id": "a", "problem": "What is 2 + 3?", "steps": ["It is a sum.", ["So", "6."]]}
+    (stored,) = add(filled, [parse_trace(row | meta, "row 1")], "lines")
     line = json.loads(json.dumps(format_trace(stored)))
-    body = {"traces": [line, line | {"context": None}], "evaluator": "tiny", "mode": "hindsight"}
-    lines = lines_of(client.post("/api/v1/score/batch", json=body))
-    read, bare = lines[0], lines[1]
+    body = {"traces": [line], "evaluator": "tiny", "mode": "hindsight"}
+    (read,) = lines_of(client.post("/api/v1/score/batch", json=body)).values()
     said = concluded_record(evaluators.scorer("tiny").score_one(stored), evaluators.about("tiny"))
     assert_alike(read, said.model_dump(mode="json") | {"index": 0}, 2e-5)
-    assert read["hindsight"][0][0] == pytest.approx(bare["hindsight"][0][0], abs=2e-5)
-    assert read["hindsight"][1][0] != pytest.approx(bare["hindsight"][1][0], abs=2e-3)
-    body = {key: line[key] for key in ("problem", "steps", "context")} | {"evaluator": "tiny", "mode": "hindsight"}
-    alone = client.post("/api/v1/score", json=body).json()
-    assert_alike(alone | {"index": 0, "id": "a"}, read, 2e-5)
-    assert client.get(f"/api/v1/traces/{stored.trace_id}").json()["context"] == context
 
 
 @pytest.mark.parametrize("name", ["tiny", "tiny-causal"])

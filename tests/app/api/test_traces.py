@@ -106,8 +106,6 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
             "label": "pos",
             "valid": True,
             "share": None,
-            "repaired": None,
-            "notices": None,
         },
         {
             "step": 2,
@@ -115,8 +113,6 @@ def test_a_trace_with_gold_and_judgments(evaluators, tmp_path):
             "label": "neg",
             "valid": False,
             "share": None,
-            "repaired": None,
-            "notices": None,
         },
     ]
     assert found["first_error"] == 2

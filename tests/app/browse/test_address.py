@@ -97,7 +97,7 @@ def test_conditions_on_verdicts_can_be_left_out():
         ({"page": "1e3"}, "page is '1e3', expected a whole number."),
         (
             {"gold": "maybe"},
-            "gold is 'maybe', expected one of any, error, open, repaired, clean, ",
+            "gold is 'maybe', expected one of any, error, clean, ",
         ),
         ({"error_at": "first"}, "error_at is 'first', expected one of "),
         ({"mode": "hindsight"}, "mode is 'hindsight', expected one of "),

@@ -2,15 +2,11 @@ import csv
 import io
 import json
 
-import numpy as np
 import pyarrow.parquet
 import pytest
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.browse.export import PATH
-from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import StepScores
-from stepsight.core.trace import Trace
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.judgments.judgments import save_judgments
@@ -110,19 +106,10 @@ def test_traces_can_be_imported_again(client, stored):
     assert [trace.digest for trace in again] == [trace.digest for trace in SAMPLES]
 
 
-def test_gold_behind_the_first_error_follows_the_convention_asked_for(client, stored):
-    query = {"dataset": "sums", "convention": "all-wrong"}
-    lines = client.get(PATH, params=query | {"content": "traces"}).text.splitlines()
-    # Valid, then neg at the error and behind it.
-    assert [json.loads(line).get("labels") for line in lines if '"first"' in line] == [[None, "neg", "neg"]]
-    rows = [row for row in read_csv(client.get(PATH, params=query)) if row["trace"] == "first"]
-    assert [row["gold"] for row in rows] == ["valid", "neg", "neg", "neg"]
-
-
 def test_the_command_writes_the_same_bytes(client, stored, sqlite_store, command, tmp_path):
     wanted = {
         "judgments": (["--format", "csv", "--by", "mini"], {"by": "mini"}),
-        "traces": (["--convention", "all-wrong"], {"content": "traces", "convention": "all-wrong"}),
+        "traces": ([], {"content": "traces"}),
     }
     for what, (options, query) in wanted.items():
         file = tmp_path / what
@@ -134,34 +121,6 @@ def test_the_command_writes_the_same_bytes(client, stored, sqlite_store, command
         assert file.read_bytes() == client.get(PATH, params={"dataset": "sums", "gold": "error"} | query).content
 
 
-def test_verdicts_on_the_turns_of_agents_are_those_of_one_evaluator_in_one_mode(
-    client, sqlite_store, command, tmp_path
-):
-    context = {"messages": [{"before": 1, "role": "user", "text": "What is 2 + 3?"}]}
-    (trace,) = add(sqlite_store, [Trace.of("What is 2 + 3?", ["5.", "So 5."], id="a", context=context)], "agents")
-    scores = StepScores(np.array([[0, 0.4, 0.6], [0.5, 0.5, 0]], np.float32))
-    for name, mode in (("mini", Mode.OFFLINE), ("other", Mode.ONLINE)):
-        save_judgments(
-            sqlite_store, evaluator(sqlite_store, name).id, [Judgment(trace, mode, scores, None, "Why.")]
-        )
-    query = {"dataset": "agents", "content": "turns"}
-    said = client.get(PATH, params=query)
-    assert (said.status_code, "one evaluator, and 2 are chosen" in said.json()["error"]) == (422, True)
-    assert client.get(PATH, params=query | {"by": "other"}).content == b""
-    file = client.get(PATH, params=query | {"by": "other", "mode": "online"})
-    assert file.headers["content-disposition"] == 'attachment; filename="agents-turns.jsonl"'
-    # Of equally probable labels it is the first, as in the benchmark's metrics.
-    assert json.loads(file.content) == {
-        "record_id": "a", "annotator": "other", "step_labels": {"1": 1, "2": -1}, "final_label": None,
-        "explanations": {"steps": {}}, "comment": "Why.",
-    }  # fmt: skip
-    out = tmp_path / "turns.jsonl"
-    options = ["--format", "agentprocessbench", "--by", "other", "--mode", "online", "--db", sqlite_store.name]
-    told = command("export", "judgments", "agents", out, *options)
-    assert told == (0, f"{out}: 1 row of 1 trace.\n", "")
-    assert out.read_bytes() == file.content
-
-
 @pytest.mark.parametrize(
     ("query", "status", "message"),
     [
@@ -169,7 +128,6 @@ def test_verdicts_on_the_turns_of_agents_are_those_of_one_evaluator_in_one_mode(
         ({"dataset": "nothing"}, 404, "There is no dataset 'nothing'"),
         ({"dataset": "sums", "format": "xlsx"}, 422, "format is 'xlsx'"),
         ({"dataset": "sums", "content": "all"}, 422, "content is 'all'"),
-        ({"dataset": "sums", "content": "turns"}, 422, "sums has no traces of agents"),
         ({"dataset": "sums", "by": "nobody"}, 404, "No evaluator 'nobody'"),
         ({"dataset": "sums", "evaluator": "nobody", "verdict": "valid"}, 404, "No evaluator 'nobody'"),
         ({"dataset": "sums", "verdict": "valid", "evaluator": "tiny"}, 422, "tiny has judged no trace"),

@@ -172,25 +172,6 @@ def test_an_opened_trace_shows_gold_scores_and_neighbours(browse):
     assert query_of(page.one("a", cls="up")["href"]) == {"dataset": ["sums"]}
 
 
-def test_an_opened_trace_shows_its_repair_and_gold_by_a_convention(sqlite_store, evaluators):
-    steps = (Step(("a",), Label.NEG, repaired=2), Step(("b",), Label.POS), Step(("c",), Label.POS, notices=0))
-    (trace,) = add(sqlite_store, [Trace("one", "q", steps)])
-
-    def browse(**query):
-        return read(browse_page(sqlite_store, evaluators, query).html)
-
-    page = browse(trace=str(trace.trace_id))
-    assert [mark.text for mark in page.all("span", cls="g")] == ["✕ neg", "✓ pos", "✓ pos"]
-    told = [one.text for one in page.all("em")]
-    assert told == ["gold: first error", "gold: repaired by step 3", "gold: notices step 1"]
-    page = browse(trace=str(trace.trace_id), convention="unless-repaired")
-    assert [mark.text for mark in page.all("span", cls="g")] == ["✕ neg", "✕ neg", "✓ pos"]
-    files = [link["href"] for link in page.one("span", cls="out").all("a") if link.text in ("JSON", "CSV")]
-    assert ["convention=unless-repaired" in href for href in files] == [True, True]
-    assert ids(browse(gold="repaired")) == ["one"]
-    assert "No trace meets these conditions" in browse(gold="open").text
-
-
 def test_an_opened_trace_leads_on(browse):
     opened = trace_id(browse(dataset="sums"), "clean")
     page = browse(trace=opened, gold="clean", beside=["tiny", "tiny-causal"])

@@ -35,7 +35,7 @@ def test_an_address_selects_rows_counts_and_neighbours(select):
     page = selection.page(1)
     assert (page.total, page.counts["gold"]) == (
         2,
-        {"error": 2, "open": 2, "repaired": 0, "clean": 1, "redundant": 0, "not-redundant": 0, "missing": 1},
+        {"error": 2, "clean": 1, "redundant": 0, "not-redundant": 0, "missing": 1},
     )
     first, second = (row.trace_id for row in selection.page(25).rows)
     assert selection.place(first) == ListPlace(Neighbours(None, second), 1, 2)

@@ -1,5 +1,3 @@
-import json
-
 import numpy as np
 
 from stepsight.app.browse.trace_view import LaterSteps, marks_json, steps_html, trace_html
@@ -200,19 +198,6 @@ def test_markdown_is_rendered_and_hits_in_it_are_marked():
     problem = page.one("div", cls="q")
     assert problem.one("strong").text == "1"
     assert [cell.text for cell in problem.one("table").all("td")] == ["1", "2"]
-
-
-def test_a_long_trace_has_its_sections_beside_its_strip_and_a_short_one_has_none():
-    steps = ["We add.", ["It is", "4."], *["And so on."] * 7, "Wait, that is wrong.", "Answer: 5"]
-    long = stored(Trace.of("q", steps, ["pos"] * len(steps), id="long"))
-    assert json.loads(view(trace=long).one("div", cls="overview")["data-sections"]) == [
-        [0, "computation"],
-        [9, "doubt"],
-        [10, "answer"],
-    ]
-    unknown = stored(Trace.of("q", ["Solis, tad nākamais."] * 10, ["pos"] * 10, id="unknown"))
-    assert json.loads(view(trace=unknown).one("div", cls="overview")["data-sections"]) == [[0, ""]]
-    assert view(trace=TRACE).all("div", cls="overview") == []
 
 
 def test_of_a_long_trace_the_page_holds_the_first_steps_and_the_marks_of_all():

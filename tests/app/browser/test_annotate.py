@@ -10,7 +10,6 @@ from playwright.sync_api import Page, Route, expect
 from sqlalchemy import select
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.core.context import ContextMessage, ToolCall, TraceContext, turn_text
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store
@@ -175,41 +174,6 @@ def test_a_journey_by_keys(store, page):
     listening(page)
     page.keyboard.press("Enter")
     expect(page.locator("h1")).to_have_text("Nothing is left for you")
-
-
-@pytest.mark.slow
-def test_borders_of_sections_move_by_keys_and_buttons(store, page):
-    texts = ["We add the numbers."] * 4 + ["Wait, that is not right."] + ["We add the numbers to it."] * 5
-    made = campaign(store, Trace.of("What is the sum?", texts, id="sum"))
-    start(page, made)
-
-    def headings(*expected: str) -> None:
-        expect(page.locator(".section:not([hidden]) > b")).to_have_text(list(expected))
-
-    headings("Section 2: doubt")
-    page.keyboard.press("Shift+K")
-    expect(page.locator(".said")).to_have_text("The first section begins with the first step.")
-    page.locator("li[data-step='4']").get_by_role("button", name="Begin this section a step earlier").click()
-    # The heading has gone to the step before, and the focus with it.
-    expect(page.locator("li[data-step='3'] [data-border=up]")).to_be_focused()
-    headings("Section 2")
-    page.keyboard.press("Shift+J")
-    here(page, 4)
-    headings("Section 2: doubt")
-    page.keyboard.press("k")
-    page.keyboard.press("Shift+S")
-    headings("Section 2", "Section 3: doubt")
-    # Neither section can lose its only step.
-    page.keyboard.press("Shift+J")
-    expect(page.locator(".said")).to_have_text("A section has at least one step.")
-    page.keyboard.press("z")
-    headings("Section 2: doubt")
-    page.keyboard.press("Shift+Z")
-    headings("Section 2", "Section 3: doubt")
-    expect(page.locator(".status")).to_have_text("0 of 10 labelled")
-    assert [new for _, _, new in events(store, made)] == [[0, 3], [0, 4], [0, 3, 4], [0, 4], [0, 3, 4]]
-    page.reload()
-    headings("Section 2", "Section 3: doubt")
 
 
 @pytest.mark.slow
@@ -798,17 +762,13 @@ def test_texts_with_markup_stay_texts(store, page):
 
 @pytest.mark.slow
 def test_the_pages_of_labelling_are_accessible(store, opened):
-    """With the fields of links open, which keys fill and leave again."""
     made = campaign(store, trace(2, "seen", ["pos", "neg"]), guideline="To $x$.")
     with opened(reduced_motion="reduce") as page:
         for path in ("/annotate", "/annotate/new", f"/annotate/campaign?campaign={made.id}"):
             page.goto(path)
             assert in_both_schemes(page, "main h1") == {}, path
         start(page, made)
-        for key in ("1", "v", "2", "Enter", "j", "Shift+V", "1"):
-            page.keyboard.press(key)
-        assert in_both_schemes(page, "[data-step='1'] [data-link=notices] input") == {}
-        for key in ("Enter", "2", "k", "c"):
+        for key in ("1", "2", "k", "c"):
             page.keyboard.press(key)
         page.keyboard.type("note")
         page.keyboard.press("Escape")
@@ -820,9 +780,6 @@ def test_the_pages_of_labelling_are_accessible(store, opened):
         expect(page.locator("#review")).to_be_visible()
         page.wait_for_load_state()
         assert in_both_schemes(page, "#review") == {}
-        expect(page.locator("#review")).to_contain_text("repaired by step 2")
-        expect(page.locator("#review")).to_contain_text("notices step 1")
-    assert events(store, made, "repaired", "notices") == [("repaired", 0, 1), ("notices", 1, 0)]
 
 
 @pytest.mark.slow
@@ -852,34 +809,3 @@ def test_suggested_labels_are_marked_until_they_are_touched(store, page):
     expect(marks).to_have_count(2)
     said(page, 0, "unsure")
     assert in_both_schemes(page, "ol.steps > li") == {}
-
-
-@pytest.mark.slow
-def test_an_agent_s_calls_open_as_code_and_its_outcome_is_kept(store, opened):
-    call = ToolCall(0, "search", '{"query": "city"}', "c1")
-    context = TraceContext((ContextMessage(1, "tool", "1838", "search", "c1"),), (call,))
-    made = campaign(
-        store, Trace.of("When was it?", [turn_text("", [call]), "In 1838."], id="agent", context=context)
-    )
-    with opened() as page:
-        start(page, made)
-        page.locator("details.call summary").click()
-        expect(page.locator("details.call pre")).to_have_text('{\n  "query": "city"\n}')
-        page.locator("li[data-step='1'] details summary").click()
-        expect(page.locator("li[data-step='1'] details pre")).to_have_text("1838")
-        succeeded = page.get_by_role("button", name="It succeeded")
-        page.keyboard.press("y")
-        expect(succeeded).to_have_attribute("aria-pressed", "true")
-        page.get_by_role("button", name="It failed").click()
-        expect(succeeded).to_have_attribute("aria-pressed", "false")
-        page.keyboard.press("z")
-        expect(succeeded).to_have_attribute("aria-pressed", "true")
-        expect(page.locator(".status")).to_have_text("0 of 2 labelled")
-        assert in_both_schemes(page, "details.call") == {}
-        page.goto(f"/browse?dataset={made.name}")
-        page.locator("main a[href*='trace=']").first.click()
-        page.locator("details.call summary").click()
-        expect(page.locator("details.call pre")).to_contain_text('"query": "city"')
-        assert in_both_schemes(page, "details.call") == {}
-    told = [("outcome", None, one) for one in ("succeeded", "failed", "succeeded")]
-    assert events(store, made) == told

@@ -326,8 +326,8 @@ def test_pages_go_on_when_the_server_is_back(opened):
 
 @pytest.fixture(scope="module")
 def awkward(tmp_path_factory, seeded_file):
-    """The address of an application with a trace of 200 steps, one with four sections, and one of long words and
-    formulas."""
+    """The address of an application with a trace of 200 steps, one with a stretch without a flag, and one of
+    long words and formulas."""
     folder = tmp_path_factory.mktemp("awkward")
     words, formula = "pneumono" * 6, "$" + "+".join(f"x_{{{i}}}^2" for i in range(60)) + "$"
     tall = r"\[\frac{" + "+".join(f"a_{{{i}}}" for i in range(40)) + r"}{b}\]"
@@ -391,38 +391,21 @@ def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward, wi
         expect(page.locator("a.open")).to_have_count(3)
 
 
-def test_sections_of_a_long_trace_open_and_close_by_click_and_by_key(opened, awkward):
+def test_stretches_without_a_flag_fold_by_key_and_open_by_click(opened, awkward):
     with opened(awkward, width=390, height=800) as page:
         page.goto("/browse?dataset=jsonl&evaluator=equations")
         page.locator("a.open").last.click()
-        rail, item = page.get_by_role("toolbar", name="Sections"), page.locator("ol.steps > li")
-        sections = rail.get_by_role("button")
-        expect(sections).to_have_count(4)
-        check = rail.get_by_role("button", name="check, steps 7 to 11, 4 flags, 4 failing equations", exact=True)
-        check.click()
-        expect(check).to_have_attribute("aria-expanded", "false")
-        expect(page.locator("#announced")).to_have_text("Steps 7 to 11: check, 4 flags: closed")
-        expect(item.nth(8)).to_be_hidden()
+        item, folded = page.locator("ol.steps > li"), page.locator("ol.steps button.fold")
+        page.keyboard.press("h")
+        expect(folded).to_have_text(["Steps 1 to 6: no flag"])
+        expect(item.nth(3)).to_be_hidden()
         assert accessibility.violations(page) == []
-        # A flag within opens its section.
         page.keyboard.press("f")
         expect(item.nth(7)).to_be_focused()
-        expect(check).to_have_attribute("aria-expanded", "true")
-        page.keyboard.press("o")
-        folded = page.get_by_role("button", name="Steps 7 to 11: check, 4 flags")
-        expect(folded).to_be_focused()
-        page.keyboard.press("Enter")
-        expect(item.nth(6)).to_be_focused()
-        # Only one button of the rail is reached by Tab, the others by arrows.
-        expect(rail.locator("[tabindex='0']")).to_have_count(1)
-        sections.first.focus()
-        page.keyboard.press("End")
-        expect(sections.last).to_be_focused()
-        page.keyboard.press("Enter")
+        folded.click()
+        expect(item.first).to_be_focused()
+        expect(item.nth(3)).to_be_visible()
         page.reload()
-        expect(sections.last).to_have_attribute("aria-expanded", "false")
-        page.keyboard.press("h")
-        expect(page.locator("ol.steps button.fold")).to_have_text(
-            ["Steps 1 to 5: computation, no flag", "Step 6: doubt, no flag", "Step 12: answer, no flag"]
-        )
+        expect(page.get_by_role("button", name="Fold the rest")).to_have_attribute("aria-pressed", "true")
+        expect(folded).to_have_count(0)
         assert overflow(page) <= 0

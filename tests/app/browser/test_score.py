@@ -485,9 +485,7 @@ def is_given_up_with_escape(page: Page) -> None:
 def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(page):
     for key in ("Control+Enter", "Shift+Enter"):
         page.goto("/")
-        page.get_by_role("textbox", name="Solution").fill(
-            "\n".join(f"{i}. {'Wait, this' if i == 7 else 'This'} is {i}." for i in range(1, 13))
-        )
+        page.get_by_role("textbox", name="Solution").fill("\n".join(f"{i}. This is {i}." for i in range(1, 13)))
         page.get_by_label("Problem").fill("Count to 12.")
         page.keyboard.press(key)
         expect(page.locator("ol.steps > li")).to_have_count(12)
@@ -500,8 +498,6 @@ def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(pag
         page.keyboard.press(key)
         expect(page.locator("ol.steps > li .t").nth(1)).to_have_text(re.compile("^It is 2, again."))
     expect(page.locator(".overview .place")).to_have_text(re.compile(r" · \d+ flags?$"))
-    sections = page.get_by_role("toolbar", name="Sections").get_by_role("button")
-    expect(sections).to_contain_text(["computation", "doubt"])
     page.get_by_label("Valid from").fill("1")
     expect(page.locator(".overview .place")).to_have_text(re.compile(" · 12 flags$"))
     strip = page.get_by_role("slider", name="Place in the solution")

@@ -3,7 +3,6 @@
 import base64
 import hashlib
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -14,7 +13,6 @@ from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.evidence.file import evidence_file
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.web.bundles import bundle
-from stepsight.core.context import ContextMessage, TraceContext
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import LeaveOneOut
@@ -48,17 +46,6 @@ def test_it_says_what_it_is_of():
     page = written()
     for part in ("What is 1 + 1?", "It is 3.", "mini", "f" * 64, "2026-03-01 12:30 UTC"):
         assert part in page
-
-
-def test_what_an_agent_read_stands_folded_before_its_step():
-    found, left_out = evidence(steps=("f(1)", "So 9."))
-    context = TraceContext((ContextMessage(1, "tool", "nine", "f"),))
-    found = replace(found, judgment=replace(found.judgment, trace=replace(found.trace, context=context)))
-    page = evidence_html(found, EvidenceAddress(), left_out=left_out)
-    first, second = page.partition('<div class="context">')[::2]
-    assert "f(1)</div>" not in second
-    assert second.index("nine") < second.index("So 9.")
-    assert "f(1)" in first
 
 
 def test_it_asks_for_nothing():

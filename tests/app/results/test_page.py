@@ -125,14 +125,6 @@ def test_outcomes_by_length_stand_first_and_are_to_be_had_as_a_file(sqlite_store
     assert len(show(dataset=NAME, by="no such field").all("section")) == 8
 
 
-def test_outcomes_by_what_became_of_errors_lead_to_browse(sqlite_store, show):
-    fill(sqlite_store)
-    table = show(dataset=NAME, mode="offline", by="repaired").all("section")[0]
-    assert table.one("h2").text == "Outcomes by open and repaired errors"
-    counts = [link for link in table.one("tbody").all("a") if "gold=" in link["href"]]
-    assert {link["href"].partition("gold=")[2] for link in counts} == {"open", "clean"}
-
-
 def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, evaluators):
     fill(sqlite_store)
 

@@ -112,15 +112,3 @@ def test_genprm_gets_its_earlier_answers() -> None:
     assert messages[1]["content"] == "What is {steps} + 1?\nFirst {problem}."
     assert messages[2]["content"] == f"{said}</output>\n"
     assert messages[3]["content"] == "Step 2: then 3."
-
-
-def test_what_an_agent_read_stands_before_its_step() -> None:
-    before = ["", "[tool search]\n1838", "[tool search]\nlater"]
-    asked = read_preset(OWN).messages("q", ["First.", "Second."], before=before)[-1]["content"]
-    second = '<context>\n[tool search]\n1838\n</context>\n<step number="2">\nSecond.\n</step>'
-    assert f'<step number="1">\nFirst.\n</step>\n{second}\n</solution>' in asked
-    # A critic that is asked about the last step alone reads it there.
-    assert (
-        "1838\n</context>\nSecond."
-        in read_preset("genprm").messages("q", ["First.", "Second."], (), before)[-1]["content"]
-    )

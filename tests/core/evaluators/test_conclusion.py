@@ -61,9 +61,9 @@ def test_of_a_step_whose_number_is_miscopied_too_the_equation_is_said():
 
 
 def test_an_evaluator_that_blames_a_step_names_the_step_that_made_it_do_so():
-    assert said(opinion(EXPOSED)) == "prm blames step 2; step 4, the check, is its evidence."
+    assert said(opinion(EXPOSED)) == "prm blames step 2; step 4 is its evidence."
     weak = opinion(EXPOSED, weakness=WEAK)
-    assert said(weak) == "prm, a demonstration, blames step 2; step 4, the check, is its evidence."
+    assert said(weak) == "prm, a demonstration, blames step 2; step 4 is its evidence."
     # It falls by 0.3 with the third step, which does not check, and by 0.5 with the fourth.
     slowly = triangle((0.9,), (0.9, 0.9), (0.9, 0.4, 0.9), (0.9, 0.3, 0.9, 0.9))
     assert said(opinion(slowly)) == "prm blames step 2; step 3 is its evidence."
@@ -83,7 +83,7 @@ def test_those_who_are_known_to_be_weak_come_last():
     weak = opinion(EXPOSED, name="mini", weakness=WEAK)
     strong = opinion(scores(0.9, 0.9, 0.1, 0.9))
     assert said(weak, strong).startswith("prm blames step 3. mini, a demonstration, blames step 2;")
-    assert said(weak, opinion(VALID)).endswith("step 4, the check, is its evidence. prm blames no step.")
+    assert said(weak, opinion(VALID)).endswith("step 4 is its evidence. prm blames no step.")
 
 
 def test_where_nobody_blames_a_step_it_says_who_and_how_little_that_means():

@@ -3,7 +3,7 @@ import pytest
 
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT as NO_GOLD
-from stepsight.core.metrics.table import TableBuilder, build_table
+from stepsight.core.metrics.table import TableBuilder, build_table, codes_of_gold, gold_of_codes
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from tests.core.metrics.tables import SILENT, VALID, WRONG, scores, table, trace
@@ -74,3 +74,10 @@ def test_a_table_tells_the_bytes_of_its_numbers():
     # probabilities in 4; two traces: the score of the whole in 8.
     assert made.nbytes == 3 * (4 * 8 + 4 * 4) + 2 * 8
     assert made.where(made.position == 0).nbytes == 2 * (4 * 8 + 4 * 4) + 2 * 8
+
+
+def test_gold_comes_back_from_its_codes() -> None:
+    for gold in ("neg", "neu", "pos", "valid", None):
+        assert gold_of_codes(*codes_of_gold(gold)) == gold
+    assert codes_of_gold("neg") == (0, 0)
+    assert codes_of_gold("valid") == (NO_GOLD, 1)

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from stepsight.core.context import ContextMessage, TraceContext
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read, Separator
 from stepsight.core.trace import Trace
@@ -93,16 +92,3 @@ def test_a_template_s_own_text_may_spell_tokens_and_a_trace_may_not():
 def test_a_separator_that_leaves_no_token_is_refused():
     with refused():
         Encoder(wordpiece(), PromptTemplate(separator=" ", separator_is=Separator.TEXT))
-
-
-def test_the_context_of_a_step_is_read_before_it_and_in_no_prefix_without_it(encoder):
-    context = TraceContext((ContextMessage(0, "system", "Use tools."), ContextMessage(1, "tool", "9", "f")))
-    trace = Trace.of("q", ["f(1)", "So 9."], context=context)
-    encoded = encoder.encode(trace)
-    decode = encoder.tokenizer.decode
-    assert decode(encoded.ids.tolist(), skip_special_tokens=False).endswith(
-        "<step>[system]\nUse tools.\n\nf(1)<step>[tool f]\n9\n\nSo 9.<step>"
-    )
-    assert encoded.ids[encoded.ends].tolist() == [encoder.separator] * 2
-    first = Trace.of("q", ["f(1)"], context=context)
-    np.testing.assert_array_equal(encoder.encode(first).ids, encoded.ids[: encoded.ends[0] + 1])

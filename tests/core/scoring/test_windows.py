@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.context import ContextMessage, ToolCall, TraceContext
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.evaluator import ModelEvaluator
@@ -87,14 +86,6 @@ def test_substeps_stay_together_and_a_window_reads_what_stands_before_its_steps(
     check_modes(
         evaluator, lambda trace, j: cut(own, windows, "q", trace.substeps[: j + 1]), [trace], one_pass=False
     )
-    message, call = ContextMessage(6, "tool", "4"), ToolCall(5, "f", "{}")
-    agent = Trace.of("q", STEPS[:10], context=TraceContext((message,), (call,)))
-    # With the message the step has 20 tokens, so it has a block of its own, and four steps around it.
-    (window,) = [one for one in evaluator.encode(agent).windows if one.first == 6]
-    inner = TraceContext((replace(message, before=2),), (replace(call, step=1),))
-    expected = own.encode(Trace.of("q", STEPS[4:9], context=inner))
-    assert (window.start, window.stop, window.end) == (4, 7, 9)
-    np.testing.assert_array_equal(window.encoded.ids, expected.ids)
 
 
 def test_windows_go_with_another_reading(models: dict[str, ModelEvaluator]) -> None:

@@ -33,7 +33,7 @@ from tests.storage.labelling.samples import campaign, do, label_all, people, tak
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, find_evaluator, judge, many, write_lines
 
 FIELDS: dict[str, tuple[Any, ...]] = {
-    "gold": ("error", "open", "repaired", "clean", "redundant", "not-redundant", "missing"),
+    "gold": ("error", "clean", "redundant", "not-redundant", "missing"),
     "group": ("algebra", "geometry"),
     "error_at": ("early", "middle", "late"),
     "relabelled": ("yes", "no"),
@@ -152,7 +152,7 @@ class Plain:
         labels = self.trace.labels
         redundant = {"redundant"} if Label.NEU in labels else set() if None in labels else {"not-redundant"}
         if self.trace.first_error is not None:
-            return {"error", "open"} | redundant
+            return {"error"} | redundant
         return {"clean" if self.trace.has_gold else "missing"} | redundant
 
     def _group(self) -> set[str]:
@@ -380,8 +380,6 @@ def test_pages(store: Store) -> None:
     assert ([row.id for row in page.rows], page.total) == (["7", "10", "13"], 8)
     assert page.counts["gold"] == {
         "error": 9,
-        "open": 9,
-        "repaired": 0,
         "clean": 8,
         "redundant": 0,
         "not-redundant": 0,

@@ -15,7 +15,6 @@ from stepsight.storage.browse.browse import browse, list_matching
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.browse.outcomes import (
     BY_LENGTH,
-    BY_STATE,
     OutcomePairs,
     outcome_table,
     outcomes_by,
@@ -90,20 +89,14 @@ def test_other_conditions_hold_and_those_on_outcomes_do_not(sqlite_store: Store)
     assert pair_outcomes(store, traces[0].dataset_id, nothing) == OutcomePairs({True: {}, False: {}}, 0)
 
 
-@pytest.mark.parametrize("field", ["kind", "level", BY_LENGTH, BY_STATE])
+@pytest.mark.parametrize("field", ["kind", "level", BY_LENGTH])
 def test_outcomes_by_a_field_are_those_of_the_lists_that_their_conditions_select(
     sqlite_store: Store, field: str
 ) -> None:
-    # `level` has more values than are listed one by one, and `kind` two in some traces. Last steps repair errors.
+    # `level` has more values than are listed one by one, and `kind` two in some traces.
     made = [
-        replace(
-            trace,
-            meta={"kind": ["x", "y"] if number % 5 else "y", "level": number / 4},
-            steps=(*(replace(one, repaired=last) if one.valid is False else one for one in steps), ending),
-        )
+        replace(trace, meta={"kind": ["x", "y"] if number % 5 else "y", "level": number / 4})
         for number, trace in enumerate(drawn(60))
-        for *steps, ending in [trace.steps]
-        for last in [len(steps) if number % 3 else None]
     ]
     traces = add(sqlite_store, made)
     one, two = evaluator(sqlite_store), evaluator(sqlite_store, "other")
@@ -113,13 +106,13 @@ def test_outcomes_by_a_field_are_those_of_the_lists_that_their_conditions_select
     where = TraceFilter(evaluator=one.id, other=two.id)
     for other, condition in ((False, "mistake"), (True, "other_mistake")):
         found = outcomes_by(sqlite_store, dataset_id, where, field, other=other)
-        assert len(found) == {"kind": 2, "level": 4, BY_STATE: 3}.get(field, len(found)) > 1
+        assert len(found) == {"kind": 2, "level": 4}.get(field, len(found)) > 1
         for row in found:
             for kind, count in row.counts.items():
                 listed = where.model_copy(update={**row.conditions, condition: kind.value})
                 assert count == len(list_matching(sqlite_store, dataset_id, listed))
     # A condition on what is counted by, and on the outcome counted, does not hold, and one on something else does.
-    mine = {BY_LENGTH: {"length": "9"}, BY_STATE: {"gold": "missing"}}.get(field, {"meta": (f"{field}=9",)})
+    mine = {BY_LENGTH: {"length": "9"}}.get(field, {"meta": (f"{field}=9",)})
     narrowed = where.model_copy(update=mine | {"mistake": "missed"})
     assert outcomes_by(sqlite_store, dataset_id, narrowed, field) == outcomes_by(
         sqlite_store, dataset_id, where, field

@@ -1,6 +1,5 @@
 """Folders that the `datasets` library loads, and that come in again."""
 
-import json
 from pathlib import Path
 
 import datasets
@@ -16,11 +15,11 @@ from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.files.export_labels import export_labels
-from stepsight.storage.traces.imports import import_file, import_table
-from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_trace_ids
+from stepsight.storage.traces.imports import import_table
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, label_all, people, take
-from tests.storage.samples import add, evaluator, judge, write_lines
+from tests.storage.samples import add, evaluator, judge
 
 
 @pytest.fixture(autouse=True)
@@ -84,19 +83,3 @@ def test_a_folder_that_is_there_is_left_alone_and_none_is_left_over(sqlite_store
     with refused():
         write_judgments(sqlite_store, tmp_path / "file" / "out", "sums", ids)
     assert sorted(path.name for path in tmp_path.iterdir() if "store" not in path.name) == ["file", "there"]
-
-
-def test_only_a_dataset_of_agents_has_a_column_of_contexts(sqlite_store: Store, tmp_path: Path) -> None:
-    context = {"messages": [{"before": 2, "role": "tool", "text": "5"}], "calls": []}
-    agent = {"id": "a", "problem": "q", "steps": ["add(2, 3)", "So 5."], "context": context}
-    plain = {"id": "b", "problem": "q", "steps": ["So 5."]}
-    found = {}
-    for name, rows in (("agents", [agent, plain]), ("plain", [plain])):
-        import_file(sqlite_store, "plain", write_lines(tmp_path / f"{name}.jsonl", rows))
-        ids = list_trace_ids(sqlite_store, find_dataset(sqlite_store, name).id)
-        write_judgments(sqlite_store, tmp_path / name, name, ids)
-        found[name] = pd.read_parquet(tmp_path / name / "data" / "traces.parquet")
-    first, second = found["agents"].context
-    assert json.loads(first) == context
-    assert pd.isna(second)
-    assert "context" not in found["plain"].columns

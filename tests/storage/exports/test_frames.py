@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 from sqlalchemy import update
 
-from stepsight.core.context import ContextMessage, TraceContext
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
@@ -51,18 +49,6 @@ def judgment_rows(store: Store, trace_ids: list[int], evaluators: list[int] | No
 
 def columns(rows: list, *names: str) -> list[tuple]:
     return [tuple(row[name] for name in names) for row in rows]
-
-
-def test_links_are_numbers_of_steps(sqlite_store: Store) -> None:
-    steps = (Step(("11.",), Label.NEG, repaired=2), Step(("So 11.",), Label.NEG, repaired=2),
-             Step(("No, 10.",), Label.POS, notices=0))  # fmt: skip
-    (trace,) = add(sqlite_store, [Trace("t", "5 + 5?", (*steps, Step(("Done.",))))])
-    say(sqlite_store, trace, "three")
-    links = columns(judgment_rows(sqlite_store, [trace.trace_id]), "step", "repaired", "notices")
-    assert links == [(1, 3, None), (2, 3, None), (3, None, 1), (4, None, None)]
-    (made,) = judgment_frames(sqlite_store, "sums", [trace.trace_id], convention="first-error")
-    # A step that is no longer wrong has no repair.
-    assert made.repaired.tolist() == [3, pd.NA, pd.NA, pd.NA]
 
 
 def test_every_substep_has_a_row_and_what_is_not_said_is_empty(store: Store) -> None:
@@ -222,18 +208,6 @@ def test_metadata_comes_as_columns_of_their_own_types(store: Store) -> None:
         frame(store, "sums", metadata=["tags"])
     with refused():
         frame(store, "sums", ["mini", "maxi"])
-
-
-def test_the_contexts_of_agents_are_a_column_if_asked_for(sqlite_store: Store) -> None:
-    context = TraceContext((ContextMessage(1, "tool", "1838"),))
-    steps = ["a", "b", "c", "d"]
-    for trace in add(sqlite_store, [Trace.of("q", steps, id="1", context=context), Trace.of("q", steps, id="2")]):
-        say(sqlite_store, trace, "three")
-    assert "context" not in frame(sqlite_store, "sums")
-    made = frame(sqlite_store, "sums", contexts=True, metadata=False)
-    given = made[made.trace == "1"].context
-    assert [TraceContext.from_dict(json.loads(one)) for one in given] == [context] * 4
-    assert made[made.trace == "2"].context.isna().all()
 
 
 def test_a_damaged_judgment_is_told(store: Store) -> None:

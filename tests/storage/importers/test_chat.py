@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-from stepsight.core.context import THOUGHT, ContextMessage, TraceContext
 from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.importers.chat import KIND, SHAREGPT
 from tests.cases import each
@@ -58,10 +57,10 @@ def test_thoughts_are_set_aside_or_judged_wherever_they_stand(solved: dict[str, 
     row = {"id": "a", "messages": [ASKED, solved]}
     aside, judged = (find_kind("chat", choice).parse(row, "f line 1") for choice in ("aside", "judged"))
     assert aside == find_kind("chat").parse(row, "f line 1")
-    assert (aside.substeps, aside.meta) == (("2 + 3 = 5.", "So 9."), {})
-    assert aside.context == TraceContext((ContextMessage(0, THOUGHT, "It is 8.\n\nNo, 9."),))
+    assert aside.substeps == ("2 + 3 = 5.", "So 9.")
+    assert aside.meta == {"thinking_set_aside": "It is 8.\n\nNo, 9."}
     assert judged.substeps == ("It is 8.", "No, 9.", "2 + 3 = 5.", "So 9.")
-    assert (judged.context, judged.meta) == (None, {"thought_steps": 2})
+    assert judged.meta == {"thought_steps": 2}
 
 
 def test_thinking_that_never_ends_is_judged_and_counted() -> None:
@@ -82,7 +81,7 @@ def test_thinking_that_never_ends_is_judged_and_counted() -> None:
             for last in endless
         ]
         traces = [trace for _, trace in read_traces(kind, [json.dumps(row).encode() for row in rows], "f")]
-        assert [trace.context for trace in traces] == [None] * 3
+        assert [trace.meta for trace in traces] == [{}] * 3
         assert traces[1].meta["thought_steps"] == 1
         (note,) = kind.notes()
         assert note.startswith("Thinking that never ends, in 2 rows: ")
@@ -109,3 +108,28 @@ def test_other_kinds_have_no_thoughts_to_choose_for() -> None:
 def test_a_chat_without_a_solution_is_refused(messages: object) -> None:
     with refused():
         KIND.parse({"messages": messages}, "f line 1")
+
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "search", "arguments": '{"q": "city"}'}}
+WITH_TOOLS = [
+    {"role": "system", "content": "Use tools."},
+    ASKED,
+    {"role": "assistant", "content": None, "tool_calls": [CALL], "reasoning_content": "I need the city."},
+    {"role": "tool", "tool_call_id": "c1", "name": "search", "content": "1838"},
+    answer("<think>So that is it.</think>It is 9."),
+]
+
+
+def test_calls_of_tools_and_their_results_are_part_of_the_steps_of_a_solution() -> None:
+    row = {"id": "a", "messages": WITH_TOOLS}
+    aside, judged = (find_kind("chat", choice).parse(row, "f line 1") for choice in ("aside", "judged"))
+    assert aside.problem == ASKED["content"]
+    assert aside.substeps == ('search({"q": "city"})\n[tool search]\n1838', "It is 9.")
+    assert aside.meta == {
+        "messages": WITH_TOOLS[:1],
+        "thinking_set_aside": "I need the city.\n\nSo that is it.",
+    }
+    assert judged.substeps == (f"I need the city.\n{aside.substeps[0]}", "So that is it.\nIt is 9.")
+    broken = [ASKED, answer("") | {"tool_calls": [{"id": "c1"}]}, answer("It is 9.")]
+    with refused():
+        find_kind("chat").parse({"messages": broken}, "f line 1")

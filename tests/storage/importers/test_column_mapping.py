@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from stepsight.core.context import THOUGHT, ContextMessage, TraceContext
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
@@ -79,9 +78,9 @@ def test_thinking_is_kept_beside_the_steps_or_judged_as_the_first_ones(solution:
     aside, judged = (parse(row, problem="q", steps="a", thoughts=one) for one in ("aside", "judged"))
     assert aside == parse(row, problem="q", steps="a")
     assert [step.text for step in aside.steps] == ["2 + 2 = 4.", "So 4."]
-    assert aside.context == TraceContext((ContextMessage(0, THOUGHT, "It is 5.\n\nNo, 4."),))
+    assert aside.meta == {"source": "x", "thinking_set_aside": "It is 5.\n\nNo, 4."}
     assert [step.text for step in judged.steps] == ["It is 5.", "No, 4.", "2 + 2 = 4.", "So 4."]
-    assert (judged.context, judged.meta) == (None, {"source": "x", "thought_steps": 2})
+    assert judged.meta == {"source": "x", "thought_steps": 2}
     assert ColumnMap("q", "a", thoughts="judged").as_fields == "problem=q,steps=a,thoughts=judged"
 
 

@@ -5,21 +5,15 @@ import numpy as np
 import pytest
 from sqlalchemy import select, text
 
-from stepsight.core import context
-from stepsight.core.context import ContextMessage, TraceContext
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, StepScores
-from stepsight.storage.browse.browse import browse
-from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.judgments import judgments
-from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.judgments import (
-    StoredJudgment,
     count_missing,
     missing_traces,
     pack,
@@ -200,41 +194,6 @@ def test_a_judgment_of_a_changed_trace_is_stale_and_missing(store: Store, traces
     assert count_missing(store, trace.dataset_id, mini.id, "offline") == 4
     save_judgments(store, mini.id, [judge(trace, "offline")])
     assert not read_judgments(store, trace)[0].stale
-
-
-def test_judgments_are_stale_once_contexts_are_read_by_another_rule(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mini, from_file = evaluator(store), evaluator(store, "other")
-    said = TraceContext((ContextMessage(0, "tool", "1838"),))
-    agents, plain = add(store, [replace(ERROR, id="agent", context=said), replace(ERROR, id="plain")])
-    save_judgments(store, mini.id, [judge(agents, "offline"), judge(plain, "offline")])
-    with store.write() as session:
-        save_together(session, from_file.id, [judge(agents, "offline")], are_from_file=True)
-
-    def stale() -> list[tuple[str, bool]]:
-        browsed = browse(store, agents.dataset_id, TraceFilter(evaluator=mini.id, mode="offline"))
-        # The list reads compact profiles of judgments, with a short digest of their own.
-        assert [row.validity is None for row in browsed.rows] == [one.stale for one in by(mini)]
-        return [(one.trace.id, one.stale) for one in (*by(mini), *by(from_file))]
-
-    def by(which: StoredEvaluator) -> list[StoredJudgment]:
-        read = read_many(store, [agents, plain], which.id)
-        assert count_missing(store, agents.dataset_id, which.id, "offline") == 2 - sum(
-            not one.stale for some in read for one in some
-        )
-        return [one for some in read for one in some]
-
-    assert stale() == [("agent", False), ("plain", False), ("agent", False)]
-    monkeypatch.setattr(context, "_HEAD", 1_000)
-    context.reading_mark.cache_clear()
-    try:
-        # The server that reads otherwise is another process, and one that keeps pages is told by a new judgment.
-        save_judgments(store, mini.id, [judge(plain, "offline", seed=1)])
-        assert stale() == [("agent", True), ("plain", False), ("agent", False)]
-    finally:
-        monkeypatch.undo()
-        context.reading_mark.cache_clear()
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])

@@ -106,8 +106,8 @@ def label_all(store: Store, task: Assignment, user: User, labels: Sequence[str |
 
 
 def change_minds(store: Store) -> tuple[int, int]:
-    """A stepwise campaign and a slot of it: somebody calls step 1 pos, changes that to neg at step 3, which repairs
-    it, and step 2 to neg by a slip."""
+    """A stepwise campaign and a slot of it: somebody calls step 1 pos, changes that to neg at step 3, and
+    step 2 to neg by a slip."""
     made = campaign(store, [FOUR], view="stepwise", after_error=True)
     ann = person(store, "ann")
     slot = take(store, made, ann).slot_id
@@ -118,8 +118,6 @@ def change_minds(store: Store) -> tuple[int, int]:
             do(store, slot, ann, "label", 0, "neg")
     do(store, slot, ann, "label", 1, "neg")
     do(store, slot, ann, "evidence", 1, None)
-    do(store, slot, ann, "repaired", 0, 2)
-    do(store, slot, ann, "notices", 2, 0)
     do(store, slot, ann, "label", 3, "pos")
     return made.id, slot
 

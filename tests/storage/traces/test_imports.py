@@ -20,7 +20,7 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_
 from stepsight.storage.traces.writer import TraceRows, TraceWriter, save_trace
 from tests.cases import each
 from tests.conftest import ROOT
-from tests.hostile.data_files import agents_log
+from tests.hostile.data_files import inspect_log
 from tests.messages import refused
 from tests.storage.samples import invalid_row, plain_row, redundant_row, write_lines
 
@@ -195,11 +195,11 @@ def test_texts_that_a_log_refers_to_count_as_often_as_they_are_stored(sqlite_sto
     """11 times a million characters in a trace, and 6 traces of 9 million each, of a few thousand bytes."""
     for name, samples, references in (("trace", 1, 11), ("file", 6, 9)):
         path = tmp_path / f"{name}.eval"
-        path.write_bytes(agents_log(samples, references, 10**6))
+        path.write_bytes(inspect_log(samples, references, 10**6))
         with refused():
             import_file(sqlite_store, "inspect", path)
         assert list_datasets(sqlite_store) == []
-    path.write_bytes(agents_log(5, 9, 10**6))
+    path.write_bytes(inspect_log(5, 9, 10**6))
     assert import_file(sqlite_store, "inspect", path).added == 5
 
 

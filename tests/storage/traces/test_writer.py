@@ -1,11 +1,6 @@
-from dataclasses import replace
-
 import pytest
-from sqlalchemy import select
 
-from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.storage.traces.writer import TraceWriter
@@ -31,23 +26,6 @@ def test_texts_of_every_script_and_meta_of_every_shape_come_back(store: Store) -
     assert (trace.id, trace.problem, trace.substeps) == ("ид 1", problem, (problem,))
     assert trace.meta == meta
     assert list(trace.meta) == list(meta)
-
-
-REPAIRED = Trace("repaired", "What is 1 + 1?", (Step(("3.",), Label.NEG, repaired=1), Step(("No, 2.",), notices=0)))
-
-
-def test_a_trace_with_links_comes_back_and_is_marked_as_repaired(store: Store) -> None:
-    stored = add(store, [ERROR, REPAIRED])
-    assert stored[1].steps == REPAIRED.steps
-    with store.read() as session:
-        assert session.scalars(select(TraceRow.repaired).order_by(TraceRow.position)).all() == [False, True]
-
-
-def test_a_trace_with_a_link_to_a_missing_step_is_not_stored(store: Store) -> None:
-    with refused():
-        add(store, [ERROR, replace(REPAIRED, steps=REPAIRED.steps[:1])])
-    with store.read() as session:
-        assert session.scalars(select(TraceRow.id)).all() == []
 
 
 def test_counts_and_positions(store: Store) -> None:

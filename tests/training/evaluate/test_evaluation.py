@@ -94,16 +94,6 @@ def test_every_table_has_the_baselines_and_the_evaluator(sqlite_store: Store, fi
     assert (found.traces, found.warning, found.size) == (4, "", "4 traces")
 
 
-def test_gold_follows_a_convention(sqlite_store: Store, first: StoredEvaluator) -> None:
-    """A 3 and D 2 stand behind an error: without them 4 of 7 labels are met, and if they are wrong 4 of 9."""
-    for convention, accuracy in (("first-error", 4 / 7), ("all-wrong", 4 / 9), ("until-ceased", 6 / 9)):
-        found = measure(sqlite_store, first, convention=convention)
-        assert row(found, "first").measured["accuracy"].value.number == pytest.approx(accuracy)
-        assert (found.as_json()["convention"], found.size) == (convention, f"4 traces, gold {convention}")
-    with refused():
-        measure(sqlite_store, first, convention="all")
-
-
 def test_baselines_by_hand(sqlite_store: Store, stored: list[StoredTrace]) -> None:
     """Of the last step: every trace ends without an answer, so that A 3, B 2, C 2 and D 2 are called wrong.
 

@@ -11,7 +11,6 @@ import pytest
 
 from stepsight.core.files.jsonl import format_trace, parse_trace
 from stepsight.core.label import Label
-from stepsight.core.repair import ErrorState, check_links, state_of
 from stepsight.core.trace import Trace
 from stepsight.training.synth.corpus import TRAINED, generate
 from stepsight.training.synth.families import FAMILIES, HELD_OUT
@@ -97,30 +96,6 @@ def test_larger_numbers_lie_beyond_those_of_training():
 def test_traces_survive_the_plain_format(traces):
     for trace in traces[:100]:
         assert parse_trace(format_trace(trace), "here") == trace
-
-
-def test_links_say_what_becomes_of_an_error():
-    """Errors are noticed, repaired by a step that states the right values, and made again; a right step is doubted
-    by a false alarm alone."""
-    states, relapses, alarms = Counter(), 0, 0
-    for trace in generate(3, 300, links=True):
-        roles, steps = trace.meta["roles"], trace.steps
-        check_links(steps)
-        assert None not in trace.labels
-        states[state_of(trace)] += 1
-        relapses += trace.meta["relapse"] is not None
-        alarms += trace.meta["false_alarm"] is not None
-        wrong = {place for place, step in enumerate(steps) if step.label is Label.NEG}
-        assert wrong == {trace.meta["error_step"], trace.meta["relapse"]} - {None}
-        for place, step in enumerate(steps):
-            if step.notices is not None:
-                assert (roles[place] == "false alarm") == (step.notices not in wrong)
-            if step.repaired is not None:
-                assert roles[step.repaired] in ("check", "redo")
-    assert min(states[state] for state in ErrorState) > 20
-    assert min(relapses, alarms) > 5
-    # The rest is what it is without links.
-    assert [trace.problem for trace in generate(3, 20, links=True)] == [trace.problem for trace in generate(3, 20)]
 
 
 def test_labels_before_at_and_after_the_error(traces):

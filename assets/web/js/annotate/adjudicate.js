@@ -37,17 +37,12 @@ const move = (by) => {
 
 // A decision other than the majority’s label needs a reason.
 const ask = (form) => {
-  const { label, reason, repaired } = form.elements;
-  const isMost = label.value === form.dataset.majority && (label.value !== "neg" || (repaired?.value ?? "") === form.dataset.repaired);
-  reason.required = !label.value || !isMost;
-  if (repaired) repaired.closest("label").hidden = label.value !== "neg";
+  const { label, reason } = form.elements;
+  reason.required = !label.value || label.value !== form.dataset.majority;
 };
 
 const set = (form, label) => {
   form.querySelector(`input[name=label][value="${label}"]`).checked = true;
-  // What most of those who call the step neg say of its repair stands until something else is entered.
-  const { repaired } = form.elements;
-  if (repaired && label === "neg") repaired.value ||= form.dataset.repaired;
   ask(form);
 };
 
@@ -72,10 +67,10 @@ const keyOf = (form, content) => {
 };
 
 const read = (form) => {
-  const { label, reason, after, repaired } = Object.fromEntries(new FormData(form));
+  const { label, reason, after } = Object.fromEntries(new FormData(form));
   const step = Number(form.closest(STEP).dataset.step);
   const place = { campaign: Number(page().dataset.campaign), item: Number(item()), step };
-  return { ...place, label: label || null, reason, after: Number(after), repaired: label === "neg" && repaired ? Number(repaired) - 1 : null };
+  return { ...place, label: label || null, reason, after: Number(after) };
 };
 
 const store = (form) => {
@@ -98,15 +93,14 @@ const typed = (but) => [...steps().filter((step) => isThere(step) && step.datase
 
 const restore = (values) => {
   left = [];
-  for (const [number, { label, reason, repaired }] of values) {
+  for (const [number, { label, reason }] of values) {
     const form = page().querySelector(`li[data-step="${number}"] form`);
     if (!form) {
-      left.push([number, { label, reason, repaired }]);
+      left.push([number, { label, reason }]);
       continue;
     }
     if (reason) form.elements.reason.value = reason;
     if (label !== undefined) form.elements.label.value = label;
-    if (repaired && form.elements.repaired) form.elements.repaired.value = repaired;
     ask(form);
   }
 };
@@ -169,7 +163,6 @@ const take = (form) => {
   if (!form.dataset.majority) {
     return showNotice(form.querySelector(".told"), "No label was given more often than any other: decide, and say why.");
   }
-  if (form.elements.repaired) form.elements.repaired.value = form.dataset.repaired;
   set(form, form.dataset.majority);
   return decide(form);
 };
@@ -202,7 +195,6 @@ document.addEventListener("click", ({ target }) => {
 
 document.addEventListener("change", ({ target }) => {
   if (target.matches("#adjudicate input[name=label]")) set(target.form, target.value);
-  if (target.matches("#adjudicate input[name=repaired]")) ask(target.form);
 });
 
 document.addEventListener("submit", (event) => {

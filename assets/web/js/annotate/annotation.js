@@ -3,12 +3,7 @@
 // A copy of the fold in storage/labelling/annotation.py, so that a key press shows at once; tests hold both to the
 // same sequences of events.
 
-const LISTS = {
-  label: "labels", comment: "comments", correction: "corrections", error: "errors", repaired: "repaired", evidence: "evidence",
-  notices: "notices",
-};
-
-const ON_TRACES = ["flag", "outcome", "borders"];
+const LISTS = { label: "labels", comment: "comments", correction: "corrections", error: "errors", evidence: "evidence" };
 
 const copy = (annotation) => ({
   ...annotation,
@@ -20,7 +15,7 @@ const copy = (annotation) => ({
 
 /** The current value of the part of an annotation that an event changes. */
 export const valueOf = (annotation, { kind, step }) =>
-  (ON_TRACES.includes(kind) ? annotation[kind] : annotation[LISTS[kind]]?.[step]) ?? null;
+  (kind === "flag" ? annotation.flag : annotation[LISTS[kind]]?.[step]) ?? null;
 
 // If a label changes once a later step is in view, the newest step is its evidence, or none if the campaign does not ask.
 const askForEvidence = (annotation, step, label) => {
@@ -32,14 +27,14 @@ const askForEvidence = (annotation, step, label) => {
 
 const setValue = (annotation, { kind, step }, value) => {
   if (kind === "label") askForEvidence(annotation, step, value);
-  if (ON_TRACES.includes(kind)) annotation[kind] = value;
+  if (kind === "flag") annotation.flag = value;
   else annotation[LISTS[kind]][step] = value;
   // A suggested label that a person sets becomes their own.
   if (kind === "label") annotation.suggested[step] = null;
 };
 
 /** True if an event of that kind can be undone. */
-export const isUndoable = (kind) => ON_TRACES.includes(kind) || kind in LISTS;
+export const isUndoable = (kind) => kind === "flag" || kind in LISTS;
 
 const replace = (annotation, event) => {
   const old = valueOf(annotation, event);
@@ -85,9 +80,7 @@ export const fold = (annotation, events, stored) => {
 /** The steps in which two annotations differ. */
 export const changedSteps = (one, other) => {
   const lists = Object.values(LISTS);
-  const [before, after] = [one.borders ?? [], other.borders ?? []];
-  const isBorder = (step) => before.includes(step) !== after.includes(step);
-  return [...one.labels.keys()].filter((step) => lists.some((list) => one[list][step] !== other[list][step]) || isBorder(step));
+  return [...one.labels.keys()].filter((step) => lists.some((list) => one[list][step] !== other[list][step]));
 };
 
 /** The number of steps that need a label: all, or those up to the first neg. */

@@ -5,7 +5,7 @@ import { element, html, setText, showNotice } from "../shared/dom.js";
 import { labelKeys, register } from "../shared/keys.js";
 import { ARRIVED, isThere, want } from "../steps/later_steps.js";
 import { changedSteps, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
-import { paintRow, paintSection, statusText, stepOf, Texts } from "./labelling_steps.js";
+import { paintRow, statusText, stepOf, Texts } from "./labelling_steps.js";
 import { keepKeys, onTurn, releaseKeys, turnTo } from "./next_trace.js";
 import { dropTexts, freshKey, isEvent, keepText, keptText, Outbox } from "./outbox.js";
 
@@ -50,13 +50,10 @@ const click = (page, { target }) => {
     if (row && !target.closest("textarea, label")) page.moveTo(stepOf(row));
     return;
   }
-  const { label, error, open, act, outcome, border } = button.dataset;
+  const { label, error, open, act } = button.dataset;
   if (label) page.label(label, stepOf(row));
   if (error) page.chooseError(error, stepOf(row));
   if (open) page.openText(open, stepOf(row));
-  if (outcome) page.tellOutcome(outcome);
-  if (border) page.changeBorder(border, stepOf(row), true);
-  if ("notices" in button.dataset) page.openNotice(stepOf(row));
   if (act === "submit") page.submit();
   if (act === "flag" || act === "skip") page.openPanel(act);
   if (act === "undo" || act === "redo") page.undoOrRedo(act);
@@ -75,7 +72,7 @@ const listen = (page) => {
   });
   section.addEventListener("focusout", ({ target }) => {
     if (isText(target)) page.texts.save(target);
-    if (target.matches("[data-link] input")) page.link(target);
+    if (target.matches(".link input")) page.link(target);
     page.paint();
   });
   section.addEventListener(ARRIVED, ({ detail: rows }) => {
@@ -315,34 +312,23 @@ class Labelling {
     this.announce(`Step ${step + 1}: ${kind === null ? "no kind of error" : chip.lastChild.textContent}.`);
   }
 
-  /** Store the step that a field names as the link of its own step, or that there is none. */
+  /** Store the step that a field names as the one that changed the label of its own step, or that none did. */
   link(input) {
-    const [kind, step] = [input.closest("[data-link]").dataset.link, stepOf(input)];
+    const step = stepOf(input);
     const to = input.value === "" ? null : Number(input.value) - 1;
-    if (to === valueOf(this.annotation, { kind, step })) return;
-    const isBack = kind === "notices";
-    const [first, end] = isBack ? [0, step] : [step + 1, this.rows.length];
-    if (to !== null && !(Number.isInteger(to) && to >= first && to < end)) {
-      return this.announce(isBack ? `Name a step before step ${step + 1}.` : `Name a step after step ${step + 1}, up to ${this.rows.length}.`);
+    if (to === this.annotation.evidence[step]) return;
+    if (to !== null && !(Number.isInteger(to) && to > step && to < this.rows.length)) {
+      return this.announce(`Name a step after step ${step + 1}, up to ${this.rows.length}.`);
     }
-    this.record(kind, { step, new: to });
-    const told = { repaired: "repaired by", evidence: "changed by", notices: "notices" }[kind];
-    this.announce(`Step ${step + 1}: ${told} ${to === null ? "no step" : `step ${to + 1}`}.`);
+    this.record("evidence", { step, new: to });
+    this.announce(`Step ${step + 1}: changed by ${to === null ? "no step" : `step ${to + 1}`}.`);
   }
 
-  /** Go to the field of a link: of the step just labelled, from which the page has moved on, or else of the current one. */
-  openLink(kind) {
-    const fields = [this.labelled, this.here].map((step) => this.rows[step]?.querySelector(`[data-link="${kind}"]:not([hidden])`));
+  /** Go to the field of the evidence: of the step just labelled, from which the page has moved on, or else of the current one. */
+  openLink() {
+    const fields = [this.labelled, this.here].map((step) => this.rows[step]?.querySelector(".link:not([hidden])"));
     const field = fields.find((one) => one);
-    if (!field) return this.announce(kind === "repaired" ? "Only a step labelled neg is repaired by another." : "No label was changed here.");
-    field.querySelector("input").select();
-  }
-
-  /** Open the field of the earlier step that a step says is wrong. */
-  openNotice(step) {
-    const field = this.rows[step]?.querySelector('[data-link="notices"]');
-    if (!field || this.isClosed) return this.announce("No step comes before this one.");
-    field.hidden = false;
+    if (!field) return this.announce("No label was changed here.");
     field.querySelector("input").select();
   }
 
@@ -495,47 +481,6 @@ class Labelling {
     if (kind === "skip" || this.annotation.flag !== value) this.record(kind, { new: value });
   }
 
-  /** Say whether the agent succeeded, or take that back. */
-  tellOutcome(outcome) {
-    if (this.isClosed || !this.section.querySelector("[data-outcome]")) return;
-    this.record("outcome", { new: this.annotation.outcome === outcome ? null : outcome });
-  }
-
-  /** The kind of each section by the rules, by its first step; a step that has just been revealed can begin one. */
-  get rules() {
-    const arrived = this.rows.flatMap((row, step) => ("begins" in row.dataset ? [[step, row.dataset.begins]] : []));
-    return new Map([...JSON.parse(this.section.dataset.sections), ...arrived]);
-  }
-
-  /** The first step of each section: the person's own or, as long as no border was moved, those by the rules. */
-  starts(rules = this.rules) {
-    return this.annotation.borders ?? [...new Set([0, ...rules.keys()])].sort((one, other) => one - other);
-  }
-
-  /** Move the border of the section that a step is in, `up` or `down`, or `toggle` the one before the step. */
-  changeBorder(way, step, byButton = false) {
-    if (this.isClosed) return;
-    const starts = this.starts();
-    const place = starts.findLastIndex((start) => start <= step);
-    const from = starts[place];
-    if (way === "toggle" ? !step : !place) return this.announce("The first section begins with the first step.");
-    if (way === "toggle") {
-      const others = starts.filter((start) => start !== step);
-      const begins = others.length === starts.length;
-      this.record("borders", { new: begins ? starts.toSpliced(place + 1, 0, step) : others });
-      this.announce(begins ? `A section begins with step ${step + 1}.` : `Step ${step + 1} goes with the section before.`);
-      return this.moveTo(step);
-    }
-    const to = from + (way === "up" ? -1 : 1);
-    if (to <= starts[place - 1] || to >= (starts[place + 1] ?? this.rows.length)) return this.announce("A section has at least one step.");
-    this.record("borders", { new: starts.with(place, to) });
-    this.announce(`Section ${place + 1} begins with step ${to + 1}.`);
-    if (byButton || to > step) this.moveTo(to);
-    if (!byButton) return;
-    this.draw();
-    this.rows[to].querySelector(`[data-border="${way}"]:not(:disabled)`)?.focus();
-  }
-
   /** Update the page, once a frame. */
   paint() {
     this.frame ??= requestAnimationFrame(() => {
@@ -548,23 +493,13 @@ class Labelling {
     const find = (selector) => this.section.querySelector(selector);
     const { annotation, needed, outbox, lost, isClosed: over } = this;
     const shown = { annotation, needed, waiting: outbox.events, lost, texts: this.texts, over };
-    const rules = this.rules;
-    const [starts, rows] = [this.starts(rules), this.rows];
-    for (const row of rows) {
-      if (!isThere(row)) continue;
-      paintRow(row, shown);
-      paintSection(row, { starts, rules, over, steps: rows.length });
-    }
+    for (const row of this.rows) if (isThere(row)) paintRow(row, shown);
     for (const kind of ["undo", "redo"]) find(`[data-act=${kind}]`).disabled = over || !annotation[kind].length;
     for (const kind of ["flag", "skip", "submit"]) find(`[data-act=${kind}]`).disabled = over;
     find("[data-act=submit]").classList.toggle("primary", this.firstOpen() < 0);
     find("[data-act=flag]").setAttribute("aria-pressed", annotation.flag !== null);
     find(".flagged").hidden = annotation.flag === null;
     setText(find(".flagged span"), annotation.flag ?? "");
-    for (const button of this.section.querySelectorAll("[data-outcome]")) {
-      button.disabled = over;
-      button.setAttribute("aria-pressed", annotation.outcome === button.dataset.outcome);
-    }
     const whole = !this.stepwise || annotation.revealed >= this.steps;
     setText(find(".status"), statusText(shown, outbox.away, whole));
     if (outbox.away && !this.away) this.announce("Your labels are kept here and sent when the server answers.");
@@ -593,17 +528,10 @@ const registerKeys = (section) => {
   key("Z", "redo", () => page.undoOrRedo("redo"), { repeats: true });
   key("c", "comment on the step", () => page.openText("comment", page.here));
   key("e", "correct the step", () => page.openText("correction", page.here));
-  key("v", "step that repairs a neg step", () => page.openLink("repaired"));
-  if ("stepwise" in section.dataset) key("w", "step that changed the label", () => page.openLink("evidence"));
-  key("y", "an agent succeeded, or take that back", () => page.tellOutcome("succeeded"));
-  key("Y", "an agent failed, or take that back", () => page.tellOutcome("failed"));
-  key("V", "earlier step that the step says is wrong", () => page.openNotice(page.here));
-  key("S", "begin a section with the step, or join it to the one before", () => page.changeBorder("toggle", page.here));
-  key("K", "begin the section a step earlier", () => page.changeBorder("up", page.here));
-  key("J", "begin the section a step later", () => page.changeBorder("down", page.here));
+  if ("stepwise" in section.dataset) key("w", "step that changed the label", () => page.openLink());
   key("f", "flag a bad problem", () => page.openPanel("flag"));
   key("x", "skip the trace", () => page.openPanel("skip"));
-  const texts = "#labelling :is([data-field] textarea, [data-link] input)";
+  const texts = "#labelling :is([data-field] textarea, .link input)";
   key(["Enter", "Ctrl+Enter", "Escape"], "store a text, and leave it", (_, field) => page.moveTo(stepOf(field)), { within: texts, shown: ["Enter", "Escape"] });
   key("Escape", "close the flag or the skip", () => page.closePanels(), { within: "#labelling form[data-panel] *" });
 };

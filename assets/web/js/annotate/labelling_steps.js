@@ -102,15 +102,11 @@ const paintKinds = (group, label, kind) => {
   for (const chip of group.querySelectorAll("[data-error]")) press(chip, chip.dataset.error === kind);
 };
 
-// Only errors are repaired, and only changed labels have evidence, which stays in view once it is taken back. What a step
-// notices is in view once it is opened.
-const paintLink = (field, annotation, step, over) => {
-  const { labels, revealed } = annotation;
-  const isRepair = field.dataset.link === "repaired";
-  const link = annotation[field.dataset.link][step];
+// Only changed labels have evidence, which stays in view once it is taken back.
+const paintLink = (field, evidence, over) => {
   const input = field.querySelector("input");
-  field.hidden = isRepair ? labels[step] !== "neg" || step + 1 >= revealed : link === null && field.hidden;
-  if (input !== document.activeElement) input.value = link === null ? "" : link + 1;
+  field.hidden = evidence === null && field.hidden;
+  if (input !== document.activeElement) input.value = evidence === null ? "" : evidence + 1;
   input.disabled = over;
 };
 
@@ -141,29 +137,11 @@ export const paintRow = (row, shown) => {
     button.disabled = over || step >= shown.needed;
   }
   paintKinds(row.querySelector(".kinds"), label, annotation.errors[step]);
-  for (const field of row.querySelectorAll("[data-link]")) paintLink(field, annotation, step, over);
+  for (const field of row.querySelectorAll(".link")) paintLink(field, annotation.evidence[step], over);
   for (const field of row.querySelectorAll("[data-field]")) {
     paintField(field, annotation[`${field.dataset.field}s`][step], shown.texts);
   }
-  for (const other of row.querySelectorAll("[data-error], [data-open], [data-notices]")) other.disabled = over;
-};
-
-/**
- * Update the heading of the section that a step begins: `starts` are the first steps of all sections, `rules` the kinds by
- * first step, and `steps` the number of steps in view.
- */
-export const paintSection = (row, { starts, rules, over, steps }) => {
-  const heading = row.querySelector(".section");
-  if (!heading) return;
-  const step = stepOf(row);
-  const place = starts.indexOf(step);
-  const kind = rules.get(step);
-  heading.hidden = place < 0;
-  setText(heading.querySelector("b"), `Section ${place + 1}${kind ? `: ${kind}` : ""}`);
-  heading.querySelector('[data-border="up"]').disabled = over || step - 1 <= starts[place - 1];
-  heading.querySelector('[data-border="down"]').disabled = over || step + 1 >= (starts[place + 1] ?? steps);
-  for (const button of row.querySelectorAll('[data-border="toggle"]')) button.disabled = over;
-  row.querySelector("[data-adds]").hidden = place >= 0;
+  for (const other of row.querySelectorAll("[data-error], [data-open]")) other.disabled = over;
 };
 
 /** The number of labels, and whether everything is stored. `whole` is true if every step is in view. */

@@ -225,7 +225,7 @@ const wanted = (row) => {
   const columns = { problem: "", steps: "" };
   for (const name of ["problem", "steps", "labels", "labels_as", "id", "thoughts"]) if (value(row, name)) columns[name] = value(row, name);
   const leaves = Boolean(row.querySelector('[name="leave_out"]')?.checked);
-  return { ...file, kind: value(row, "kind"), leave_out: leaves, convention: value(row, "convention"), ...(mapped ? { columns } : {}) };
+  return { ...file, kind: value(row, "kind"), leave_out: leaves, ...(mapped ? { columns } : {}) };
 };
 
 const NAMED = ["dataset", "evaluator", "campaign"];

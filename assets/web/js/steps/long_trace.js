@@ -1,7 +1,7 @@
 // Reading a long solution: a strip of all marks that shows which steps are in view and leads to each, keys from flag to
-// flag, a rail of its sections, which open and close, and folding of what has no flag.
+// flag, and folding of what has no flag.
 //
-// The server leaves a room for the strip, with the names of its lanes and the sections; marks are read from the list of steps, so that they
+// The server leaves a room for the strip, with the names of its lanes; marks are read from the list of steps, so that they
 // follow thresholds, labels, and what is revealed. A flag is a step that an evaluator or gold calls wrong, or whose equation
 // fails.
 import { announce, drawn, element, onChange, setText } from "../shared/dom.js";
@@ -9,7 +9,8 @@ import { readKey, register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { quietly } from "../shared/storage.js";
 import { ARRIVED, isThere } from "./later_steps.js";
-import { SectionRail, plural } from "./section_rail.js";
+
+const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
 const KEPT = "stepsight.folded";
 const OPENED = "stepsight.opened ";
@@ -49,10 +50,8 @@ class LongTrace {
     [this.at, this.top, this.bottom] = [-1, 0, 0];
     this.collect();
     // Whether a range of steps is open, by its first step, where somebody chose. It lasts as long as the tab.
-    this.kept = `${OPENED}${location.pathname} ${this.items.length} ${room.dataset.sections ?? ""}`;
+    this.kept = `${OPENED}${location.pathname} ${this.items.length}`;
     this.choices = new Map(quietly(() => JSON.parse(sessionStorage.getItem(this.kept))) ?? []);
-    const starts = JSON.parse(room.dataset.sections ?? "[]");
-    this.sections = starts.map(([from, kind], i) => ({ from, to: (starts[i + 1]?.[0] ?? this.items.length) - 1, kind }));
     this.shape();
     this.life = new AbortController();
     const { signal } = this.life;
@@ -93,17 +92,9 @@ class LongTrace {
     this.acts = [button("first", "First error", "f"), button("previous", "Previous flag", "N"), button("next", "Next flag", "n")];
     const names = element("div", { class: "names", "aria-hidden": "true" }, ...this.lanes.map((name) => element("span", {}, name)));
     this.room.replaceChildren(names, this.picture, element("div", { class: "ways" }, this.place, ...this.acts, this.fold));
-    if (this.isDivided) {
-      this.rail = new SectionRail(this.sections, this.names, (section) => this.toggle(section));
-      this.room.append(this.rail.bar);
-    } else if (this.sections.length) this.room.append(element("p", { class: "undivided" }, "One section: no rules know the words of these steps."));
     this.picture.addEventListener("keydown", (event) => this.slide(event));
     this.picture.addEventListener("pointerdown", (event) => this.grab(event));
     this.room.addEventListener("click", ({ target }) => this.act(target.closest("button[data-act]")?.dataset.act));
-  }
-
-  get isDivided() {
-    return this.sections.length > 1;
   }
 
   act(name) {
@@ -206,7 +197,6 @@ class LongTrace {
     this.picture.setAttribute("aria-valuemax", this.items.length);
     this.picture.setAttribute("aria-valuenow", here + 1);
     this.picture.setAttribute("aria-valuetext", this.words(here));
-    this.rail?.setPlace(this.sections.indexOf(this.rangeOf(here)));
   }
 
   isInView(step) {
@@ -306,9 +296,8 @@ class LongTrace {
     return this.isInView(this.at) ? this.at : this.top;
   }
 
-  // What folds: sections or, where there are none, stretches without a flag.
+  // What folds: stretches without a flag.
   ranges() {
-    if (this.isDivided) return this.sections;
     const ends = [-1 - BESIDE, ...this.flags, this.items.length + BESIDE];
     const stretches = ends.slice(1).map((flag, i) => ({ from: ends[i] + BESIDE + 1, to: flag - BESIDE - 1 }));
     return stretches.filter(({ from, to }) => to - from + 1 >= FEWEST);
@@ -318,48 +307,18 @@ class LongTrace {
     return this.ranges().find(({ from, to }) => from <= step && step <= to);
   }
 
-  countsOf({ from, to }) {
-    const marks = this.marks.slice(from, to + 1);
-    const lane = this.lanes.indexOf("equations");
-    return { flags: marks.filter((one) => one.includes(WRONG)).length, fails: marks.filter((one) => one[lane] === WRONG).length };
-  }
-
   isOpen(range) {
-    return this.choices.get(range.from) ?? !(folds && !this.countsOf(range).flags);
+    return this.choices.get(range.from) ?? !folds;
   }
 
   keep() {
     quietly(() => sessionStorage.setItem(this.kept, JSON.stringify([...this.choices])));
   }
 
-  /** Open a range, or close it. */
-  toggle(range) {
-    const opens = !this.isOpen(range);
-    this.choices.set(range.from, opens);
-    this.keep();
-    this.showFolds();
-    this.show(range.from);
-    announce(`${this.label(range)}: ${opens ? "open" : "closed"}`);
-  }
-
-  /** Open the range in view, or close it; what stands for it then has the focus. */
-  toggleHere() {
-    const range = this.rangeOf(this.here);
-    if (!range) return;
-    this.toggle(range);
-    if (this.isOpen(range)) this.go(range.from);
-    else this.items[range.from].querySelector("button.fold").focus({ preventScroll: true });
-  }
-
-  label({ from, to, kind }) {
-    const steps = from === to ? `Step ${this.names[from]}` : `Steps ${this.names[from]} to ${this.names[to]}`;
-    const { flags } = this.countsOf({ from, to });
-    return `${steps}: ${[kind, flags ? plural(flags, "flag") : "no flag"].filter(Boolean).join(", ")}`;
-  }
 
   showFolds() {
     const ranges = this.ranges();
-    this.fold.hidden = !ranges.some((range) => !this.countsOf(range).flags);
+    this.fold.hidden = !ranges.length;
     this.fold.setAttribute("aria-pressed", folds);
     const firsts = new Map(ranges.filter((range) => !this.isOpen(range)).map((range) => [range.from, range]));
     let closed = null;
@@ -367,7 +326,6 @@ class LongTrace {
       closed = firsts.get(step) ?? closed;
       this.showFold(item, step, closed, firsts.has(step), closed !== null && step <= closed.to);
     });
-    this.rail?.show(this.sections.map((section) => ({ ...this.countsOf(section), isOpen: this.isOpen(section) })));
   }
 
   showFold(item, step, range, isFirst, isFolded) {
@@ -378,7 +336,7 @@ class LongTrace {
     if (isFolded && !isFirst) item.setAttribute("hidden", "until-found");
     else item.removeAttribute("hidden");
     if (!isFirst) return;
-    const button = element("button", { type: "button", class: "fold", "aria-expanded": "false" }, this.label(range));
+    const button = element("button", { type: "button", class: "fold", "aria-expanded": "false" }, `Steps ${this.names[range.from]} to ${this.names[range.to]}: no flag`);
     button.addEventListener("click", () => this.go(step));
     item.append(button);
   }
@@ -407,5 +365,4 @@ onChange(() => {
 register({ key: "n", label: "next step with a flag", when: isHere, repeats: true, run: () => current.next(1) });
 register({ key: "N", label: "previous step with a flag", when: isHere, repeats: true, run: () => current.next(-1) });
 register({ key: "f", label: "first error", when: isHere, run: () => current.first() });
-register({ key: "o", label: "open the section in view, or close it", when: () => isHere() && current.isDivided, run: () => current.toggleHere() });
 register({ key: "h", label: "fold steps without a flag, or unfold them", when: isHere, run: () => current.setFolds(!folds) });

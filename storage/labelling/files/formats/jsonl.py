@@ -11,11 +11,8 @@
 Lists have one entry per step, which may be null. `step` is 0-based. A row for a single annotator has no `how` and
 no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same id. The
 annotations are complete, with labels, notes, decisions, people, times and durations. Only individual events are
-missing; they are in the format `events`. A row has `repaired` and `notices`, as in the plain format, if a step of
-it does. An agent's trace has its `context`, as in the plain format. An answer may also have `repaired`, the step
-that repairs each step, `notices`, the step that it notices, `evidence`, the step that changed the annotator's mind
-about it, `outcome`, for an agent's trace, and `borders`, the 0-based first step of each section, if the annotator
-moved one.
+missing; they are in the format `events`. An answer may also have `evidence`, the step that changed the annotator's
+mind about each step.
 """
 
 from collections.abc import Iterable, Mapping
@@ -37,8 +34,6 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
         "steps": [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps],
         "labels": list(labelled.labels),
     }
-    row |= {name: labelled.link_numbers(name) for name in ("repaired", "notices") if getattr(labelled, name)}
-    row |= {} if trace.context is None else {"context": trace.context.to_dict()}
     row |= {} if labelled.how is None else {"how": list(labelled.how)}
     row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
     row["answers"] = [_format_annotation(annotation) for annotation in labelled.annotations]
@@ -50,7 +45,6 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
 def _format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
     """Convert an annotation to JSON, without its trace."""
     steps = len(annotation.labels)
-    links = {name: getattr(annotation, name) for name in ("repaired", "evidence", "notices")}
     return {
         "annotator": annotation.user,
         "view": annotation.view,
@@ -65,11 +59,7 @@ def _format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
         "guideline": annotation.guideline,
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
-    } | (
-        {name: [link.get(step) for step in range(steps)] for name, link in links.items() if link}
-        | ({"outcome": annotation.outcome} if annotation.outcome else {})
-        | ({"borders": list(annotation.borders)} if annotation.borders else {})
-    )
+    } | ({"evidence": [annotation.evidence.get(step) for step in range(steps)]} if annotation.evidence else {})
 
 
 def _format_decision(decision: Decision) -> dict[str, Any]:
@@ -80,7 +70,7 @@ def _format_decision(decision: Decision) -> dict[str, Any]:
         "annotator": decision.user,
         "own": decision.own,
         "moment": decision.moment.isoformat(),
-    } | ({} if decision.repaired is None else {"repaired": decision.repaired})
+    }
 
 
 def _spread(texts: Mapping[int, str], steps: int) -> list[str | None]:

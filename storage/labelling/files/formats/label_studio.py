@@ -48,7 +48,7 @@ def task(labelled: list[LabelledTrace]) -> Row:
 
 def _annotation(labelled: LabelledTrace) -> Row:
     # One annotator's labels as given, since unsure is a choice too.
-    own = labelled.how is None and not labelled.convention
+    own = labelled.how is None
     labels = labelled.annotations[0].labels if own else labelled.labels
     moments = [*(one.submitted for one in labelled.annotations), *(one.moment for one in labelled.decisions)]
     return {

@@ -32,11 +32,7 @@ COLUMNS: dict[str, type] = {
     "guideline": int,
     "submitted": str,
     "seconds": float,
-    "repaired": int,
     "evidence": int,
-    "outcome": str,
-    "notices": int,
-    "section": int,
 }
 
 
@@ -59,16 +55,13 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]
             "annotators": len(labelled.annotations),
             "chosen": labelled.chosen,
         }
-        row["repaired"] = labelled.link_numbers("repaired")[place]
-        row["notices"] = labelled.link_numbers("notices")[place]
-        agreed = {"how": None if labelled.how is None else labelled.how[place], "outcome": labelled.outcome}
-        yield row | (_of_one(labelled, place) if labelled.how is None else agreed)
+        yield row | (_of_one(labelled, place) if labelled.how is None else {"how": labelled.how[place]})
 
 
 def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
     (annotation,) = labelled.annotations
     return {
-        "label": labelled.labels[place] if labelled.convention else annotation.labels[place],
+        "label": annotation.labels[place],
         "annotator": annotation.user,
         "first": annotation.first[place],
         "error": annotation.errors.get(place),
@@ -82,8 +75,6 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,
         "evidence": annotation.evidence[place] + 1 if place in annotation.evidence else None,
-        "outcome": annotation.outcome,
-        "section": annotation.section(place),
     }
 
 

@@ -6,16 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import func, select
 
 from stepsight.core.judgment import Mode, Usage
 from stepsight.core.trace import Trace
-from stepsight.storage.database.jobs_schema import CriticAnswerRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.judgments import count_missing, read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.chat_server import Body, ChatServer, Refusal, chat_server, shown, verdicts
-from tests.core.critics.test_by_section import LONG, answer_of, numbers
 from tests.storage.samples import add
 
 Command = Callable[..., tuple[int, str, str]]
@@ -82,7 +79,7 @@ def test_options_are_those_of_the_address(command: Command, chat: ChatServer, fi
     assert len(chat.asked) == 9
     code, _, err = command("score", "--input", file, "--samples", 3)
     assert code == 2
-    assert "--critic, --samples, --temperature and --by-section go with a critic." in err
+    assert "--critic, --samples and --temperature go with a critic." in err
 
 
 def test_a_preset_is_chosen_by_name(command: Command, file: Path) -> None:
@@ -167,41 +164,6 @@ def test_on_a_terminal_it_asks(
     assert (code, len(chat.asked)) == (0 if calls else 2, calls)
     assert "Go on? [y/N]" in err
     assert ("cancelled, nothing was sent" in err) == (calls == 0)
-
-
-def test_by_section_a_later_run_asks_only_about_what_is_missing(
-    command: Command, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    japanese = Trace.of("3 + 4?", ["まず3を取ります。", "答えは7です。"], id="ja")
-    add(sqlite_store, [LONG, japanese])
-    monkeypatch.setattr("sys.stdin", io.StringIO())
-    confused = True
-
-    def answer(body: Body) -> str:
-        return "Hm." if confused and numbers(body) == [6] else answer_of(body, (3,))
-
-    with chat_server(answer) as chat:
-        line = ("score", "--dataset", "sums", "--evaluator", name(chat), "--by-section", "--db", sqlite_store.name)
-        code, _, err = command(*line)
-        assert (code, chat.asked) == (2, [])
-        assert f"{name(chat)},sections=4000: offline of 2 traces takes 4 calls and about " in err
-        assert "1 of 2 traces are in a language without words for sections." in err
-        code, _, err = command(*line, "--yes")
-        assert (code, len(chat.asked)) == (0, 4)
-        assert "1: no JSON (first 'long, step 6')" in err
-        confused = False
-        chat.asked.clear()
-        code, _, err = command(*line, "--yes")
-        assert (code, list(map(numbers, chat.asked))) == (0, [[6]])
-        # The one that tries the server, and the last section.
-        assert "2 calls, " in err
-    stored = list(iterate_traces(sqlite_store, find_dataset(sqlite_store, "sums").id))
-    (judgment,) = read_judgments(sqlite_store, stored[0])
-    assert judgment.offline is not None
-    assert judgment.offline.probs[:, 0].tolist() == [0, 0, 1, 0, 0, 0]
-    assert judgment.spent == Usage(3, 0, 900, 60)
-    with sqlite_store.read() as session:
-        assert session.scalar(select(func.count()).select_from(CriticAnswerRow)) == 0
 
 
 def test_figures_of_a_critic(command: Command, chat: ChatServer, db: str) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.context import ContextMessage, ToolCall, TraceContext
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind, parse_row
@@ -128,13 +127,3 @@ def test_a_file_appears_whole_or_not_at_all(sqlite_store: Store, path: Path) -> 
 def test_a_summary_says_what_is_not_in_the_file() -> None:
     done = LabelExport("labels.jsonl", 1200, "traces", {"traces without a label": 3})
     assert str(done) == "labels.jsonl: 1,200 traces.\n  not in it: 3 traces without a label"
-
-
-def test_an_agent_s_labels_come_with_its_context(sqlite_store: Store, path: Path) -> None:
-    context = TraceContext((ContextMessage(1, "tool", "5"),), (ToolCall(0, "add", "2, 3"),))
-    agents = campaign(sqlite_store, [Trace.of("q", ["add(2, 3)", "So 5."], id="a", context=context)])
-    (ada,) = people(sqlite_store, 1)
-    label_all(sqlite_store, take(sqlite_store, agents, ada), ada, ["pos", "pos"])
-    export_labels(sqlite_store, "first", path, "jsonl")
-    trace = parse_row(find_kind("plain"), json.loads(path.read_text()), "f")
-    assert trace.context == context

@@ -129,8 +129,6 @@ BAD_LOGS = [
     lambda rows: change(rows, 6, cause="undo"),
     lambda rows: change(rows, 7, key=rows[5]["key"]),
     lambda rows: [*rows, {"hello": 1}],
-    # The trace has two steps.
-    lambda rows: change(rows, 6, event="borders", step=None, new=[0, 2]),
 ]
 
 

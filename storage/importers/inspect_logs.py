@@ -9,13 +9,15 @@
                                    "scores": {"match": {"value": "C"}}, "metadata": {}, "attachments": {}}
 
 An `.eval` log is a ZIP archive with a file for each sample; a `.json` log is one object with all `samples`. Both
-are held in memory. A sample becomes a trace: `turns` says how. References to texts that the log stores as
-attachments are replaced by these texts. The id is the sample's, followed by the epoch from the second epoch on.
-Scores, target, task, model and the sample's own metadata are kept; its events, which repeat the messages, are not.
+are held in memory. The last answer of a sample is the solution, as in the kind `chat`. References to texts that
+the log stores as attachments are replaced by these texts. The id is the sample's, followed by the epoch from the
+second epoch on. Scores, target, task, model and the sample's own metadata are kept; its events, which repeat the
+messages, are not.
 """
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -24,9 +26,9 @@ from stepsight.core.files.json_values import LARGEST, parse_json
 from stepsight.core.files.text_lines import ZIP
 from stepsight.core.files.zip_files import read_zip
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.agents.turns import Turns
+from stepsight.storage.importers.chat import read_chat
 from stepsight.storage.importers.rows.fields import ASIDE, describe, identifier, listed, located
-from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, choosing_thoughts, json_rows
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
 
 LOG = ".eval"
 """The suffix of a log that is an archive."""
@@ -61,23 +63,19 @@ def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows
 
 
 def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
-    """Parse a sample. Raises `UserError` if it has no turn of the assistant, or if a message has any other form."""
+    """Parse a sample. Raises `UserError` if it has no answer after a question, or if a message has any other
+    form."""
     with located(where):
         sample = next(iter(listed(row, "samples")), None)
         if not isinstance(sample, dict):
             raise UserError(f"the sample is {describe(sample)}, expected an object.")
         attached = sample.get("attachments")
         messages = _attached(listed(sample, "messages"), attached if isinstance(attached, dict) else {})
-        turns = Turns(thoughts)
-        for number, message in enumerate(messages, start=1):
-            turns.read(message, number)
-        given = sample.get("input")
         id, epoch = identifier(sample, "id"), sample.get("epoch", 1)
         about = row["eval"] if isinstance(row.get("eval"), dict) else {}
         meta = {key: about[key] for key in ("task", "model") if key in about}
         meta |= {key: sample[key] for key in _KEPT if sample.get(key) not in (None, {}, [])}
-        problem = _attached(given, attached or {}) if isinstance(given, str) else ""
-        return turns.trace(id if epoch == 1 else f"{id}/{epoch}", meta, problem.strip())
+        return read_chat(id if epoch == 1 else f"{id}/{epoch}", messages, meta, thoughts)
 
 
 def _of_archive(content: bytes, name: str) -> Iterable[Row]:
@@ -108,13 +106,15 @@ def _attached(value: Any, texts: Mapping[str, Any]) -> Any:
     return [_attached(one, texts) for one in value] if isinstance(value, list) else value
 
 
-KIND = choosing_thoughts(
-    FileKind(
+def _kind(thoughts: str = ASIDE) -> FileKind:
+    return FileKind(
         name="inspect",
         title="logs of Inspect (.eval or .json)",
         fields=frozenset({"eval", "samples"}),
-        parse=parse,
+        parse=partial(parse, thoughts=thoughts),
         rows=rows,
-    ),
-    parse,
-)
+        with_thoughts=_kind,
+    )
+
+
+KIND = _kind()
