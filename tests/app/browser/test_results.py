@@ -96,24 +96,3 @@ def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_
         page.goto(path)
         expect(page.locator(".finding").first).to_be_visible(timeout=MEASURED)
         assert overflow(page) <= 0
-
-
-def leads_from_label_to_label(page: Page) -> None:
-    page.goto("/results/doubtful?dataset=sums")
-    rows = page.locator("ol.doubts > li")
-    expect(rows).to_have_count(20, timeout=MEASURED)
-    for key, number in (("j", 0), ("j", 1), ("k", 0), ("j", 1)):
-        page.keyboard.press(key)
-        expect(rows.nth(number).locator("a.open")).to_be_focused()
-    reason = rows.nth(1).locator(".reason").inner_text()
-    page.keyboard.press("d")
-    expect(page.get_by_label("Why")).to_have_value(reason)
-    page.go_back()
-    expect(rows).to_have_count(20)
-    # From the first label, the key leads to the last one of the page before.
-    page.get_by_role("link", name="Next").click()
-    expect(page.locator("ol.doubts")).to_have_attribute("start", "21")
-    page.keyboard.press("j")
-    page.keyboard.press("k")
-    expect(rows.nth(19).locator("a.open")).to_be_focused()
-    expect(page.locator("ol.doubts")).to_have_attribute("start", "1")
