@@ -285,9 +285,14 @@ def _of_today(row: Row) -> Row:
 
 def _check_version(head: Row) -> None:
     """Raise `UserError` if the format or version in the first line of the file is not the current one."""
-    if (head.get("format"), head.get("version")) != (FORMAT, VERSION):
+    if head.get("format") != FORMAT:
         raise UserError(
-            f"the file is of {head.get('format')!r} {head.get('version')!r}, expected {FORMAT!r} {VERSION}.",
+            f"the file is of {head.get('format')!r}, expected {FORMAT!r}.",
+            "Write the log of a campaign with stepsight export labels NAME FILE --format events.",
+        )
+    if head.get("version") != VERSION:
+        raise UserError(
+            f"the file is of version {head.get('version')!r} of {FORMAT!r}, expected {VERSION}.",
             "Update StepSight, or export the campaign again.",
         )
 
