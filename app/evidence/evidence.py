@@ -195,27 +195,20 @@ class Evidence:
 
     @cached_property
     def failing(self) -> list[FailingEquation]:
-        """The failing equations and miscopied numbers of the solution, which are evidence for any evaluator."""
+        """The failing equations of the solution, which are evidence for any evaluator."""
         return failing_equations(self.trace)
 
     @cached_property
     def marked_cells(self) -> dict[tuple[int, int], str]:
-        """Words for the cells of the matrix at which a number is miscopied, or an equation fails or is
-        contradicted, by row and column."""
-        failing = sorted(self.failing, key=lambda one: one.check.source is None)
-        words = {
-            (one.substep, one.substep): "a number is miscopied here"
-            if one.check.source is not None
-            else "an equation fails here"
-            for one in failing
-        }
+        """Words for the cells of the matrix at which an equation fails or is contradicted, by row and column."""
+        words = {(one.substep, one.substep): "an equation fails here" for one in self.failing}
         return words | {
             (later, one.substep): "contradicts an equation" for one in self.failing for later in one.contradicted
         }
 
     def equation_sentence(self, step: int) -> str:
-        """Say what is right in place of the failing equations and miscopied numbers of a sub-step, which later
-        steps contradict it, and which earlier ones it contradicts. Returns "" if there is nothing to say."""
+        """Say what is right in place of the failing equations of a sub-step, which later steps contradict it, and
+        which earlier ones it contradicts. Returns "" if there is nothing to say."""
         own = [one for one in self.failing if one.substep == step]
         findings = [finding(self.trace, step, one.check) for one in own]
         against = {later for one in own for later in one.contradicted}

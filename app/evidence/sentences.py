@@ -107,7 +107,7 @@ def equation_sentence(
     contradicted: Collection[int],
     step: int,
 ) -> str:
-    """Say what is right in place of the failing equations and miscopied numbers of a sub-step.
+    """Say what is right in place of the failing equations of a sub-step.
 
     `against` holds the later sub-steps that contradict its equations, and `contradicted` the earlier ones with a
     failing equation that it contradicts. Returns "" if there is nothing to say.

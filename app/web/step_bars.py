@@ -188,9 +188,8 @@ class TraceJudgments:
 class JudgedStep:
     """A row in a list of steps: one sub-step, whose index is `place`.
 
-    `name` is the name of the sub-step (see `Trace.step_name`), and `html` is its text, with failing equations and
-    miscopied numbers marked. `number` is the index of its `step`. `starts` is True for the first sub-step of a
-    step.
+    `name` is the name of the sub-step (see `Trace.step_name`), and `html` is its text, with failing equations
+    marked. `number` is the index of its `step`. `starts` is True for the first sub-step of a step.
     """
 
     place: int
@@ -352,7 +351,7 @@ def conclusion_html(trace: Trace, columns: Sequence[TraceJudgments], thinking: i
 
 
 def failing_steps(trace: Trace) -> list[int]:
-    """Return the indices of the sub-steps that have a failing equation or a miscopied number."""
+    """Return the indices of the sub-steps that have a failing equation."""
     return [i for i, part in enumerate(checks_of(trace)) if faults(part)]
 
 
@@ -362,7 +361,7 @@ def gold_marks(trace: Trace) -> list[str]:
 
 
 def checked_step(trace: Trace, step: int) -> list[Markup]:
-    """Render the sub-steps of the step with this index, with failing equations and miscopied numbers marked."""
+    """Render the sub-steps of the step with this index, with failing equations marked."""
     return [row.html for row in judged_steps(trace, places=substeps_of(trace, range(step, step + 1)))]
 
 

@@ -15,11 +15,9 @@ from stepsight.core.equations.assertion import (
 )
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
 from stepsight.core.equations.checks import Check, Method, check_division, check_pair, check_units
-from stepsight.core.equations.copies import Copies
 from stepsight.core.equations.numbers import decimals_in
 from stepsight.core.equations.parsing.tokens import MAX_TEXT, holds_table, read_tokens, without_bold
 from stepsight.core.equations.parsing.values import UndecidedError, difference
-from stepsight.core.equations.statements import find_statements
 from stepsight.core.equations.unknowns import Unknowns
 from stepsight.core.text.signs import plain
 
@@ -35,12 +33,9 @@ class Checker:
         self._exact_texts = decimals_in(beginning)
         # In another base, only numbers that name theirs can be compared.
         self._is_plain = not has_own_arithmetic(beginning)
-        tokens = read_tokens(beginning) if self._is_plain and not holds_table(beginning) else []
-        chains = find_chains(tokens)
         self._unknowns = Unknowns()
-        self._unknowns.read_problem(chains)
-        self._copies = Copies()
-        self._copies.read_problem(problem, chains, tokens)
+        if self._is_plain and not holds_table(beginning):
+            self._unknowns.read_problem(find_chains(read_tokens(beginning)))
 
     def check(self, text: str) -> tuple[Check, ...]:
         """Check the next sub-step, and return its checks in text order. The result is empty if the sub-step states
@@ -48,25 +43,19 @@ class Checker:
         text = without_bold(text)
         self._unknowns.begin(text)
         if len(text) > MAX_TEXT or holds_table(text):
-            self._copies.skip(text)
             return ()
         blanked, notes = annotations(text)
         # The words around equations are read in plain signs; tokens tell some of the signs apart.
         text = plain(text)
-        spoken = [
-            check for check in find_statements(text) if check.holds or is_stated(text, check.start, check.end, True)
-        ]
         if contains_clock_time(text):
-            self._copies.skip(text)
-            return tuple(spoken)
+            return ()
         is_plain = self._is_plain and not counts_in_a_base(text)
-        checks: list[Check] = spoken
+        checks: list[Check] = []
         # The equations of a calculator's notes, each with the place where it begins.
         noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]
         for place, chain in noted:
             checks += self._of_chain(chain.moved(place), text, [], is_plain)
-        tokens = read_tokens(blanked)
-        chains = find_chains(tokens)
+        chains = find_chains(read_tokens(blanked))
         named = join_named(chains, blanked)
         for chain in chains:
             if is_modular(text, chain.start, chain.end):
@@ -76,10 +65,6 @@ class Checker:
             )
             if is_plain:
                 checks += _decided(self._unknowns.check(chain, text))
-        if is_plain:
-            checks += self._copies.check(text, chains, tokens)
-        else:
-            self._copies.skip(text)
         return tuple(sorted(checks, key=lambda check: (check.start, check.end)))
 
     def _of_chain(self, chain: Chain, text: str, notes: list[tuple[int, Member]], is_plain: bool) -> list[Check]:

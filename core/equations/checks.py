@@ -15,19 +15,14 @@ from stepsight.core.equations.parsing import values
 from stepsight.core.equations.parsing.expressions import Kind, Node, evaluate
 from stepsight.core.equations.parsing.values import AlgebraicValue, UndecidedError
 
-PROBLEM = -1
-"""The place of the problem's statements, before the first sub-step."""
-
 
 class Method(StrEnum):
-    """The kind of check: of arithmetic, of a statement in words, of an identity (an expansion or simplification),
-    of an equation with unknowns, or of a number that is copied."""
+    """The kind of check: of arithmetic, of an identity (an expansion or simplification), or of an equation with
+    unknowns."""
 
     ARITHMETIC = "arithmetic"
-    STATEMENT = "statement"
     IDENTITY = "identity"
     SOLUTION = "solution"
-    COPY = "copy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +35,6 @@ class Check:
 
     For an equation with unknowns that the solution of an earlier one does not fit, `sides` has the start and
     end of both sides, each with its value there, or with "" if it has no unknowns.
-
-    A miscopied number is a failing check of its own, of method `COPY`. `right` is the number that was stated, and
-    `source` the index of the sub-step that states it, or `PROBLEM`. For all other checks, `source` is None.
     """
 
     start: int
@@ -53,7 +45,6 @@ class Check:
     fault_end: int = 0
     right: str = ""
     difference: str = ""
-    source: int | None = None
     sides: tuple[tuple[int, int, str], ...] = ()
 
 

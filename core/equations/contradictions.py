@@ -1,4 +1,4 @@
-"""Failing equations and miscopied numbers of a solution, and the later steps that contradict the equations.
+"""Failing equations of a solution, and the later steps that contradict them.
 
 A later sub-step contradicts a failing equation if it has an equation that holds and does one of two things: it
 repeats the calculation, or it calls the wrong value wrong ("…, not 228", "so 16 is wrong"). The rule is our own. It
@@ -17,8 +17,8 @@ from stepsight.core.trace import Trace
 
 @dataclass(frozen=True)
 class FailingEquation:
-    """A failing equation or miscopied number of sub-step `substep`. `contradicted` holds the later sub-steps that
-    contradict an equation. Both count from 0."""
+    """A failing equation of sub-step `substep`. `contradicted` holds the later sub-steps that contradict it. Both
+    count from 0."""
 
     substep: int
     check: Check
@@ -47,7 +47,7 @@ def _sides(text: str, check: Check) -> tuple[str, str]:
     """Return the calculation in a failing equation and its wrong value, or two empty strings if no side is known to
     be at fault."""
     wrong = text[check.fault_start : check.fault_end]
-    if not wrong or check.source is not None:
+    if not wrong:
         return "", ""
     is_last = check.end - check.fault_end < check.fault_start - check.start
     rest = text[check.start : check.fault_start] if is_last else text[check.fault_end : check.end]

@@ -1,4 +1,4 @@
-"""The evaluator `equations`, which calls a step wrong if one of its equations fails or it miscopies a number.
+"""The evaluator `equations`, which calls a step wrong if one of its equations fails.
 
 A step without equations gets no verdict. The evaluator needs no weights, and later steps never change a verdict.
 """
@@ -19,7 +19,7 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
 
-VERSION = 3
+VERSION = 4
 """Incremented whenever checks change, so that earlier judgments are not mistaken for current ones."""
 
 _FAILS, _HOLDS, _NOTHING = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, 0.0)
@@ -32,8 +32,7 @@ class EquationsEvaluator(RuleEvaluator):
     """An evaluator that judges steps with a `Checker`.
 
     If a step contains equations, its sub-steps with a failing equation are wrong and its other sub-steps are right.
-    The solution is wrong if any equation fails and right if all hold; without equations it gets no verdict. A
-    miscopied number counts as a failing equation; a correctly copied one does not count.
+    The solution is wrong if any equation fails and right if all hold; without equations it gets no verdict.
     """
 
     name: str = EQUATIONS
@@ -96,15 +95,14 @@ _checks = lru_cache(_KEPT)(_Checks)
 
 def faults(checks: Sequence[Check]) -> list[Check]:
     """Return the failing checks without those that only fail because they contain a smaller failing equation. In x
-    = 112/8 = 16, for example, only the check of 112/8 = 16 is returned. Miscopied numbers are all returned."""
+    = 112/8 = 16, for example, only the check of 112/8 = 16 is returned."""
     failing = [check for check in checks if not check.holds]
-    equations = [check for check in failing if check.source is None]
 
     def is_repeated(check: Check) -> bool:
-        inner = [(one.start, one.end) for one in equations if (one.start, one.end) != (check.start, check.end)]
+        inner = [(one.start, one.end) for one in failing if (one.start, one.end) != (check.start, check.end)]
         return any(check.start <= start and end <= check.end for start, end in inner)
 
-    return [check for check in failing if check.source is not None or not is_repeated(check)]
+    return [check for check in failing if not is_repeated(check)]
 
 
 def _rows(trace: Trace, checks: Sequence[Sequence[Check]]) -> list[tuple[float, float, float]]:

@@ -1,19 +1,15 @@
-"""Failing equations and miscopied numbers in words: "180 / 2.5 is 72, not 75"."""
+"""Failing equations in words: "180 / 2.5 is 72, not 75"."""
 
 import re
-import string
 from fractions import Fraction
 
 from stepsight.core.equations.assertion import remainder_behind
-from stepsight.core.equations.checks import PROBLEM, Check, Method
+from stepsight.core.equations.checks import Check, Method
 from stepsight.core.trace import Trace
 
 _RELATION = r"(?:[=≈]|\\approx(?![a-z])|\b[a-z]+\b)"
 _AT_START = re.compile(rf"(?<![\s$&])[\s$&]*{_RELATION}[\s$&]*")
 _AT_END = re.compile(f"{_AT_START.pattern}$")
-# As in "from 10 p.m. to 6 a.m., which is 6 - 10 = -4 hours".
-_IN_CALCULATION = f"0123456789.+-{string.whitespace}"
-_CALCULATION = re.compile(r"^\D*(?=\d[^-+]*[-+])")
 _WITH_UNIT = re.compile(r"^([-−]?\d[\d.,]*)\s+[A-Za-z][^\d=]*$")
 _DECIMAL = re.compile(r"-?\d+\.\d+")
 _FRACTION = re.compile(r"-?\d+/\d+")
@@ -23,21 +19,14 @@ _ENDS_OF_CELLS = re.compile(r"(?<![\\\s&])(?:\\\\|[\s&])+$")
 
 
 def finding(trace: Trace, i: int, check: Check) -> str:
-    """Say in a clause what is right in place of a failing equation or a miscopied number of sub-step `i`, for
-    example "74 − 5 is 69, not 70" or "the problem states 45, not 54". Formulas in LaTeX stand between dollar
-    signs."""
+    """Say in a clause what is right in place of a failing equation of sub-step `i`, for example "74 − 5 is 69, not
+    70". Formulas in LaTeX stand between dollar signs."""
     text = trace.substeps[i]
     right = _formula(check.right)
-    if check.source is not None:
-        where = "the problem" if check.source == PROBLEM else f"step {trace.step_name(check.source)}"
-        return f"{where} states {right}, not {_formula(text[check.start : check.end])}"
     if check.method is Method.SOLUTION:
         return _of_unknown(text, check)
     before, behind = text[check.start : check.fault_start], text[check.fault_end : check.end]
     stated = _formula(_WITH_UNIT.sub(r"\1", text[check.fault_start : check.fault_end]))
-    if check.method is Method.STATEMENT:
-        corrected = " ".join(f"{_without_calculation(before).rstrip('$')}{right}{behind.lstrip('$')}".split())
-        return f"{corrected[0].lower()}{corrected[1:]}, not {stated}"
     if "remainder" in right and (rest := remainder_behind(text, check.fault_end)):
         stated = text[check.fault_start : rest.end()]
     else:
@@ -87,13 +76,3 @@ def _formula(text: str) -> str:
         return piece
     formula = _LONG_POWER.sub(r"^{\1}", piece.strip("$ "))
     return f"${formula}$"
-
-
-def _without_calculation(text: str) -> str:
-    """Return a text without the sum or difference that it ends with, before an equals sign."""
-    head = text.rstrip()
-    if not head.endswith("="):
-        return text
-    start = len(head[:-1].rstrip(_IN_CALCULATION))
-    calculation = _CALCULATION.match(head[start:-1])
-    return text if calculation is None else head[: start + calculation.end()]

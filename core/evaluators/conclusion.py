@@ -129,7 +129,7 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
 def _failing(trace: Trace, failing: Sequence[int], heard: Sequence[Opinion]) -> list[str]:
     """Say what is right in place of the first failing equation, and which evaluators see that its step is wrong."""
     first, *others = failing
-    check = min(faults(checks_of(trace)[first]), key=lambda check: check.source is not None)
+    check = faults(checks_of(trace)[first])[0]
     sentences = [f"Step {trace.step_name(first)} is wrong: {finding(trace, first, check)}."]
     if others:
         sentences.append(f"{_steps(trace, others).capitalize()} {'is' if len(others) == 1 else 'are'} wrong too.")

@@ -201,20 +201,6 @@ def rate(rng: random.Random) -> str:
     )
 
 
-def spoken(rng: random.Random) -> str:
-    a, b, c = (rng.choice([2, 3, 5, 7, 11]) for _ in range(3))
-    hour, hours = rng.randint(1, 11), rng.randint(1, 11)
-    last = (hour + hours) % 12 or 12
-    return rng.choice(
-        [
-            f"The prime factorization of {a * b * c * 4} is 2^2 · {a} · {b} · {c}.",
-            f"We factor {a * b * c + 10 * a} as {a} × {b * c + 10}.",
-            f"{hours} hours (from {hour} a.m. to {last} {'p' if hour + hours >= 12 else 'a'}.m.)",
-            f"There are {rng.choice(['31 days in July', '12 inches in a foot', '24 hours in a day'])}.",
-        ]
-    )
-
-
 def denied(rng: random.Random) -> str:
     a, b = amount(rng), amount(rng)
     wrong = f"{a} + {b} = {a + b + rng.randint(1, 9)}"
@@ -254,8 +240,7 @@ KINDS: dict[str, Draw] = {
         "decimal comma": decimal_comma, "thousands": thousands, "three decimals": three_decimals, "cents": cents,
         "part": part, "span": span, "name": name_before, "label": label, "bullet": bullet, "clock": clock,
         "length": length, "ratio": ratio, "unit": unit, "container": container, "abbreviated": abbreviated,
-        "list": listed, "other rules": other_rules, "rate": rate, "spoken": spoken,
-        "denied": denied, "rest": rest,
+        "list": listed, "other rules": other_rules, "rate": rate, "denied": denied, "rest": rest,
 }  # fmt: skip
 FRAMES = ("{}", "{}.", "So {}.", "We get: {}", "Then\n{}\nand so on.", "Therefore, {}")
 

@@ -29,7 +29,7 @@ def true_equations(trace: Trace) -> list[Equation]:
     found = []
     for place, checks in enumerate(checks_of(trace)):
         if all(check.holds for check in checks):
-            spans = [(check.start, check.end) for check in checks if check.source is None]
+            spans = [(check.start, check.end) for check in checks]
             found += [
                 Equation(place, start, end, trace.substeps[place][start:end])
                 for start, end in dict.fromkeys(spans)
@@ -40,7 +40,7 @@ def true_equations(trace: Trace) -> list[Equation]:
 
 def failing_at(trace: Trace, place: int) -> Equation | None:
     """Return the first failing equation of the step at `place` if no earlier step states anything wrong, or else
-    None. A number that is only copied wrongly does not count."""
+    None."""
     checks = checks_of(trace)
     if any(not check.holds for part in checks[:place] for check in part):
         return None
@@ -74,5 +74,5 @@ def _tally(trace: Trace) -> list[tuple[int, int]]:
 
 def _equations(trace: Trace, place: int, checks: tuple[Check, ...], *, holds: bool) -> Iterator[Equation]:
     for check in checks:
-        if check.holds == holds and check.source is None:
+        if check.holds == holds:
             yield Equation(place, check.start, check.end, trace.substeps[place][check.start : check.end])

@@ -279,17 +279,6 @@ def test_a_failing_equation_is_evidence_and_so_is_the_step_that_contradicts_it(k
     assert marked == [[True], [False, False], [True, False, False]]
 
 
-def test_a_miscopied_number_is_evidence_of_its_own(kept, evaluators):
-    steps = ["He has 3 * 1250 = 3750 words.", "So 3570 + 1 = 3571, and 54 / 5 = 11.8."]
-    token = Entered.of(Trace.of("A book has 45 pages of 1250 words.", steps), ("tiny",), Thresholds(0.0)).token()
-    page = read(evidence_page(kept, evaluators, read_query(f"s={token}")).html)
-    told = [[line.text for line in one.all("p", cls="equations")] for one in page.all("div", cls="told")]
-    assert told == [
-        [],
-        ["In step 2, step 1 states 3750, not 3570; the problem states 45, not 54; 54 / 5 is 10.8, not 11.8."],
-    ]
-
-
 def test_the_gallery_lists_by_kind_and_change(show):
     page = show("dataset=falls")
     counts = {link.text: link for link in page.one("nav", cls="kinds").all("a")}

@@ -48,14 +48,6 @@ def test_an_error_within_a_longer_equation_is_marked_once():
     assert "112 / 8 is 14, not 16" in html
 
 
-def test_a_miscopied_number_is_marked_with_what_was_stated_and_where():
-    html = checked_step(
-        Trace.of("A book has 45 pages.", ["She needs 54 / 5 = 10.8 days.", "Then $108 / 9 = 12$."]), 0
-    )[0]
-    assert 'She needs <mark class="fails" title="the problem states 45, not 54">54</mark> / 5 = 10.8 days.' in html
-    assert read(html).text.endswith("✕ the problem states 45, not 54")
-
-
 def test_a_place_is_found_among_signs_of_markdown():
     html = shown("*First*, 1 + 1 = 3. **Then** we go on.")
     assert "<i>First</i>, <mark" in html

@@ -1,6 +1,5 @@
-"""Units that convert, and equations that a step states in words."""
+"""Units that convert."""
 
-from stepsight.core.equations import check_steps
 from tests.cases import each
 from tests.core.equations.steps import checks, failing
 
@@ -9,9 +8,6 @@ TRUE = (
     "240 minutes / 60 = 4 hours", "4 weeks * 7 = 28 days", "30 cents/minute * 3 hours = $54",
     "5 kb/s * 20 s = 100 kb", "60 mph × 20 min = 20 miles", "9 ft/s × 2 min = 1080 ft", "8 MB/s × 1 min = 480 MB",
     "1 GB - 24 MB = 1000 MB", "25 + 35 = 1 hour", "1/3 + 1/6 = 30 minutes",
-    "She slept 9 hours (from 10 p.m. to 7 a.m.).", "There are 12 inches in a foot.",
-    "There are 31 days in May.", "The prime factorization of 60 is 2^2 ⨯ 3 ⨯ 5.",
-    "The prime factorization of 60 is $2^2 \\cdot 3 \\cdot 5$.", "We factor 77 as 7 * 11.",
 )  # fmt: skip
 WRONG = {
     # 40 + 20 + 2 · 60 = 180
@@ -26,20 +22,12 @@ WRONG = {
     # A tenth, as of dimes in a dollar, or of millimetres in a centimetre.
     "He makes 2250 * 52 = $11,700 a year.": "117,000",
     "7 × 5 = 3.5 km": "35",
-    "She slept 11 hours (from 10 p.m. to 7 a.m.).": "9",
-    "He sleeps from 11 p.m. to 6 a.m., which is 6 - 11 = -5 hours.": "7",
-    "There are 10 inches in a foot.": "12",
-    "There are 31 days in June, so 31 * 2 = 62.": "30",
-    "The prime factorization of 60 is $2 \\cdot 3 \\cdot 5$.": "2^2 · 3 · 5",
-    "We factor 91 as 7 * 11.": "7 · 13",
     "$42_{10} = 50_{8}$": "42",
     # What is worked out is a whole chain, whatever it "should" be.
     "It should be 90 - (30/100) * 90 = 90 - 30 = 60 degrees": "63",
     "a slope of $\\frac{0-(-6)}{-6-0} = \\frac{6}{6}$": "-1",
 }
 ELSEWISE = (
-    "There are 8 hours in a working day.", "There are 5 days in a week.",
-    "8 hours (from 9 a.m. to 6 p.m.) with a break",
     "3 hours * 2 weeks = 6 hours", "$4 per pound * 8 ounces = $2", "6 inches + 6 inches of the 2 feet = 1 foot",
     "From 10 p.m. to 6 a.m. is 12 - 10 = 2 hours before midnight and 6 after.",
     "12 feet 3 inches + 9 inches = 13 feet", "3 × 4 = 4 yards of cloth", "Of 40 dimes, each has half: 40 / 2 = $2",
@@ -47,21 +35,16 @@ ELSEWISE = (
 
 
 @each("text", TRUE)
-def test_units_are_converted_and_statements_in_words_hold(text: str) -> None:
+def test_units_are_converted(text: str) -> None:
     found = checks(text)
     assert all(check.holds for check in found)
 
 
 @each("text, right", WRONG.items())
-def test_a_wrong_conversion_or_statement_fails(text: str, right: str) -> None:
+def test_a_wrong_conversion_fails(text: str, right: str) -> None:
     assert [found[2] for found in failing(text)] == [right]
 
 
 @each("text", ELSEWISE)
 def test_a_unit_that_may_be_another_states_nothing(text: str) -> None:
     assert failing(text) == []
-
-
-def test_a_statement_that_is_denied_is_not_flagged() -> None:
-    (found,) = check_steps("A problem.", ["If there are 13 inches in a foot, then 13 * 2 = 26."])
-    assert all(check.holds for check in found)

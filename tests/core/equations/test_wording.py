@@ -37,13 +37,6 @@ def findings(problem: str, *steps: str) -> list[str]:
         ),
         ("2 hours + 30 minutes = 2.3 hours", "2 hours + 30 minutes is 2.5, not 2.3"),
         ("50 km/h × 3 days = 3000 km", "50 km/h × 3 days is 3600, not 3000"),
-        ("There are 31 days in April.", "there are 30 days in April, not 31"),
-        ("There are 50 minutes in an hour.", "there are 60 minutes in an hour, not 50"),
-        ("The prime factorization of 90 is 6 * 5.", "prime factorization of 90 is $2 · 3^2 · 5$, not 6 * 5"),
-        (
-            "He sleeps from 10 p.m. to 6 a.m., which is 6 - 10 = -4 hours.",
-            "10 p.m. to 6 a.m., which is 8 hours, not -4",
-        ),
     ],
 )  # fmt: skip
 def test_what_is_right_comes_before_what_is_stated(text: str, said: str) -> None:

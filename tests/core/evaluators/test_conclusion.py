@@ -55,11 +55,6 @@ def test_further_steps_with_failing_equations_are_named():
     assert said(trace=Trace.of("q", trace.substeps[:2])).endswith("Step 2 is wrong too.")
 
 
-def test_of_a_step_whose_number_is_miscopied_too_the_equation_is_said():
-    trace = Trace.of("Tom has 45 apples and 12 pears.", ["He has 54 + 12 = 67 fruits."])
-    assert said(trace=trace) == "Step 1 is wrong: 54 + 12 is 66, not 67."
-
-
 def test_an_evaluator_that_blames_a_step_names_the_step_that_made_it_do_so():
     assert said(opinion(EXPOSED)) == "prm blames step 2; step 4 is its evidence."
     weak = opinion(EXPOSED, weakness=WEAK)
