@@ -1,6 +1,9 @@
 """Two tiny evaluators, the folders they lie in, and what scores with them."""
 
+import logging
 import os
+import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +16,7 @@ from stepsight.app.commands.cli import main
 from stepsight.app.evidence import page as evidence_page
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
+from stepsight.app.web.logs import ACCESS
 from stepsight.storage.database.store import open_store
 from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_classifier
 
@@ -33,6 +37,20 @@ def evidence_is_waited_for() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(evidence_page, "_PATIENCE", 60.0)
         yield
+
+
+@pytest.fixture(autouse=True)
+def logs_are_as_before() -> Iterator[None]:
+    """A command that serves sets up the logs of its process, to the output that pytest has for this test alone."""
+    loggers = [logging.getLogger(name) for name in (None, "stepsight", ACCESS.name)]
+    handlers, levels = loggers[0].handlers[:], [logger.level for logger in loggers]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(warnings, "showwarning", warnings.showwarning)
+        patch.setattr(threading, "excepthook", threading.excepthook)
+        yield
+    loggers[0].handlers[:] = handlers
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -60,5 +60,5 @@ def _places(page: Page) -> list[float]:
     expect(page.locator("p.baseline-check")).to_have_attribute("data-again", "2")
     expect(_aims(page).last).to_be_attached()
     expect(page.locator("main .math[data-done]")).to_have_count(1)
-    page.locator("main form").first.evaluate("form => { form.dataset.kept = ''; }")
+    page.locator("main form").first.evaluate("form => form.setAttribute('data-kept', '')")
     return list(_aims(page).evaluate_all(PLACES))

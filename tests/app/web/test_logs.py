@@ -18,12 +18,8 @@ LOG = logging.getLogger("stepsight.test")
 
 
 @pytest.fixture
-def lines(capsys, monkeypatch):
+def lines(capsys):
     """Sets logs up, runs something, and gives the lines that came of it."""
-    root, ours = logging.getLogger(), logging.getLogger("stepsight")
-    before = root.handlers[:], root.level, ours.level, ACCESS.level
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    monkeypatch.setattr(threading, "excepthook", threading.excepthook)
 
     def run(act, format=JSON, access=False):
         set_up_logs(format, access=access)
@@ -32,9 +28,6 @@ def lines(capsys, monkeypatch):
         return [json.loads(line) for line in text] if format == JSON else text
 
     yield run
-    root.handlers[:] = before[0]
-    for logger, level in zip((root, ours, ACCESS), before[1:], strict=True):
-        logger.setLevel(level)
     CURRENT.set(None)
 
 

@@ -3,22 +3,14 @@
 from pathlib import Path
 
 import datasets
-import pandas as pd
 import pytest
 import yaml
 
-from stepsight.core.label import Label
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import frame
 from stepsight.storage.exports.judgment_folders import write_judgments
-from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.files.export_labels import export_labels
-from stepsight.storage.traces.imports import import_table
-from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.messages import refused
-from tests.storage.labelling.samples import campaign, label_all, people, take
 from tests.storage.samples import add, evaluator, judge
 
 
@@ -54,23 +46,6 @@ def test_judgments_are_loaded_as_the_frame_has_them(sqlite_store: Store, tmp_pat
     assert (about["pretty_name"], about["size_categories"]) == ("Judgments of sums", ["n<1K"])
     assert [one["config_name"] for one in about["configs"]] == ["judgments", "traces"]
     assert r"- a \*bold\* \`name\`, fingerprint" in body
-
-
-def test_labels_come_in_again_as_traces(sqlite_store: Store, tmp_path: Path) -> None:
-    first = campaign(sqlite_store)
-    (ada,) = people(sqlite_store, 1)
-    label_all(sqlite_store, take(sqlite_store, first, ada), ada, ["pos", "neg"])
-    done = export_labels(sqlite_store, "first", tmp_path / "out", "datasets")
-    assert (done.rows, done.what) == (1, "traces")
-    (row,) = load(tmp_path / "out", "labels")
-    assert (row["labels"], row["how"], row["annotators"]) == (["pos", "neg"], ["majority"] * 2, 1)
-    columns = ColumnMap("problem", "steps", "labels", id="id")
-    import_table(sqlite_store, columns, find_data(tmp_path / "out"), "again")
-    (trace,) = iterate_traces(sqlite_store, find_dataset(sqlite_store, "again").id)
-    assert list(trace.labels) == [Label.POS, Label.NEG]
-    each = export_labels(sqlite_store, "first", tmp_path / "each", "datasets", per_annotator=True)
-    assert each.what == "annotations"
-    assert pd.read_parquet(tmp_path / "each" / "data" / "labels.parquet").annotator.tolist() == ["annotator 1"]
 
 
 def test_a_folder_that_is_there_is_left_alone_and_none_is_left_over(sqlite_store: Store, tmp_path: Path) -> None:

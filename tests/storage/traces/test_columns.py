@@ -43,7 +43,7 @@ def test_a_dataset_as_columns(store: Store) -> None:
 def test_places() -> None:
     ids = np.array([7, 3, 9])
     empty = np.zeros(3, np.int8)
-    found = TraceColumns(ids, empty, empty, empty, empty, empty, empty, empty, (), empty, empty)  # type: ignore[arg-type]
+    found = TraceColumns(ids, empty, empty, empty, empty, empty, empty, (), empty, empty)  # type: ignore[arg-type]
     assert found.places(np.array([9, 7, 4, 99, 3])).tolist() == [2, 0, SILENT, SILENT, 1]
 
 

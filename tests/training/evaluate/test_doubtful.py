@@ -57,7 +57,7 @@ def test_a_failing_equation_comes_first_and_each_label_has_its_reasons(sqlite_st
     assert ranking.labels[-1].reason().endswith("little speaks against it.")
 
 
-def test_people_who_contradict_a_label_come_before_evaluators_and_can_be_left_out(sqlite_store):
+def test_people_who_contradict_a_label_come_before_evaluators(sqlite_store):
     dataset = judged(sqlite_store)
     of = campaign(sqlite_store, None, overlap=2)
     for user in people(sqlite_store, 2):
@@ -66,9 +66,7 @@ def test_people_who_contradict_a_label_come_before_evaluators_and_can_be_left_ou
     named = ranking.labels[1]
     assert (named.trace, named.step) == ("0", 1)
     assert named.reason() == "Gold calls step 1 valid: 2 of 2 people call it wrong."
-    assert named.reason(people=False) == "Gold calls step 1 valid: little speaks against it."
     assert named.as_json()["people"] == {"valid": 0, "wrong": 2}
-    assert named.as_json(people=False)["people"] is None
 
 
 def test_people_alone_are_enough(sqlite_store):

@@ -31,8 +31,8 @@ def test_labels_are_those_of_the_exported_file(store: Store, tmp_path: Path) -> 
         "annotator 2": ["neu", "neg"],
     }
     assert each.submitted.dt.tz is not None
-    export_labels(store, "first", tmp_path / "each.parquet", "parquet", per_annotator=True)
-    file = pd.read_parquet(tmp_path / "each.parquet")
+    export_labels(store, "first", tmp_path / "each.csv", "csv", per_annotator=True)
+    file = pd.read_csv(tmp_path / "each.csv")
     for name in ("trace" if "trace" in file else "id", "step", "text", "label", "annotator", "seconds"):
         assert each[name].astype(object).where(each[name].notna(), None).tolist() == file[name].tolist()
 
