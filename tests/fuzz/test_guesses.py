@@ -11,23 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode
-from stepsight.core.scores import StepScores
 from stepsight.core.text.split import split_steps
-from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.importers.doubts import Doubt, doubtful
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, kind_of, recognise
-from stepsight.storage.judgments.judgments import read_judgments
-from stepsight.storage.judgments.score_files import import_scores
 from stepsight.training.experiments.filtering.pool import Pool
 from stepsight.training.experiments.reranking.candidates import read_candidates
 from tests.fuzz.attack import COUNT
-from tests.storage.samples import add
 
 pytestmark = pytest.mark.slow
 
@@ -426,40 +418,3 @@ def test_candidates_and_pools_with_a_reference_are_refused(tmp_path: Path) -> No
         )
         assert len(read_candidates(path)) == len(rows)
         Pool.open([path])
-
-
-def test_scores_that_an_earlier_version_wrote_come_back(sqlite_store: Store, tmp_path: Path) -> None:
-    for number in range(COUNT):
-        rng = random.Random(f"own:{number}")
-        traces = [
-            Trace.of("?", sums(rng, rng.randint(1, 6)), id=f"{number}-{place}")
-            for place in range(rng.randint(1, 4))
-        ]
-        stored = add(sqlite_store, traces, f"own-{number}")
-        path, expected = tmp_path / "own.jsonl", {}
-        rows = []
-        for trace in rng.sample(traces, len(traces)):
-            scores = [[round(share, 6) for share in _three(rng)] for _ in trace.steps]
-            expected[trace.id] = scores
-            validity = [round(neu + pos, 6) for _, neu, pos in scores]
-            steps = [
-                {"neg": neg, "neu": neu, "pos": pos, "validity": valid, "redundancy": neu}
-                for (neg, neu, pos), valid in zip(scores, validity, strict=True)
-            ]
-            whole = {"validity": min(validity), "redundancy": max(neu for _, neu, _ in scores), "valid": True}
-            rows.append({"id": trace.id, "evaluator": "e", "mode": "online", "steps": steps, "solution": whole})
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        name = rng.choice(["e", f"renamed-{number}"])
-        summary = import_scores(sqlite_store, f"own-{number}", path, name)
-        assert (summary.matched, summary.evaluator) == (len(traces), name)
-        for trace in stored:
-            (judgment,) = read_judgments(sqlite_store, trace)
-            assert (judgment.mode, judgment.evaluator.name) == (Mode.ONLINE, name)
-            assert isinstance(judgment.result, StepScores)
-            assert np.allclose(judgment.result.probs, expected[trace.id], atol=1e-6)
-
-
-def _three(rng: random.Random) -> tuple[float, float, float]:
-    """Three shares that add up to 1."""
-    first, second = sorted((rng.random(), rng.random()))
-    return first, second - first, 1 - second

@@ -93,7 +93,7 @@ def commands(folder: Path) -> list[list[object]]:
         score --dataset made --evaluator mini-causal
         score --input traces.jsonl --evaluator mini-bidir --output judged.jsonl
         evaluate --dataset made --evaluator equations --mode offline
-        card --dataset made --evaluator mini-causal --format latex --output card.tex
+        card --dataset made --evaluator mini-causal --format markdown --output card.md
         calibrate --dataset made --evaluator mini-causal
         import jsonl slips.jsonl --dataset slips
         doubtful --dataset slips
@@ -105,7 +105,6 @@ def commands(folder: Path) -> list[list[object]]:
         campaign create more made --guideline guideline.md
         campaign rename more less
         campaign delete less --export events.jsonl --yes
-        views
         jobs
         agreement first --draws 20
         export labels first labels.jsonl --format jsonl

@@ -32,11 +32,9 @@ from tests.storage.jobs.samples import send
 from tests.storage.labelling.samples import campaign, do, take
 from tests.storage.public_server import PublicServer
 from tests.storage.samples import add, plain_row
-from tests.storage.strict_prmbench import publish
 
 MOST_CLICKS = 15
 MOST_CLICKS_OF_RESEARCHER = 30
-PRM_SCORES = DATA / "prm-scores"
 LINES = "".join(json.dumps(plain_row(number)) + "\n" for number in range(3))
 
 
@@ -186,40 +184,6 @@ def test_a_researcher_answers_three_questions_and_puts_everything_away_within_th
             expect(page.get_by_role("button", name=f"Change {name}")).to_have_count(0)
     assert list_datasets(store) == []
     assert person.clicks <= MOST_CLICKS_OF_RESEARCHER
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not PRM_SCORES.is_dir(), reason="no real data; name its folder with STEPSIGHT_DATA")
-def test_a_newcomer_sees_what_real_steps_rest_on_within_six_clicks(
-    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, address = fresh
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    with PublicServer().running() as public, opened(base=address) as page:  # type: ignore[attr-defined]
-        benchmark = publish(DATA, public)
-        monkeypatch.setattr(import_work, "find_benchmark", lambda name: benchmark)
-        page.goto("/")
-        person = Newcomer(page)
-        person.click("link", "Data")
-        listening(page)
-        person.click("button", "Fetch StrictPRMBench, GSM8K")
-        expect(page.locator("table.datasets tbody .number").nth(2)).to_have_text("7")
-        expect(page.get_by_role("heading", name="Being added")).to_have_count(0)
-        person.click("link", "Evidence of strict-prmbench")
-        expect(page.get_by_role("navigation", name="Kinds")).to_contain_text("Steps that carry a solution")
-        page.get_by_label("Evaluator").select_option(label="Qwen2.5-Math-PRM-7B")
-        person.clicks += 2
-        first = page.locator("ol.turns li").first
-        expect(first.locator(".say")).to_have_text(re.compile(r"^Without step \d+, a later step loses 0\.\d\d"))
-        page.wait_for_url("**evaluator=Qwen2.5-Math-PRM-7B**")
-        name = first.locator("b").text_content()
-        first.get_by_role("link").click()
-        person.clicks += 1
-        step = (name or "").rpartition(" ")[2]
-        told = page.locator(".told:visible .rests")
-        expect(told).to_have_text(re.compile(rf"^Without step {step}, "))
-        expect(page.locator(".rest-mark").filter(has_text=re.compile("0\\.\\d\\d"))).not_to_have_count(0)
-        assert person.clicks <= 6
 
 
 def test_files_are_refused_mended_added_and_judged(
