@@ -118,10 +118,7 @@ def picture(shot: Shot) -> Path:
 
 
 def outline(page: Page) -> str:
-    """Headings, text, links, tables and forms of a page, as a screen reader has them.
-
-    What was announced is left out: it depends on whether the page had to wait for its content.
-    """
+    """Headings, text, links, tables and forms of a page, as a screen reader has them, without announcements."""
     page.locator("#announced").evaluate("place => place.textContent = ''")
     return page.locator("body").aria_snapshot()
 

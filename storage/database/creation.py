@@ -48,8 +48,8 @@ def is_created(connection: Connection, name: str) -> bool:
     if tables >= _TABLES | {_EARLIER}:
         raise UserError(
             f"{name}: a store of a version before 1.0.0, which this one does not read.",
-            "Bring its labels over: with that version, export the log of each campaign"
-            " (stepsight export labels NAME FILE --format events); here, with another store, import the traces"
+            "Name another one (--db PATH), or move this one away. To bring its labels over, export each campaign's"
+            " log with that version (stepsight export labels NAME FILE --format events); here, import the traces"
             " again, then each log (stepsight import labels FILE).",
         )
     if not tables >= _TABLES | {STAMP}:

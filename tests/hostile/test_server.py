@@ -257,7 +257,6 @@ def test_a_worker_fetches_and_imports_one_after_the_other(tmp_path: Path) -> Non
         assert len(done) == len(MODELS) + FILES_OF_EACH * 4
         fetched = len(MODELS)
         assert max(processes[:fetched]) == processes[0]
-        containers = len(honest_files(0))
-        assert max(processes[fetched:]) == max(processes[fetched : fetched + containers])
+        assert max(processes[fetched:]) == max(processes[fetched : fetched + len(honest_files(0))])
         datasets = {dataset.name: dataset.traces for dataset in list_datasets(store)}
         assert [datasets[f"a-jsonl-{number}"] for number in range(FILES_OF_EACH)] == [TRACES] * FILES_OF_EACH

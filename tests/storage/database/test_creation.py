@@ -21,9 +21,9 @@ from tests.storage.samples import add
 SEARCH = "trace_search"
 EARLIER = (
     "ALTER TABLE stepsight_schema RENAME TO alembic_version",
-    "a store of a version before 1.0.0, which this one does not read. Bring its labels over: with that version,"
-    " export the log of each campaign (stepsight export labels NAME FILE --format events); here, with another"
-    " store, import the traces again, then each log (stepsight import labels FILE).",
+    "a store of a version before 1.0.0, which this one does not read. Name another one (--db PATH), or move this"
+    " one away. To bring its labels over, export each campaign's log with that version (stepsight export labels"
+    " NAME FILE --format events); here, import the traces again, then each log (stepsight import labels FILE).",
 )
 NEWER = (
     "UPDATE stepsight_schema SET version = 9999",
