@@ -38,7 +38,7 @@ def pytest_configure() -> None:
 # Tests of the code that asks which database it is at, or leans on what one of them promises.
 _STORAGE = ROOT / "tests" / "storage"
 _ON_BOTH_DATABASES = [
-    _STORAGE / "backup",
+    _STORAGE / "test_backup.py",
     _STORAGE / "browse/test_metadata.py",
     _STORAGE / "browse/test_verdict_columns.py",
     _STORAGE / "database",

@@ -16,7 +16,7 @@ from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
-from stepsight.storage.backup.backup import tables
+from stepsight.storage.backup import tables
 from stepsight.storage.database import schema
 from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow, ServerSecretRow
 from stepsight.storage.database.schema import now

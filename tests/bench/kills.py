@@ -44,7 +44,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.hub_cache import cache_of_hub
 from stepsight.core.judgment import Mode
-from stepsight.storage.backup.backup import check_backup
+from stepsight.storage.backup import check_backup
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import DatasetRow, JudgmentRow, TraceRow
 from stepsight.storage.database.store import Store, open_store

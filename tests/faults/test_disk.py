@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import event
 
 from stepsight.core.errors import UserError
-from stepsight.storage.backup.backup import check_backup, make_backup
+from stepsight.storage.backup import check_backup, make_backup
 from stepsight.storage.database.store import UnavailableError, open_store
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import list_datasets

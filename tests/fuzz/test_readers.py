@@ -7,7 +7,6 @@ The suite tries some inputs of each, which are the same every time; `make fuzz` 
 import itertools
 import json
 import random
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, r
 from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.paths import asset
-from stepsight.storage.backup.backup import TABLE, check_backup, count_rows, make_backup
+from stepsight.storage.backup import check_backup, count_rows, make_backup
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import ColumnMap
@@ -261,14 +260,3 @@ def test_backups(sqlite_store, tmp_path):
     labelled(sqlite_store)
     whole = make_backup(sqlite_store, tmp_path / "whole.db").path
     attack("backup", whole.read_bytes(), tmp_path / "damaged.db", check_backup, damaged)
-    with sqlite3.connect(whole) as database:
-        (manifest,) = database.execute(f"SELECT manifest FROM {TABLE}").fetchone()
-
-    def read(path: Path) -> object:
-        (tmp_path / "with.db").write_bytes(whole.read_bytes())
-        with sqlite3.connect(tmp_path / "with.db") as database:
-            content = path.read_bytes()
-            database.execute(f"UPDATE {TABLE} SET manifest = CAST(? AS TEXT)", [content])
-        return check_backup(tmp_path / "with.db")
-
-    attack("manifest", manifest.encode(), tmp_path / "manifest.json", read, damaged, changed_json)

@@ -6,7 +6,7 @@ stepsight backup monday.backup
 import argparse
 
 from stepsight.app.options.shared import add_db
-from stepsight.storage.backup.backup import make_backup
+from stepsight.storage.backup import make_backup
 from stepsight.storage.database.store import open_store
 
 

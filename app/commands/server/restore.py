@@ -6,7 +6,7 @@ stepsight restore monday.backup --db restored.db
 import argparse
 
 from stepsight.app.options.shared import add_db
-from stepsight.storage.backup.restore import restore_backup
+from stepsight.storage.backup import restore_backup
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from stepsight.core.judgment import Mode
-from stepsight.storage.backup.backup import count_rows
+from stepsight.storage.backup import count_rows
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import Store

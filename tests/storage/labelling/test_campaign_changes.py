@@ -7,7 +7,7 @@ from sqlalchemy import delete, update
 from sqlalchemy.exc import IntegrityError
 
 from stepsight.core.trace import Trace
-from stepsight.storage.backup.backup import count_rows
+from stepsight.storage.backup import count_rows
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow

@@ -7,7 +7,7 @@ from threading import Barrier, Thread
 import pytest
 
 from stepsight.core.judgment import Mode
-from stepsight.storage.backup.backup import count_rows
+from stepsight.storage.backup import count_rows
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import cancel_job, start_job

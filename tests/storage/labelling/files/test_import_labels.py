@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from stepsight.core.trace import Trace
-from stepsight.storage.backup.backup import count_rows
+from stepsight.storage.backup import count_rows
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
