@@ -8,7 +8,7 @@ stepsight report paper --grid runs/grid --output report
 """
 
 import argparse
-from dataclasses import replace
+from contextlib import nullcontext
 from pathlib import Path
 
 from stepsight.app.options.shared import add_db
@@ -17,9 +17,18 @@ from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.finetuning.report import make_filtering_report
+from stepsight.training.experiments.finetuning.results import read_results as read_filtering
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
-from stepsight.training.paper.page import FigureSources, make_paper_report, our_facts
+from stepsight.training.paper.facts import (
+    filter_facts,
+    grid_facts,
+    label_facts,
+    recipe_facts,
+    store_facts,
+    training_facts,
+)
+from stepsight.training.paper.page import make_paper_report
 from stepsight.training.report.report import Report, make_report, write_report
 from stepsight.training.report.table_files import to_markdown
 
@@ -115,12 +124,19 @@ def run_paper(args: argparse.Namespace) -> None:
     `--output`."""
     if args.no_store and (args.train or args.test):
         raise UserError("--train and --test need the store.", "Leave --no-store out.")
-    wanted = FigureSources(None, args.train, args.test, args.grid, args.filtering, args.trained)
-    if args.no_store:
-        facts = our_facts(wanted)
-    else:
-        with open_store(args.db) as store:
-            facts = our_facts(replace(wanted, store=store))
+    facts = recipe_facts()
+    with nullcontext() if args.no_store else open_store(args.db) as store:
+        if store is not None:
+            facts |= store_facts(store)
+            for split in ("train", "test"):
+                if name := getattr(args, split):
+                    facts |= label_facts(store, name, split)
+    if args.grid:
+        facts |= grid_facts(read_results(args.grid))
+    if args.filtering:
+        facts |= filter_facts(read_filtering(args.filtering))
+    if args.trained:
+        facts |= training_facts(args.trained)
     _give(make_paper_report(facts), args.output)
 
 

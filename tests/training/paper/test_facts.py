@@ -25,10 +25,8 @@ from stepsight.training.paper.facts import (
     filter_facts,
     grid_facts,
     label_facts,
-    neutral_facts,
     paper_facts,
     store_facts,
-    table_facts,
     training_facts,
 )
 from stepsight.training.train import run
@@ -36,33 +34,30 @@ from tests.messages import refused
 from tests.training.experiments.grid.toy import results
 from tests.training.small_runs import CONFIG, synthetic
 
-RECORDED = Path(str(asset("reports"))) / "grid-mini" / "as-labelled.json"
-
 
 def test_the_papers_runs_of_the_grid_give_its_tables_back() -> None:
-    runs = read_results(Path(str(asset("reference", "full-grid-results.json"))))
-    facts, printed = grid_facts(runs), table_facts()
+    facts = grid_facts(read_results(asset("reference", "full-grid-results.json")))
     for table in reference_tables():
         if table.label in ("tab:full-grid-results", "tab:main-3k-results"):
-            names = cells_of(table)
-            assert {name: round(facts[name], 1) for name in names} == {name: printed[name] for name in names}
+            assert {name: round(facts[name], 1) for name in cells_of(table)} == cells_of(table)
 
 
 def test_a_grid_of_ours_has_what_the_paper_does_not_print_by_run() -> None:
-    grid = read_results(RECORDED)
-    facts = grid_facts(grid)
-    key = grid.keys[0]
-    f1 = [100 * run.figures[key].classes["neu"]["f1"] for run in grid.runs]
+    grid = read_results(asset("reports", "grid-mini", "as-labelled.json"))
+    facts, figures = grid_facts(grid), [run.figures[grid.keys[0]] for run in grid.runs]
+    f1 = [100 * of_run.classes["neu"]["f1"] for of_run in figures]
     assert (facts["grid/runs"], facts["grid/pairs"], facts["grid/cells"]) == (54, 27, 9)
     assert (facts["grid/neu_f1/least"], facts["grid/neu_f1/greatest"]) == pytest.approx((min(f1), max(f1)))
     assert facts["grid/neu_f1"] == pytest.approx(np.mean(f1))
-    assert facts["grid/test_traces"] == grid.runs[0].figures[key].traces
+    assert facts["grid/test_traces"] == figures[0].traces
 
 
 def test_a_test_whose_last_thirds_are_all_errors_says_nothing_of_them() -> None:
     numbers = {("a", "1k", 1): (0.5, 0.4), ("a", "1k", 2): (0.5, 0.7)}
     facts = grid_facts(results(numbers, late=0.6))
-    assert facts["grid/late/gain"] == pytest.approx(facts["grid/late/bidirectional"] - facts["grid/late/causal"])
+    assert facts["grid/mean/late_auc"] == pytest.approx(
+        facts["grid/late_auc/bidirectional"] - facts["grid/late_auc/causal"]
+    )
     bare = grid_facts(results(numbers, late=float("nan")))
     assert bare.keys() == facts.keys()
     assert all(np.isnan(value) == ("late" in name.lower()) for name, value in bare.items())
@@ -77,6 +72,8 @@ def test_cells_of_size_and_data_count_by_their_means() -> None:
 
 
 def test_benchmarks_of_the_store_give_the_published_figures_back(sqlite_store: Store, data: Path) -> None:
+    # A file of another size is not the paper's.
+    import_file(sqlite_store, "mr-gsm8k", data / "mr-gsm8k" / "MR-GSM8K_partial.json")
     for kind, name in (("invalid", "mr-math_invalid_errors.json"), ("redundant", "mr-math_redundant_errors.json")):
         import_file(sqlite_store, f"mr-math-{kind}", data / "mr-math" / name)
         scores = data / "mr-math" / "scores" / kind / "math-shepherd_mistral-7b_eval_results.json"
@@ -89,20 +86,26 @@ def test_benchmarks_of_the_store_give_the_published_figures_back(sqlite_store: S
     assert cells == {name: printed[name] for name in cells}
 
 
-def test_a_file_of_another_size_is_not_the_papers(sqlite_store: Store, data: Path) -> None:
-    import_file(sqlite_store, "mr-gsm8k", data / "mr-gsm8k" / "MR-GSM8K_partial.json")
-    assert store_facts(sqlite_store) == {}
-
-
-def test_labels_of_prm800k_are_counted_and_shared_out(sqlite_store: Store, data: Path) -> None:
+def test_labels_of_prm800k_are_counted_and_neu_is_decided_by_llada_prm_alone(
+    sqlite_store: Store, data: Path
+) -> None:
     import_file(sqlite_store, "prm800k", data / "prm800k" / "test.jsonl")
-    dataset = find_dataset(sqlite_store, "prm800k")
-    facts = label_facts(sqlite_store, dataset, "test")
-    traces = list(iterate_traces(sqlite_store, dataset.id))
-    labels = [label for trace in traces for label in trace.labels if label is not None]
-    assert (facts["prm800k-test/traces"], facts["prm800k-test/steps"]) == (len(traces), len(labels))
+    traces = list(iterate_traces(sqlite_store, find_dataset(sqlite_store, "prm800k").id))
+    rng = np.random.default_rng(0)
+    made = [
+        Judgment(trace, Mode.OFFLINE, StepScores(rng.dirichlet([1, 1, 1], len(trace.substeps)).astype(np.float32)))
+        for trace in traces
+    ]
+    for name in ("somebody", "llada-prm-8b"):
+        assert "neutral/f1" not in label_facts(sqlite_store, "prm800k", "test")
+        row = register_evaluator(sqlite_store, name=name, fingerprint=name, format="stepsight", attention="x")
+        save_judgments(sqlite_store, row.id, made)
+    facts = label_facts(sqlite_store, "prm800k", "test")
+    labels = [label for trace in traces for label in trace.labels]
+    gold = np.array([label for label in labels if label is not None])
+    assert (facts["prm800k-test/traces"], facts["prm800k-test/steps"]) == (len(traces), len(gold))
     for label in Label:
-        assert facts[f"prm800k-test/{label.text}"] == pytest.approx(100 * labels.count(label) / len(labels))
+        assert facts[f"prm800k-test/{label.text}"] == pytest.approx(100 * (gold == label).mean())
 
     def ratio(trace) -> float:
         counts = [trace.labels.count(label) for label in Label if label in trace.labels]
@@ -111,27 +114,10 @@ def test_labels_of_prm800k_are_counted_and_shared_out(sqlite_store: Store, data:
     assert facts["pool/test"] == sum(ratio(trace) >= 0.5 for trace in traces)
     # The training pool wants every label.
     every = [trace for trace in traces if {*Label} <= set(trace.labels)]
-    assert label_facts(sqlite_store, dataset, "train")["pool/train"] == sum(ratio(trace) >= 0.5 for trace in every)
+    of_train = label_facts(sqlite_store, "prm800k", "train")
+    assert of_train["pool/train"] == sum(ratio(trace) >= 0.5 for trace in every)
 
-
-def test_decisions_for_neu_are_those_of_llada_prm_alone(sqlite_store: Store, data: Path) -> None:
-    import_file(sqlite_store, "prm800k", data / "prm800k" / "test.jsonl")
-    dataset = find_dataset(sqlite_store, "prm800k")
-    traces = list(iterate_traces(sqlite_store, dataset.id))
-    rng = np.random.default_rng(0)
-    made = [
-        Judgment(one, Mode.OFFLINE, StepScores(rng.dirichlet([1, 1, 1], len(one.substeps)).astype(np.float32)))
-        for one in traces
-    ]
-    for name in ("somebody", "llada-prm-8b"):
-        assert neutral_facts(sqlite_store, dataset) == {}
-        row = register_evaluator(sqlite_store, name=name, fingerprint=name, format="stepsight", attention="x")
-        save_judgments(sqlite_store, row.id, made)
-    facts = neutral_facts(sqlite_store, dataset)
-    gold = np.array([label for one in traces for label in one.labels if label is not None])
-    probs = np.concatenate([one.offline.probs for one in made if one.offline is not None])
-    kept = np.array([label is not None for one in traces for label in one.labels])
-    probs = probs[kept]
+    probs = np.concatenate([judgment.offline.probs for judgment in made])[[label is not None for label in labels]]
     for name, decided in (
         ("neutral", probs.argmax(1) == 1),
         ("neutral/0.5", probs[:, 1] >= 0.5),
@@ -150,32 +136,28 @@ def test_decisions_for_neu_are_those_of_llada_prm_alone(sqlite_store: Store, dat
 def test_a_run_tells_its_steps_time_and_losses(tmp_path: Path) -> None:
     output = run.train(replace(CONFIG, data=synthetic(40), epochs=1), tmp_path / "run")
     facts = training_facts(output)
-    history = json.loads((output / "log_history.json").read_text())
     assert facts["training/steps"] == 5
-    assert facts["training/first_loss"] == history[0]["loss"]
+    assert facts["training/first_loss"] == json.loads((output / "log_history.json").read_text())[0]["loss"]
     assert facts["training/gpu_hours"] == pytest.approx(facts["training/seconds"] / 3600)
     (output / "log_history.json").write_text("[]")
-    with refused():
-        training_facts(output)
-    with refused():
-        training_facts(tmp_path)
+    for folder in (output, tmp_path):
+        with refused():
+            training_facts(folder)
 
 
 def test_models_on_subsets_give_the_table_of_filtering() -> None:
-    def result(scorer: str, subset: str, seed: int, correct: tuple[bool, ...], rows: int) -> Result:
+    def result(subset: str, seed: int, *correct: bool) -> Result:
         return Result(
-            model="m", scorer=scorer, subset=subset, seed=seed, rows=rows, problems={}, about={}, correct=correct,
-            tokens=(10,) * len(correct),
-        )  # fmt: skip
+            model="m", scorer="llada-prm-8b", subset=subset, seed=seed, rows=7, correct=correct, tokens=(10, 10)
+        )
 
     facts = filter_facts(
-        [
-            result("llada-prm-8b", "val+red", 1, (True, False), 7),
-            result("llada-prm-8b", "val+red", 2, (True, True), 7),
-            result("llada-prm-8b", "random", 1, (False, False), 7),
-        ]
+        [result("val+red", 1, True, False), result("val+red", 2, True, True), result("random", 1, False, False)]
     )
-    assert facts["tab:filter_ablation/LLaDA-PRM/Val + Red/Acc"] == 75
-    assert facts["tab:filter_ablation/LLaDA-PRM/Val + Red/N"] == 7
-    assert facts["tab:filter_ablation/7/Random/Acc"] == 0
-    assert facts["tab:filter_ablation/7/Random/Tok"] == 10
+    row, random = "tab:filter_ablation/LLaDA-PRM/Val + Red", "tab:filter_ablation/7/Random"
+    assert {name.removeprefix(row): value for name, value in facts.items() if row in name} == {
+        "/N": 7, "/Acc": 75, "/Tok": 10
+    }  # fmt: skip
+    assert {name.removeprefix(random): value for name, value in facts.items() if random in name} == {
+        "/N": 7, "/Acc": 0, "/Tok": 10
+    }  # fmt: skip
