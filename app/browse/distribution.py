@@ -13,7 +13,7 @@ from stepsight.app.browse.address import Address
 from stepsight.app.markup.text import counted
 from stepsight.app.web.html import render
 from stepsight.core.arrays import Ints
-from stepsight.storage.browse.distribution import Distribution
+from stepsight.storage.browse.browse import Distribution
 from stepsight.storage.browse.verdict_columns import BINS, SOLUTION_GOLD
 
 # The label whose colour each gold has.

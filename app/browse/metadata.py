@@ -9,7 +9,7 @@ from markupsafe import Markup
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.facets import EMPTY, Choice
 from stepsight.app.web.html import render
-from stepsight.storage.browse.fields import FieldCounts
+from stepsight.storage.browse.browse import FieldCounts
 from stepsight.storage.browse.metadata import MetaCondition, MetaField, quoted
 
 _SHOWN = 8

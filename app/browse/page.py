@@ -40,7 +40,7 @@ from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.app.web.step_bars import TraceJudgments, asked_steps, notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
-from stepsight.storage.browse.fields import list_fields
+from stepsight.storage.browse.browse import list_fields
 from stepsight.storage.browse.filters import LONGEST_TEXT
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.people.users import User

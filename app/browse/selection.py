@@ -14,13 +14,15 @@ from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import (
     BrowsePage,
     BrowseRow,
+    Distribution,
+    FieldCounts,
     asks_redundancy,
     browse,
+    count_field,
     list_matching,
     neighbours,
+    read_distribution,
 )
-from stepsight.storage.browse.distribution import Distribution, read_distribution
-from stepsight.storage.browse.fields import FieldCounts, count_field
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.browse.outcomes import (
     OutcomePairs,

@@ -1,10 +1,11 @@
-"""Browsing a dataset: filtering its traces, counting them for every filter option, sorting and paging them.
+"""Browsing a dataset: filtering its traces, counting them for every filter option, sorting and paging them; and
+counting the values of a metadata field, or the scores of an evaluator, among the matching traces.
 
 The columns used for filtering and sorting (`storage.traces.columns`, `storage.browse.verdict_columns`) are read
 once and kept in memory until the store changes (`Store.cache`). The rows of a page are read on every request.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,14 +16,18 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.filter_columns import BrowseColumns
+from stepsight.storage.browse.filter_columns import BrowseColumns, read_versions
 from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
-from stepsight.storage.browse.verdict_columns import OUTCOME_NAMES
+from stepsight.storage.browse.metadata import MetaField, read_fields
+from stepsight.storage.browse.verdict_columns import BINS, OUTCOME_NAMES, SOLUTION_GOLD, STEP_GOLD
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.judgments.evaluators import thresholds_in_force
 from stepsight.storage.traces.queries import Neighbours, TraceSummary
 
 Counts = Mapping[str, Mapping[str, int]]
+MOST_SHOWN = 50
+"""The number of values of a field that are offered."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,9 @@ def browse(
         raise ValueError(f"limit {limit} and offset {offset}, expected none below 0")
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, sort)
-        matches = columns.match()
-        order = columns.order(matches.chosen)
+        order = columns.order(columns.chosen)
         rows = _rows(session, columns, order[offset : offset + limit])
-        return BrowsePage(rows, len(order), matches.counts(), matches.loosened(), columns.on_redundancy)
+        return BrowsePage(rows, len(order), columns.counts(), columns.loosened(), columns.on_redundancy)
 
 
 def asks_redundancy(store: Store, dataset_id: int, where: TraceFilter) -> bool:
@@ -101,7 +105,7 @@ def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort:
     """Return the database ids of all matching traces, in the order in which `browse` lists them over its pages."""
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, sort)
-        trace_ids: list[int] = columns.traces.trace_ids[columns.order(columns.match().chosen)].tolist()
+        trace_ids: list[int] = columns.traces.trace_ids[columns.order(columns.chosen)].tolist()
         return trace_ids
 
 
@@ -116,7 +120,7 @@ def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort
         if dataset_id is None:
             raise NotFoundError(f"There is no trace {trace_id}.")
         columns = BrowseColumns(store, session, dataset_id, where, sort)
-        chosen = columns.match().chosen
+        chosen = columns.chosen
         (place,) = columns.traces.places(np.array([trace_id]))
         chosen[place] = True
         order = columns.order(chosen)
@@ -124,6 +128,89 @@ def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort
         ids = columns.traces.trace_ids
         before = int(ids[order[at - 1]]) if at else None
         return Neighbours(before, int(ids[order[at + 1]]) if at + 1 < len(order) else None)
+
+
+@dataclass(frozen=True)
+class FieldCounts:
+    """The most common values of a metadata field, at most `MOST_SHOWN`, in descending order of frequency.
+
+    A count is the number of traces that have the value and meet the filter's other conditions. `is_whole` is True
+    if the list contains every value. `least` and `most` are the smallest and the largest number in the field over
+    the whole dataset, or None if the field contains no numbers.
+    """
+
+    field: str
+    values: Sequence[tuple[str, int]]
+    is_whole: bool
+    least: float | None
+    most: float | None
+
+
+def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
+    """Return the metadata fields of a dataset, the most common first."""
+    with store.read() as session:
+        version = read_versions(session, dataset_id, [])[None]
+        fields = store.cache.get(("metadata fields", dataset_id), version, lambda: read_fields(session, dataset_id))
+        return fields.fields
+
+
+def count_field(store: Store, dataset_id: int, where: TraceFilter, field: str) -> FieldCounts:
+    """Count the values of a field among the traces that meet the filter's conditions on everything but this field.
+    Values that occur only in the rest of the dataset are included with a count of 0."""
+    others = tuple(str(one) for one in where.on_metadata if one.field != field)
+    where = where.model_copy(update={"meta": others})
+    with store.read() as session:
+        columns = BrowseColumns(store, session, dataset_id, where, FILE_ORDER)
+        column = columns.metadata(field)
+        counts = column.count(columns.chosen)
+    ordered = sorted(counts.items(), key=lambda value: (-value[1], value[0]))
+    numbers = column.numbers[~np.isnan(column.numbers)]
+    return FieldCounts(
+        field=field,
+        values=ordered[:MOST_SHOWN],
+        is_whole=column.is_complete and len(ordered) <= MOST_SHOWN,
+        least=float(numbers.min()) if len(numbers) else None,
+        most=float(numbers.max()) if len(numbers) else None,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Distribution:
+    """A histogram of step validities or solution redundancies, split by gold label.
+
+    The array `counts` of shape (kinds, BINS) has a row for each kind of gold label in `kinds` and a column for each
+    of the equally wide bins. `kinds` is `STEP_GOLD` for the validities of steps, and `SOLUTION_GOLD` for the
+    redundancies of solutions, in which case `of_solutions` is True. Items without a gold label or a score are left
+    out. A step is valid if its validity is at least `threshold`, and a solution redundant likewise.
+    """
+
+    counts: Ints
+    threshold: float
+    of_solutions: bool = False
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return SOLUTION_GOLD if self.of_solutions else STEP_GOLD
+
+
+def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Distribution:
+    """Return the distribution of the scores that the filter's evaluator gave in the filter's mode.
+
+    The filter must name an evaluator, and its condition `bin` is ignored.
+    """
+    assert where.evaluator is not None
+    with store.read() as session:
+        columns = BrowseColumns(store, session, dataset_id, where.without("bin"), FILE_ORDER)
+        chosen = columns.chosen
+        thresholds = thresholds_in_force(session, where.evaluator)
+        if columns.on_redundancy:
+            threshold, of_chosen = thresholds.redundancy, columns.solution_cells()[chosen]
+        else:
+            of_steps = np.repeat(chosen, columns.traces.steps)
+            threshold, of_chosen = thresholds.validity, columns.step_cells()[of_steps]
+    kinds = len(SOLUTION_GOLD if columns.on_redundancy else STEP_GOLD)
+    counts = np.bincount(of_chosen[of_chosen >= 0], minlength=kinds * BINS)
+    return Distribution(counts.reshape(kinds, BINS), threshold, columns.on_redundancy)
 
 
 def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[BrowseRow]:

@@ -1,6 +1,8 @@
 """The columns of a dataset that filtering and sorting need, held in memory and cached between requests."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,20 +13,12 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Bools, Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.facets import (
-    Buckets,
-    changed,
-    dataset_facets,
-    differ,
-    evaluator_facets,
-    into_buckets,
-    stable_order,
-)
+from stepsight.core.metrics.table import SILENT, Third
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
 from stepsight.storage.browse.verdict_columns import (
     BINS,
+    OUTCOME_NAMES,
     SOLUTION_GOLD,
     STEP_GOLD,
     StepGold,
@@ -37,12 +31,44 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.step_profiles import cell_bit
-from stepsight.storage.traces.columns import TraceColumns, read_relabelled, read_trace_columns, with_relabelled
+from stepsight.storage.traces.columns import GOLD, TraceColumns, read_relabelled, read_trace_columns
 from stepsight.storage.traces.search import find_text
 
 # The number of events that may be stored in another order than that of their ids.
 _AT_ONCE = 1_000
 _OF_EVALUATOR = ("validity", "redundancy", "change")
+
+CHANGES = (0.1, 0.3, 0.5)
+"""The retroactive changes that are counted."""
+
+
+@dataclass(frozen=True, eq=False)
+class Facet:
+    """A filter field that takes only a few values, with its value for each of `n` traces.
+
+    The array `codes` of shape (n,) gives the value of each trace as an index into `names`, or `SILENT` if it has no
+    value. A trace can have further values, listed in `also`: each is mapped to a mask of shape (n,) that selects
+    the traces that have it.
+    """
+
+    names: tuple[str, ...]
+    codes: NDArray[np.signedinteger[Any]]
+    also: Mapping[str, Bools] = field(default_factory=dict)
+
+    def has(self, value: str) -> Bools:
+        """Return a mask of shape (n,) that selects the traces with `value`. No trace has an unknown value."""
+        if value in self.also:
+            return self.also[value]
+        if value not in self.names:
+            return np.zeros(len(self.codes), np.bool_)
+        met: Bools = np.equal(self.codes, self.names.index(value))
+        return met
+
+    def count(self, chosen: Bools) -> dict[str, int]:
+        """Return, for each value, the number of traces with it that the mask `chosen` of shape (n,) selects."""
+        sums = np.bincount(self.codes[chosen] + 1, minlength=len(self.names) + 1)[1:].tolist()
+        counts = dict(zip(self.names, sums, strict=True))
+        return counts | {name: int(np.count_nonzero(flags & chosen)) for name, flags in self.also.items()}
 
 
 class BrowseColumns:
@@ -58,26 +84,25 @@ class BrowseColumns:
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
         _check(where, sort)
         self._session, self._where, self._sort = session, where, sort
-        self._store, self._cache, self._dataset_id = store, store.cache, dataset_id
+        self._cache, self._dataset_id = store.cache, dataset_id
         named = [id for id in (where.evaluator, where.against, where.other) if id is not None]
         self._versions = read_versions(session, dataset_id, named)
         self._version = self._versions[None], self._versions.get(where.evaluator)
-        self._relabelled = self._read_relabelled()
-        self.traces: TraceColumns = self._read_traces()
+        self.traces: TraceColumns = cached_traces(store, session, dataset_id, self._versions[None])
         self.on_redundancy = where.errors == "redundant" if where.errors else _only_redundant(self.traces)
         self.verdicts = None if where.evaluator is None else self._verdicts(where.evaluator)
         self.in_mode = None if self.verdicts is None else self.verdicts[where.read_mode]
         self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
 
-    def _read_relabelled(self) -> Ints:
-        """Return the ids of the traces that users have labelled, cached until the next labelling event."""
+    def _relabelled(self) -> Bools:
+        """Return a mask of the traces that users have labelled, cached until the next labelling event."""
         # Counted as well, since of simultaneous events the one with the greater id may be stored first.
         latest = EventRow.id > select(func.max(EventRow.id)).scalar_subquery() - _AT_ONCE
         newest = self._session.execute(select(func.count(), func.max(EventRow.id)).where(latest)).one()
         return self._cache.get(
             ("relabelled", self._dataset_id),
             (self._versions[None], *newest),
-            lambda: read_relabelled(self._session, self._dataset_id),
+            lambda: np.isin(self.traces.trace_ids, read_relabelled(self._session, self._dataset_id)),
         )
 
     @property
@@ -85,28 +110,62 @@ class BrowseColumns:
         """A mask of shape (n,) that selects the traces with an error of the kind in question in the gold labels."""
         return self.traces.redundant if self.on_redundancy else self.traces.first_error != SILENT
 
-    def _read_traces(self) -> TraceColumns:
-        columns = cached_traces(self._store, self._session, self._dataset_id, self._versions[None])
-        if not len(self._relabelled):
-            return columns
-        return self._cache.get(
-            ("relabelled traces", self._dataset_id),
-            (self._versions[None], self._relabelled.tobytes()),
-            lambda: with_relabelled(columns, self._relabelled),
-            # The other columns are in the cache already.
-            lambda relabelled: relabelled.relabelled.nbytes,
+    @cached_property
+    def facets(self) -> dict[str, Facet]:
+        """The facets, keyed by filter field. Those of verdicts are included only if the filter names an
+        evaluator."""
+        traces = self.traces
+        # Without a redundant step in the gold labels, nobody asks which solutions have none.
+        asks = self._where.gold == "not-redundant" or bool(traces.redundant.any())
+        not_redundant = (
+            self._step_gold().solutions == SOLUTION_GOLD.index("without")
+            if asks
+            else np.zeros(len(traces), np.bool_)
         )
-
-    def match(self) -> "Matches":
-        """Find the traces that match the filter."""
-        buckets = self._buckets()
-        where = self._where
-        by_bucket = {
-            name: facet.has(getattr(where, name))
-            for name, facet in buckets.facets.items()
-            if where.is_set(name) and name != "change"
+        facets = {
+            "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant, "not-redundant": not_redundant}),
+            "group": Facet(traces.groups, traces.group),
+            "error_at": Facet(tuple(third.value for third in Third), traces.third),
+            "relabelled": Facet(("no", "yes"), self._relabelled().astype(np.int8)),
         }
-        return Matches(buckets, by_bucket, self._by_trace())
+        if self.verdicts is None or self.in_mode is None:
+            return facets
+        verdicts = self.in_mode
+        also = {"redundant": verdicts.redundant, "unjudged": ~verdicts.judged}
+        online, offline = self.verdicts[Mode.ONLINE].valid, self.verdicts[Mode.OFFLINE].valid
+        differs = np.where((online == SILENT) | (offline == SILENT), SILENT, online != offline)
+        changes = {f"{least:g}": _changed(verdicts, least) for least in CHANGES}
+        return facets | {
+            "verdict": Facet(("invalid", "valid"), verdicts.valid, also),
+            "mistake": Facet(OUTCOME_NAMES, verdicts.mistake, {"wrong": verdicts.mistaken}),
+            "modes": Facet(("agree", "disagree"), differs.astype(np.int8)),
+            "change": Facet((), np.full(len(traces), SILENT, np.int8), changes),
+        }
+
+    @cached_property
+    def chosen(self) -> Bools:
+        """A mask of shape (n,) that selects the traces that meet every condition."""
+        return self._meeting(self._conditions)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Return, for each value of each facet, the number of traces that have it and meet the conditions on other
+        fields."""
+        return {name: facet.count(self._all_but(name)) for name, facet in self.facets.items()}
+
+    def loosened(self) -> dict[str, int]:
+        """Return, for each condition, the number of traces that meet all the other conditions."""
+        return {name: int(np.count_nonzero(self._all_but(name))) for name in self._conditions}
+
+    def _all_but(self, name: str) -> Bools:
+        if name not in self._conditions:
+            return self.chosen
+        return self._meeting({other: mask for other, mask in self._conditions.items() if other != name})
+
+    def _meeting(self, conditions: Mapping[str, Bools]) -> Bools:
+        met = np.ones(len(self.traces), np.bool_)
+        for mask in conditions.values():
+            met &= mask
+        return met
 
     def order(self, chosen: Bools) -> Ints:
         """Return the indices of the traces selected by the mask `chosen` of shape (n,), in the sort order."""
@@ -117,18 +176,20 @@ class BrowseColumns:
         order = self._cache.get(
             ("order", self._dataset_id, evaluator, self._sort),
             self._version if evaluator else self._versions[None],
-            lambda: stable_order(self._key(), self._sort.descending),
+            self._stable_order,
         )
         return order[chosen[order]]
 
-    def _by_trace(self) -> dict[str, Bools]:
-        """Return, for each condition that is not a facet, a mask of shape (n,) that selects the traces that meet
-        it.
-
-        Each mask is keyed by its filter field. The key of a condition on metadata is "meta" followed by the
-        condition.
-        """
-        where, meets = self._where, {}
+    @cached_property
+    def _conditions(self) -> dict[str, Bools]:
+        """For each condition that is set, a mask of shape (n,) that selects the traces that meet it, keyed by its
+        filter field. The key of a condition on metadata is "meta" followed by the condition."""
+        where = self._where
+        meets = {
+            name: facet.has(getattr(where, name))
+            for name, facet in self.facets.items()
+            if where.is_set(name) and name != "change"
+        }
         if where.text.strip():
             meets["text"] = self._text(where.text.strip())
         meets |= {f"meta {condition}": self._meta(condition) for condition in where.on_metadata}
@@ -138,16 +199,21 @@ class BrowseColumns:
         if self.in_mode is None:
             return meets
         if where.change:
-            meets["change"] = changed(self.in_mode, where.change)
+            meets["change"] = _changed(self.in_mode, where.change)
         if where.labels is not None:
             meets["cell"] = (self.in_mode.cells & cell_bit(*where.labels)) != 0
         if where.bin:
             meets["bin"] = self._bin(*where.bin_place)
         if where.against is not None:
-            meets["against"] = differ(self.in_mode, self._verdicts(where.against)[where.read_mode])
+            meets["against"] = _differ(self.in_mode, self._verdicts(where.against)[where.read_mode])
         if self.other is not None and where.is_set("other_mistake"):
             meets["other_mistake"] = self.other.makes(where.other_mistake)
         return meets
+
+    def _stable_order(self) -> Ints:
+        key = self._key()
+        # NaN comes last in both directions.
+        return np.argsort(-key if self._sort.descending else key, kind="stable")
 
     def _key(self) -> Floats32:
         by = self._sort.by
@@ -158,26 +224,6 @@ class BrowseColumns:
             return self.traces.steps.astype(np.float32)
         error = self.traces.first_error
         return np.where(error == SILENT, np.nan, error).astype(np.float32)
-
-    def _buckets(self) -> Buckets:
-        return self._cache.get(
-            ("buckets", self._dataset_id, self._where.evaluator, self._where.mode, self.on_redundancy),
-            (self._version, self._relabelled.tobytes()),
-            self._read_buckets,
-        )
-
-    def _read_buckets(self) -> Buckets:
-        # Without a redundant step in the gold labels, nobody asks which solutions have none.
-        asks = self._where.gold == "not-redundant" or bool(self.traces.redundant.any())
-        not_redundant = (
-            self._step_gold().solutions == SOLUTION_GOLD.index("without")
-            if asks
-            else np.zeros(len(self.traces), np.bool_)
-        )
-        facets = dataset_facets(self.traces, not_redundant)
-        if self.verdicts is not None:
-            facets |= evaluator_facets(self.verdicts, self._where.read_mode)
-        return into_buckets(facets)
 
     def _verdicts(self, evaluator_id: int) -> dict[Mode, VerdictColumns]:
         modes: dict[Mode, VerdictColumns] = self._cache.get(
@@ -247,53 +293,6 @@ class BrowseColumns:
         )
 
 
-class Matches:
-    """The traces that match a filter, with counts of those that would match if one condition were changed.
-
-    Conditions on facets are decided per bucket, with masks of shape (b,), and all others per trace, with masks of
-    shape (n,).
-    """
-
-    def __init__(self, buckets: Buckets, by_bucket: Mapping[str, Bools], by_trace: Mapping[str, Bools]) -> None:
-        self._buckets, self._by_bucket, self._by_trace = buckets, by_bucket, by_trace
-        self._met_buckets = _every(by_bucket)
-        self._met_traces = _every(by_trace)
-        self._tally = buckets.tally(self._met_traces)
-
-    @property
-    def chosen(self) -> Bools:
-        """A mask of shape (n,) that selects the traces that meet every condition."""
-        return self._within(self._met_traces)
-
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Return, for each value of each facet, the number of traces that have it and meet the conditions on other
-        fields."""
-        return {
-            name: facet.count(_masked(self._tally_but_for(name), _every(self._by_bucket, name)))
-            for name, facet in self._buckets.facets.items()
-        }
-
-    def loosened(self) -> dict[str, int]:
-        """Return, for each condition, the number of traces that meet all the other conditions."""
-        totals = {name: int(_masked(self._tally, _every(self._by_bucket, name)).sum()) for name in self._by_bucket}
-        for name in self._by_trace:
-            totals[name] = int(np.count_nonzero(self._within(_every(self._by_trace, name))))
-        return totals
-
-    def _tally_but_for(self, name: str) -> Ints:
-        if name not in self._by_trace:
-            return self._tally
-        return self._buckets.tally(_every(self._by_trace, name))
-
-    def _within(self, traces: Bools | None) -> Bools:
-        """Restrict the mask `traces` to traces whose bucket meets every facet condition. If it is None, start from
-        all traces."""
-        if self._met_buckets is None:
-            return np.ones(len(self._buckets.bucket), np.bool_) if traces is None else traces.copy()
-        met: Bools = self._met_buckets[self._buckets.bucket]
-        return met if traces is None else met & traces
-
-
 def cached_traces(store: Store, session: Session, dataset_id: int, version: Any) -> TraceColumns:
     """Return the columns of a dataset's traces, cached under `version`, which comes from `read_versions`."""
     return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
@@ -320,17 +319,16 @@ def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) 
     return versions
 
 
-def _every(meets: Mapping[str, Bools], but_for: str = "") -> Bools | None:
-    """Combine the masks of all conditions except `but_for` with AND. Returns None if no such masks exist."""
-    every: Bools | None = None
-    for name, met in meets.items():
-        if name != but_for:
-            every = met if every is None else every & met
-    return every
+def _changed(verdicts: VerdictColumns, least: float) -> Bools:
+    """Return a mask of shape (n,) that selects the traces whose largest retroactive change is at least `least`."""
+    met: Bools = verdicts.change >= np.float32(least)
+    return met
 
 
-def _masked(numbers: Ints, flags: Bools | None) -> Ints:
-    return numbers if flags is None else np.where(flags, numbers, 0)
+def _differ(first: VerdictColumns, second: VerdictColumns) -> Bools:
+    """Return a mask of shape (n,) that selects the traces that one evaluator calls valid and the other invalid."""
+    both = np.not_equal(first.valid, SILENT) & np.not_equal(second.valid, SILENT)
+    return both & np.not_equal(first.valid, second.valid)
 
 
 def _only_redundant(traces: TraceColumns) -> bool:

@@ -67,7 +67,7 @@ def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomeP
         return None
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where.without(*_CONDITIONS), FILE_ORDER)
-        chosen = columns.match().chosen
+        chosen = columns.chosen
         assert columns.in_mode is not None
         assert columns.other is not None
         first, second = columns.in_mode.mistake[chosen], columns.other.mistake[chosen]
@@ -167,7 +167,7 @@ def outcomes_by(
         columns = BrowseColumns(store, session, dataset_id, where, FILE_ORDER)
         verdicts = columns.other if other else columns.in_mode
         assert verdicts is not None
-        mistake = np.where(columns.match().chosen, verdicts.mistake, SILENT)
+        mistake = np.where(columns.chosen, verdicts.mistake, SILENT)
         if field == BY_LENGTH:
             groups = _by_length(columns.traces.steps)
         else:

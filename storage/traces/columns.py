@@ -1,6 +1,6 @@
 """The columns of a dataset's traces, held in memory for filtering and sorting."""
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -33,7 +33,6 @@ class TraceColumns:
     - `group` is the index in `groups` of the benchmark's class of the trace, or `SILENT` if it has none.
     - `third` says in which third of the solution the first error is, as an index into
       `core.metrics.table.Third`, or `SILENT` if there is none.
-    - `relabelled` is True if a user has labelled the trace.
     """
 
     trace_ids: Ints
@@ -45,7 +44,6 @@ class TraceColumns:
     group: NDArray[np.int32]
     groups: tuple[str, ...]
     third: NDArray[np.int8]
-    relabelled: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.trace_ids)
@@ -86,11 +84,6 @@ def read_relabelled(session: Session, dataset_id: int) -> Ints:
     return np.array(session.scalars(statement).all(), np.int64)
 
 
-def with_relabelled(columns: TraceColumns, trace_ids: Ints) -> TraceColumns:
-    """Return a copy of the columns in which exactly the traces `trace_ids` are marked as labelled by users."""
-    return replace(columns, relabelled=np.isin(columns.trace_ids, trace_ids))
-
-
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
     """Read the columns of a dataset's traces. Memory use grows with the number of traces."""
     row = TraceRow
@@ -118,8 +111,6 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         group=np.array([names.get(str(group), SILENT) for group in groups], np.int32),
         groups=tuple(names),
         third=third.astype(np.int8),
-        # It changes much more often than the rest, so `with_relabelled` fills it in.
-        relabelled=np.zeros(len(ids), np.bool_),
     )
 
 

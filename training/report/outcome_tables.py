@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from stepsight.storage.browse.fields import list_fields
+from stepsight.storage.browse.browse import list_fields
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.browse.outcomes import (
     BY_LENGTH,

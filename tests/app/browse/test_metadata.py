@@ -8,7 +8,7 @@ from stepsight.app.browse.facets import chips_html, loosen_html
 from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.page import browse_page
 from stepsight.core.trace import Trace
-from stepsight.storage.browse.fields import FieldCounts
+from stepsight.storage.browse.browse import FieldCounts
 from stepsight.storage.browse.metadata import MetaField
 from tests.app.client import asking
 from tests.app.elements import read

@@ -10,8 +10,7 @@ from stepsight.core.label import Label
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import validate
-from stepsight.storage.browse.browse import browse, list_matching
-from stepsight.storage.browse.distribution import read_distribution
+from stepsight.storage.browse.browse import browse, list_matching, read_distribution
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.browse.verdict_columns import BINS, SOLUTION_GOLD, STEP_GOLD
 from stepsight.storage.database.store import Store

@@ -8,8 +8,7 @@ from sqlalchemy import update
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.browse import metadata
-from stepsight.storage.browse.browse import browse, list_matching
-from stepsight.storage.browse.fields import MOST_SHOWN, count_field, list_fields
+from stepsight.storage.browse.browse import MOST_SHOWN, browse, count_field, list_fields, list_matching
 from stepsight.storage.browse.filters import MOST_META, TraceFilter
 from stepsight.storage.browse.metadata import MetaCondition
 from stepsight.storage.database.schema import TraceRow
