@@ -19,7 +19,7 @@ CONFIGS = ROOT / "training" / "configs"
 LLADA = read_config(CONFIGS / "llada-prm-8b.yaml")
 GPU = 100.0
 # Of a million parameters, of which 80,000 look tokens up, in 10 layers.
-NETWORK = Network(1_000_000, 80_000, 10, 64, 128)
+NETWORK = Network(1_000_000, 80_000, 10, 64, 128, context=1024)
 
 
 def plan(devices=1, traces=1000, tokens=100.0, **changes):
@@ -30,7 +30,6 @@ def test_the_papers_own_run_by_hand():
     found = estimate_run(LLADA, CONFIGS)
     # 96,280 / 8 = 12,035 steps of 4 x 2 traces: "about 12k optimizer steps".
     assert (found.steps, found.devices, found.per_device, found.gpu) == (12_035, 4, 2, 96)
-    assert found.tokens == 96_280 * 200
     found.check()
     # 7,497,596,928 parameters in float32 over 4 devices, and twice as much of AdamW.
     assert found.memory["weights"] == found.memory["gradients"] == 7_497_596_928
@@ -69,22 +68,16 @@ def saved_bytes(hidden, mlp, layers, bf16, lora=None):
 
 
 @pytest.mark.parametrize("bf16", [True, False])
-def test_activations_are_what_pytorch_keeps(bf16):
+@pytest.mark.parametrize("lora", [None, Lora(rank=2)])
+def test_activations_are_what_pytorch_keeps(bf16, lora):
+    """Beside frozen weights they are a little less than is said."""
     hidden, mlp, layers = 64, 192, 3
-    net = Network(1, 1, layers, hidden, mlp)
-    config = replace(CONFIG, bf16=bf16, batch_size=1, max_length=1)
-    estimated = Estimate(config, net, Work(1, 1, counted=True), GPU, 1).activations
-    assert estimated == pytest.approx(saved_bytes(hidden, mlp, layers, bf16), rel=0.03)
-
-
-@pytest.mark.parametrize("bf16", [True, False])
-def test_activations_beside_frozen_weights_are_a_little_less_than_is_said(bf16):
-    hidden, mlp, layers = 64, 192, 3
-    lora = Lora(rank=2)
-    net = Network(1, 1, layers, hidden, mlp, adapters=1, head=1)
-    config = replace(CONFIG, bf16=bf16, batch_size=1, max_length=1, lora=lora, init="a", backbone=None)
-    estimated = Estimate(config, net, Work(1, 1, counted=True), GPU, 1).activations
-    assert 1 <= estimated / saved_bytes(hidden, mlp, layers, bf16, lora) <= 1.2
+    net = Network(1, 1, layers, hidden, mlp, context=1)
+    # The dimensions are given, so that the model named is not looked for.
+    start = {"lora": lora, "init": "a", "backbone": None} if lora else {}
+    config = replace(CONFIG, bf16=bf16, batch_size=1, **start)
+    estimated = Estimate(config, net, Work(1, 1, counted=True), GPU, 1).memory["activations"]
+    assert 0.97 <= estimated / saved_bytes(hidden, mlp, layers, bf16, lora) <= (1.2 if lora else 1.03)
 
 
 def test_devices_share_out_states_and_work():
@@ -92,17 +85,17 @@ def test_devices_share_out_states_and_work():
     assert (one.memory["weights"], one.memory["optimiser"]) == (4_000_000, 8_000_000)
     assert (four.memory["weights"], plan(devices=4).memory["weights"]) == (1_000_000, 4_000_000)
     # 1,000 traces in batches of 8 are 125 steps, in 2 epochs 250.
-    assert (one.steps, one.tokens) == (250, 200_000)
-
-
-def test_checkpointing_saves_memory():
-    assert plan(activation_checkpointing=True).needed < plan().needed
+    assert one.steps == 250
+    assert plan(activation_checkpointing=True).memory["activations"] < one.memory["activations"]
+    # What a trace may have at most, and what the network takes at most.
+    assert plan(max_length=512).memory["activations"] == one.memory["activations"] / 2
 
 
 def test_a_run_that_does_not_fit_says_what_would_help():
     small = replace(plan(batch_size=64), gpu=0.05)
     with refused():
         small.check()
+    small.check(activations=False)
 
 
 def test_one_gpu_is_too_small_for_the_8b_evaluator_and_four_are_not():
