@@ -55,6 +55,9 @@ KEYS: dict[str, str] = {
     "head": "Leave it out: a new head reads the last layer.",
     "reading": "Leave it out: a solution is read once, or scored with --reading both-orders.",
     "readings": "Leave it out: a grid compares masks.",
+    "objective": "Leave it out: a run learns the labels of steps.",
+    "correct": "Leave it out: all traces of a source with a label are learnt from.",
+    "numbers": "Leave it out: in a tokenizer of its own, every digit is a token.",
     "by_section": "A critic is asked about the whole solution.",
 }
 """By the name of a key in a configuration or in an evaluator's folder."""

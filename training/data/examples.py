@@ -36,13 +36,11 @@ def build_examples(
     truncation: str,
     seed: int,
     longest: int,
-    labelled: bool = True,
-    *,
     cut: bool = False,
 ) -> tuple[list[Example], int]:
     """Encode the traces. Return the examples and the number of traces left out.
 
-    A trace is left out if it has more than `longest` tokens or, if `labelled` is True, has no label. With `cut`, a
+    A trace is left out if it has more than `longest` tokens or no label. With `cut`, a
     trace that is too long is instead cut off after `longest` tokens.
 
     Unless `truncation` is `as-labelled`, half of the traces are cut after a step chosen uniformly at random. An
@@ -57,12 +55,12 @@ def build_examples(
         if truncation != "as-labelled" and rng.random() < 0.5:
             kept = int(rng.integers(1, kept + 1))
             # If only later steps are labelled, a cut would leave nothing to learn.
-            if labelled and not any(map(teaches, trace.steps[:kept])):
+            if not any(map(teaches, trace.steps[:kept])):
                 kept = len(trace.steps)
         example = _example(replace(trace, steps=trace.steps[:kept]), encoder)
         if cut:
             example = _beginning(example, longest)
-        if len(example.ids) <= longest and ((example.labels != IGNORED).any() or not labelled):
+        if len(example.ids) <= longest and (example.labels != IGNORED).any():
             examples.append(example)
         else:
             dropped += 1

@@ -43,7 +43,6 @@ _MEANING = {
     "unwanted": "by `where`",
     "overlapping": "with a benchmark's problem",
     "unlabelled": "without a label",
-    "wrong": "with a wrong step",
     "unbalanced": "unbalanced",
     "not_drawn": "beyond the sample",
 }
@@ -54,14 +53,14 @@ class Mixture:
     """An iterable over the traces of one source after another, in which each trace is repeated by its source's
     weight.
 
-    Every iteration gives the same traces. `root` is the folder of the configuration. If `labelled` is True, traces
-    without any label are left out. The constructor reads the benchmarks and locates all files, and raises
+    Every iteration gives the same traces. `root` is the folder of the configuration. Traces without any
+    label are left out. The constructor reads the benchmarks and locates all files, and raises
     `UserError` if a file is missing. Iterating raises `UserError` at a bad row, and at the end of a source that
     yielded no trace.
     """
 
-    def __init__(self, data: Data, root: Path, truncation: str, seed: int, labelled: bool = True) -> None:
-        self._sources, self._seed, self._labelled = data.sources, seed, labelled
+    def __init__(self, data: Data, root: Path, truncation: str, seed: int) -> None:
+        self._sources, self._seed = data.sources, seed
         self._continued = truncation == CONTINUED
         self._readings = [
             open_origin(source, root, f"data.sources[{number}]") for number, source in enumerate(data.sources)
@@ -103,7 +102,7 @@ class Mixture:
         `sources` has an entry for each source, with its origin, the hashes of its data and these counts:
 
         - `read`: all traces of the source
-        - `unwanted` (excluded by `where`), `overlapping` (in a benchmark), `unlabelled`, `wrong`, `unbalanced` and
+        - `unwanted` (excluded by `where`), `overlapping` (in a benchmark), `unlabelled`, `unbalanced` and
           `not_drawn` (outside the sample): the traces left out, each counted under the first reason that applies
         - `kept`: the remaining traces; `copies`: the copies yielded of these; `labels`: the labels of the copies;
           `shares`: the steps with a share and no label, if there are any
@@ -175,10 +174,8 @@ class Mixture:
                 continue
             with located(self._name(at)):
                 trace = settle(read, source.valid)
-            if self._labelled and not trace.has_shares and not any(label is not None for label in trace.labels):
+            if not trace.has_shares and not any(label is not None for label in trace.labels):
                 tally["unlabelled"] += 1
-            elif source.correct and trace.first_error is not None:
-                tally["wrong"] += 1
             elif not is_balanced(trace, source.rho, source.every_label):
                 tally["unbalanced"] += 1
             elif drawn is not None and number not in drawn:
@@ -230,7 +227,7 @@ class Mixture:
     def _counts(self, at: int) -> dict[str, Any]:
         tally = self._tallies[at]
         source = self._sources[at]
-        conditions = {"not_drawn": source.sample, "wrong": source.correct, "unwanted": source.where}
+        conditions = {"not_drawn": source.sample, "unwanted": source.where}
         asked = [name for name in _LEFT_OUT if conditions.get(name, True)]
         names = ("read", *asked, "kept", *((CONTINUED, COMPLETE, NOT_CONTINUED) if self._continued else ()))
         return {

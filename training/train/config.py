@@ -14,11 +14,8 @@ from stepsight.training.runs.optimisation import Optimisation
 
 Attention = Literal["bidirectional", "causal"]
 Truncation = Literal["random", "as-labelled", "continued"]
-Numbers = Literal["digits", "groups"]
 Loss = Literal["pooled", "example"]
 TooLong = Literal["drop", "truncate"]
-# 256 bytes, 1,100 groups of two or three digits, some special tokens.
-_LEAST_WITH_GROUPS = 1400
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -86,9 +83,6 @@ class Lora(Record):
 class TrainConfig(Optimisation):
     """The configuration of a training run.
 
-    `objective: steps` learns the labels of steps. `objective: masked-tokens` pretrains the backbone on the texts of
-    all traces, labelled or not, and does not train the head (`training.train.masked`).
-
     `loss: pooled` is the mean over all labelled step ends of an optimiser step. `loss: example`, as in the paper's
     equation in section 3.3, first takes the mean within each trace, so that every trace counts equally.
 
@@ -113,10 +107,8 @@ class TrainConfig(Optimisation):
     data: Data
     backbone: Backbone | None = None
     init: str | None = None
-    objective: Literal["steps", "masked-tokens"] = "steps"
     loss: Loss = "pooled"
     vocabulary: PositiveInt = 1024
-    numbers: Numbers = "digits"
     tokenizer: str | None = None
     initialisation: Literal["library", "mitchell"] = "library"
     lora: Lora | None = None
@@ -127,27 +119,14 @@ class TrainConfig(Optimisation):
     notes: str = field(default="", compare=False)
     plan: Expected | None = field(default=None, compare=False)
 
-    @property
-    def needs_labels(self) -> bool:
-        """True if the run can only learn from labelled traces."""
-        return self.objective == "steps"
-
     @model_validator(mode="after")
     def _check(self) -> "TrainConfig":
         if (self.backbone is None) == (self.init is None):
             raise invalid("give either backbone (from scratch) or init (a folder), not both.")
-        scratch = (
-            ("tokenizer", self.tokenizer),
-            ("initialisation", self.initialisation != "library"),
-            ("numbers", self.numbers != "digits"),
-        )
-        for key, changed in scratch:
+        scratch = {"tokenizer": self.tokenizer, "initialisation": self.initialisation != "library"}
+        for key, changed in scratch.items():
             if self.init is not None and changed:
                 raise invalid(f"{key} does not go with init, which has its own.", f"Remove {key}, or init.")
-        if self.lora is not None and not self.needs_labels:
-            raise invalid("lora goes with objective steps.", "Remove one.")
-        if self.loss != "pooled" and not self.needs_labels:
-            raise invalid("loss goes with objective steps.", "Remove one.")
         if self.lora is not None and self.fsdp and self.activation_checkpointing:
             # With wrappers that recompute activations, the sharded checkpoint lacks the adapters.
             raise invalid(
@@ -158,11 +137,6 @@ class TrainConfig(Optimisation):
             raise invalid("lora needs init: from scratch, all weights are trained.", "Remove lora.")
         if self.backbone and (self.max_length or 0) > self.backbone.context:
             raise invalid(f"max_length is {self.max_length}, over backbone.context {self.backbone.context}.")
-        if self.numbers == "groups" and self.vocabulary < _LEAST_WITH_GROUPS:
-            raise invalid(
-                f"vocabulary is {self.vocabulary:,}, which leaves no room for words beside groups of digits.",
-                f"Expected at least {_LEAST_WITH_GROUPS:,}.",
-            )
         if self.truncation == CONTINUED:
             check_continued(self.data)
         return self

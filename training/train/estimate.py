@@ -117,7 +117,7 @@ def work_of(config: TrainConfig, root: Path) -> Work:
     if expected.traces and expected.tokens:
         return Work(expected.traces, float(expected.tokens), counted=False)
     traces = characters = 0
-    for trace in Mixture(config.data, root, config.truncation, config.seed, config.needs_labels):
+    for trace in Mixture(config.data, root, config.truncation, config.seed):
         traces += 1
         characters += len(trace.problem) + sum(map(len, trace.substeps))
     if not traces:

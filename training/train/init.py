@@ -1,8 +1,6 @@
 """The initial model of a run, either new or read from a folder, with its tokenizer and encoder."""
 
-import json
 import math
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,29 +29,16 @@ from stepsight.core.prompts.tokenizer_files import load_tokenizer
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.train.config import Backbone, Lora, Numbers, TrainConfig
+from stepsight.training.train.config import Backbone, Lora, TrainConfig
 from stepsight.training.train.lora import trained_targets
 
 PAD, SEPARATOR = "<pad>", "<step>"
-# The mask token of BERT, of LLaDA, and of tokenizers without either.
-_MASKS = ("[MASK]", "<|mdm_mask|>", "<mask>")
 
 # Mitchell's initialisation: the cut-off in standard deviations, and the modules that write to the residual stream.
 _CUT = 3
 _OUTPUTS = ("self_attn.o_proj", "mlp.down_proj")
-# Words with their leading space, single digits or groups of them, runs of other characters, white space.
-_PIECES = {
-    "digits": r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+",
-    # A space before a number belongs to the preceding piece; otherwise it would be a token of its own.
-    "groups": r" ?\p{L}+(?: (?=[0-9]))?|[0-9]{1,3}(?=(?:[0-9]{3})*(?![0-9]))|\p{N}"
-    r"| ?[^\s\p{L}\p{N}]+(?: (?=[0-9]))?|\s+",
-}
-_DIGITS = re.compile("[0-9]+")
-GROUPS = tuple(f"{number:0{width}}" for width in (2, 3) for number in range(10**width))
-"""The groups of two and three digits."""
-_PERIODS = (2, 3, 4, 5, 7, 9, 10, 11, 13, 20, 25, 50, 100, 200, 500, 1000)
-# The initial size of a number's features relative to the rest of its embedding.
-_NUMBER_SCALE = 3.0
+# Words with their leading space, single digits, runs of other characters, white space.
+_PIECES = r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+"
 # The number of traces per source from which the tokenizer is learnt; more only take longer.
 _TOKENIZER_TRACES = 4000
 
@@ -87,10 +72,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     `config.attention`, if the head has two classes, or if `config.lora` does not fit.
     """
     if config.init is None:
-        encoder, model = _from_scratch(config, mixture, root)
-        if config.objective == "masked-tokens":
-            encoder = _with_mask(encoder, model)
-        return InitialModel(encoder, model, None, None)
+        return InitialModel(*_from_scratch(config, mixture, root), None)
     folder = init_folder(config.init, root)
     checkpoint = open_checkpoint(folder)
     if config.lora is not None:
@@ -108,8 +90,6 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     else:
         encoder, model = _from_backbone(checkpoint.folder, config)
         mark = fingerprint(checkpoint.folder, encoder.template.to_dict(), config.attention)
-    if config.objective == "masked-tokens":
-        encoder = _with_mask(encoder, model)
     if config.lora is not None and config.bf16:
         model.model.to(torch.bfloat16)  # type: ignore[arg-type]
     _set_mask(model.model, config.attention, folder)
@@ -172,9 +152,6 @@ def _from_scratch(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[En
     model = StepModel.from_config(llama)
     if config.initialisation == "mitchell":
         initialise(model.model)
-    if config.numbers == "groups":
-        embedding: Any = model.model.get_input_embeddings()
-        shape_numbers(embedding.weight, encoder.tokenizer)
     return encoder, model
 
 
@@ -203,7 +180,7 @@ def _draw(weight: torch.Tensor, width: int, share: int = 1) -> None:
 def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder, int]:
     """Return the encoder and the number of rows that the embedding needs."""
     if config.tokenizer is None:
-        tokenizer = learn_tokenizer(mixture, config.vocabulary, config.numbers)
+        tokenizer = learn_tokenizer(mixture, config.vocabulary)
         return Encoder(tokenizer, PromptTemplate(separator=SEPARATOR)), tokenizer.get_vocab_size()
     folder = init_folder(config.tokenizer, root)
     try:
@@ -220,9 +197,9 @@ def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder
     return encoder, config.vocabulary
 
 
-def learn_tokenizer(mixture: Mixture, vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
+def learn_tokenizer(mixture: Mixture, vocabulary: int) -> Tokenizer:
     """Train a tokenizer of `vocabulary` tokens on the first traces of each source."""
-    return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary, numbers)
+    return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary)
 
 
 def _texts(traces: Iterable[Trace]) -> Iterator[str]:
@@ -284,21 +261,6 @@ def _make_room(backbone: PreTrainedModel, vocabulary: int) -> None:
         embedding.weight[before:] = embedding.weight[:before].mean(0)
 
 
-def mask_token(tokenizer: Tokenizer) -> int | None:
-    """Return the id of the token that stands for hidden tokens, or None if the tokenizer has no such token."""
-    found = (tokenizer.token_to_id(name) for name in _MASKS)
-    return next((number for number in found if number is not None), None)
-
-
-def _with_mask(encoder: Encoder, model: StepModel) -> Encoder:
-    """Return the encoder with a mask token added to its tokenizer, and extend the embedding if needed."""
-    if mask_token(encoder.tokenizer) is not None:
-        return encoder
-    encoder.tokenizer.add_special_tokens([_MASKS[-1]])
-    _make_room(model.model, encoder.tokenizer.get_vocab_size())
-    return Encoder(encoder.tokenizer, encoder.template)
-
-
 def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
     backbone.config.is_causal = attention == "causal"
     if attention == "bidirectional" and getattr(backbone.config, "sliding_window", None) is not None:
@@ -313,52 +275,19 @@ def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
         raise UserError(f"{folder}: a backbone of type {kind!r} cannot be {attention}.", "Choose another one.")
 
 
-def train_tokenizer(texts: Iterable[str], vocabulary: int, numbers: Numbers = "digits") -> Tokenizer:
-    """Train a byte-level BPE tokenizer of `vocabulary` tokens on `texts`. It can encode any UTF-8 text.
-
-    Every digit is a token or, if `numbers` is `groups`, every group of up to three digits counted from the right.
-    """
+def train_tokenizer(texts: Iterable[str], vocabulary: int) -> Tokenizer:
+    """Train a byte-level BPE tokenizer of `vocabulary` tokens on `texts`. It can encode any UTF-8 text, and every
+    digit is a token."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = _pieces(_PIECES[numbers])
+    split = pre_tokenizers.Split(Regex(_PIECES), "isolated")
+    bytes_of_pieces = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_of_pieces])
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary - (len(GROUPS) if numbers == "groups" else 0),
+        vocab_size=vocabulary,
         special_tokens=[PAD, SEPARATOR],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    if numbers == "digits":
-        tokenizer.train_from_iterator(texts, trainer)
-        return tokenizer
-    # Merges of digits are not learnt: each group is a token, however frequent.
-    tokenizer.train_from_iterator((_DIGITS.sub("0", text) for text in texts), trainer)
-    state = json.loads(tokenizer.to_str())
-    size = tokenizer.get_vocab_size()
-    state["model"]["vocab"] |= {group: size + number for number, group in enumerate(GROUPS)}
-    state["model"]["ignore_merges"] = True
-    return Tokenizer.from_str(json.dumps(state))
-
-
-def _pieces(pattern: str) -> pre_tokenizers.PreTokenizer:
-    split = pre_tokenizers.Split(Regex(pattern), "isolated")
-    return pre_tokenizers.Sequence([split, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-
-
-def shape_numbers(embedding: torch.Tensor, tokenizer: Tokenizer) -> None:
-    """Add Fourier features of each number from 0 to 999, randomly projected, to its embedding in place.
-
-    This follows FoNE (Zhou et al. 2025, arXiv 2502.09741), where the embedding consists of the cosine and sine of
-    `2 pi n / T` with `T` 10, 100 and 1,000: sums become rotations, and numbers with the same last digits are close
-    to each other. Here the features are only the starting point. They also include the logarithm and further
-    periods, whose remainders can help to check products.
-    """
-    values = torch.arange(1000.0)
-    waves = [2 * math.pi * values / period for period in _PERIODS]
-    features = torch.stack([f(wave) for wave in waves for f in (torch.cos, torch.sin)] + [values.log1p() / 3], 1)
-    projection = torch.randn(features.shape[1], embedding.shape[1]) / math.sqrt(features.shape[1])
-    shaped = features @ projection * _NUMBER_SCALE * embedding.std()
-    with torch.no_grad():
-        for group in (*"0123456789", *GROUPS):
-            number = tokenizer.token_to_id(group)
-            if number is not None:
-                embedding[number] += shaped[int(group)]
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer

@@ -32,9 +32,8 @@ from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.figures import write_history
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
-from stepsight.training.train.init import initial_model, mask_token
+from stepsight.training.train.init import initial_model
 from stepsight.training.train.lora import AdapterBase, save_adapter
-from stepsight.training.train.masked import MaskedTokenModel, MaskedTrainer
 from stepsight.training.train.trainer import StepTrainer, arguments_of
 
 RECORD = "config.used.json"
@@ -71,7 +70,7 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
 def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
     checkpoints = Checkpoints(folder.path / "checkpoints")
     arguments = arguments_of(config, checkpoints.folder)
-    mixture = Mixture(config.data, root, config.truncation, config.seed, config.needs_labels)
+    mixture = Mixture(config.data, root, config.truncation, config.seed)
     encoder, model, origin, start = initial_model(config, mixture, root)
     examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
     if arguments.should_save:
@@ -80,12 +79,7 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
     base = None
     if config.lora and config.init and start and arguments.should_save:
         base = AdapterBase.of(config.init, start, folder.path)
-    if config.needs_labels:
-        trainer = StepTrainer(config, model, examples, arguments, checkpoints)
-    else:
-        mask = mask_token(encoder.tokenizer)
-        assert mask is not None
-        trainer = MaskedTrainer(mask, config, MaskedTokenModel(model), examples, arguments, checkpoints)
+    trainer = StepTrainer(config, model, examples, arguments, checkpoints)
     with trainer.whole_run(f"{len(examples):,} traces, {_tokens(examples):,} tokens", config.batch_size):
         trainer.finish()
         sources = _sources(config, origin, mixture, examples, left_out)
@@ -122,9 +116,7 @@ def _examples(
     longest = min(context, config.max_length or sys.maxsize)
     traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if shown else True)
     cut = config.too_long == "truncate"
-    examples, left_out = build_examples(
-        traces, encoder, config.truncation, config.seed, longest, config.needs_labels, cut=cut
-    )
+    examples, left_out = build_examples(traces, encoder, config.truncation, config.seed, longest, cut=cut)
     within = f"within {longest:,} tokens"
     if not examples:
         raise UserError(f"no trace has a label to learn from {within}.", "Check data.sources.")

@@ -101,22 +101,14 @@ class StepTrainer(Resumable):
         self._backbone = model.model
         model.per_example = config.loss == "example"
         self._loss: Tensor | float = 0.0
-        dataset, collator = self.learning(config, model, examples)
         super().__init__(
             model=trained,
             args=arguments,
-            train_dataset=dataset,
-            data_collator=partial(collator, limit=context_of(model.model)),
+            train_dataset=[*examples, _EMPTY],
+            data_collator=partial(collate, limit=context_of(model.model)),
             callbacks=[TrainingProgress()],
         )
         self.keep_quiet()
-
-    def learning(self, config: TrainConfig, model: StepModel, examples: Sequence[Example]) -> tuple[Any, Any]:
-        """Return the data set to learn from, and the function that collates its examples into batches.
-
-        The data set ends with an example without a label.
-        """
-        return [*examples, _EMPTY], collate
 
     def get_train_dataloader(self) -> EpochLoader:
         """Return a loader of this process's share of the batches, which are already divided among the processes."""

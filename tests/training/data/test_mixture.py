@@ -133,26 +133,6 @@ def _rated(rating):
     return {"completions": [{"text": "s", "rating": rating}], "human_completion": None, "chosen_completion": 0}
 
 
-def test_traces_with_a_wrong_step_are_left_out_where_only_correct_ones_are_wanted(mix, source):
-    wrong = Trace.of("2 + 2?", ["2 + 2 = 5."], ["neg"], id="wrong")
-    right = [Trace.of(f"{i} + 0?", [f"{i}."], ["pos"], id=str(i)) for i in (1, 2)]
-    mixture = mix(source("a", [right[0], wrong, right[1]], correct=True))
-    assert ids(mixture) == ["1", "2"]
-    (read,) = mixture.record["sources"]
-    assert (read["read"], read["wrong"], read["kept"]) == (3, 1, 2)
-    assert mixture.notices()[0].endswith("3 traces read, 1 with a wrong step left out.")
-    whole = mix(source("a", [right[0], wrong]))
-    assert ids(whole) == ["1", "wrong"]
-    assert "wrong" not in whole.record["sources"][0]
-
-
-def test_traces_without_a_label_are_met_where_only_their_text_is_wanted(source, tmp_path):
-    bare = Trace.of("2 + 2?", ["2 + 2 = 4."], id="bare")
-    data = Data((source("a", [trace(1), bare]),))
-    assert ids(Mixture(data, tmp_path, "random", 13)) == ["1"]
-    assert ids(Mixture(data, tmp_path, "random", 13, labelled=False)) == ["1", "bare"]
-
-
 def test_benchmark_problems_are_left_out_and_counted(mix, source):
     first = source("a", [trace(i) for i in range(4)], weight=2.0)
     second = source("b", [trace(2), trace(9)])

@@ -134,12 +134,6 @@ def test_without_the_recipes_word_the_traces_are_counted():
         work_of(replace(config, data=Data((Source("synthetic", size=2, seed=3, weight=1e-9),))), Path())
 
 
-def test_pretraining_counts_traces_without_labels(tmp_path):
-    (tmp_path / "texts.jsonl").write_text('{"id": "a", "problem": "Two?", "steps": ["1 + 1 = 2."]}\n')
-    texts = Data((Source("jsonl", path="texts.jsonl"),))
-    assert work_of(replace(CONFIG, data=texts, objective="masked-tokens", plan=None), tmp_path).traces == 1
-
-
 def test_it_is_told_in_lines():
     lines = str(estimate_run(LLADA, CONFIGS)).splitlines()
     assert lines[0] == "parameters    7,497,596,928"

@@ -128,7 +128,7 @@ class Grid:
         if self.design.learn_tokenizer and not tokenizer.is_file():
             *_, last = self.design.runs()
             config = self.design.config(last)
-            mixture = Mixture(config.data, self.root, config.truncation, config.seed, config.needs_labels)
+            mixture = Mixture(config.data, self.root, config.truncation, config.seed)
             learnt = learn_tokenizer(mixture, config.vocabulary)
             write_json(tokenizer, json.loads(learnt.to_str()))
         if store is None:
