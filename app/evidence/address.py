@@ -18,7 +18,7 @@ VALUES = ("validity", *LABEL_NAMES)
 """The values that the hindsight matrix can show."""
 
 PROBLEM = "problem"
-"""The place at which a presentation begins."""
+"""The place at which a presentation begins, before any step is revealed."""
 
 
 class EvidenceAddress(PageQuery):
@@ -28,9 +28,9 @@ class EvidenceAddress(PageQuery):
     is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1.
 
     The remaining fields apply to one trace. `step` names the selected sub-step, and `after` the last sub-step
-    revealed. `value` is one of `VALUES`, and `gap` says what replaces a step that is left out. `present` is the
-    current place in the presentation: `PROBLEM`, the name of a sub-step, or the name of a conclusion in
-    `app.evidence.presentation`. With `steps=all`, the page of a long trace holds all its steps at once.
+    revealed. `value` is one of `VALUES`, and `gap` says what replaces a step that is left out. `present` opens the
+    page as a presentation, at `PROBLEM`, at the name of the last sub-step revealed, or, as `evidence`, at its end.
+    With `steps=all`, the page of a long trace holds all its steps at once.
     """
 
     PATH: ClassVar[str] = "/evidence"

@@ -18,7 +18,6 @@ from stepsight.app.evidence.evidence import Evidence, JudgingError, open_evidenc
 from stepsight.app.evidence.file import evidence_file, file_name, title
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
 from stepsight.app.evidence.leave_one_out import LeftOuts
-from stepsight.app.evidence.presentation import presentation_html
 from stepsight.app.evidence.trace import (
     CHECKS,
     STEPS,
@@ -143,8 +142,6 @@ def _opened(
     note_scored(store, user, evidence.trace)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
     ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.stored_gaps else ""
-    if address.present:
-        return presentation_html(evidence, address, ask, problems)
     place = _place(store, evaluators, evidence, address)
     is_stored = isinstance(evidence.trace, StoredTrace)
     entered = Entered.of(evidence.trace, (evidence.evaluator,), evidence.thresholds)

@@ -74,6 +74,8 @@ def evidence_html(
         "after": str(after),
         "value": value,
     }
+    if address.present and not in_file:
+        data["present"] = address.present
     if left_out is not None:
         data["left-out"] = json.dumps(left_out_record(evidence, left_out))
     elif ask:

@@ -184,7 +184,7 @@ def in_evidence_and_a_presentation(page: Page) -> None:
     page.get_by_role("button", name="Step 2").click()
     heard(page, "tep 2")
     page.get_by_role("link", name="Present", exact=True).click()
-    expect(page.locator(".presentation")).to_be_visible()
+    expect(page.locator(".presents[data-started]")).to_be_visible()
     for _ in range(4):
         page.keyboard.press("ArrowRight")
     heard(page, "Step 1:")

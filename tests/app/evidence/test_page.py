@@ -560,48 +560,11 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite
     assert section(three)["data-value"] == "neu"
 
 
-def presentation(page):
-    """Its section, and all text of it that stands in no template."""
-    section = page.one("section", cls="presentation")
-    assert [child.tag for child in section.children].count("template") == 3
-    return section, " ".join(child.text for child in section.children if child.tag != "template")
-
-
-def test_a_presentation_holds_in_templates_what_is_to_be_revealed(show, ids):
+def test_a_presentation_does_not_name_its_trace(show, ids):
     page = show(f"trace={ids['four']}&present=2.1")
-    section, shown = presentation(page)
     assert page.one("h1").text == "Presentation"
-    assert "What is" in shown
-    for text in ("Add.", "So 3.", "Check", "exposes", "four", "Gold", "2.1"):
-        assert text not in shown
-    places = ["problem", "1", "2.1", "2.2", "3", "evidence", "note", "gold"]
-    assert (json.loads(section["data-places"]), section["data-place"]) == (places, "2")
-    steps, conclusions, gold = section.all("template")
-    assert [item.one("b").text for item in steps.all("li")] == ["1", "2.1", "2.2", "3"]
-    assert [part.text for part in conclusions.all("div")] == [
-        "Step 2.1 fell from 0.80 to 0.30 when step 3 was revealed.",
-        "About this solution: Step 3 exposes 3.",
-        "Gold calls step 2 wrong and agrees with the revision.",
-    ]
-    # The gold of a step stands at its first sub-step.
-    assert [" ".join(mark.text.split()) for mark in gold.all("span", cls="of-gold")] == [
-        "✓ valid",
-        "✕ not valid first error",
-        "",
-        "✓ valid",
-    ]
-
-
-@pytest.mark.parametrize("place", ["4", "solution", "<b>"])
-def test_a_place_that_a_presentation_has_not_reveals_nothing(show, ids, place):
-    page = show(f"trace={ids['four']}&present={place}")
-    assert notices(page) == [f"The presentation has no place {place!r}. It begins at 'problem'."]
-    assert presentation(page)[0]["data-place"] == "0"
-
-
-def test_a_trace_without_gold_or_note_is_presented_without_them(show, ids):
-    places = json.loads(presentation(show(f"trace={ids['f2']}&present=problem"))[0]["data-places"])
-    assert places == ["problem", "1", "2", "evidence"]
+    assert section(page)["data-present"] == "2.1"
+    assert "four" not in page.text
 
 
 def test_the_page_of_a_trace_leads_to_its_presentation(show, ids):

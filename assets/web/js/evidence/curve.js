@@ -23,12 +23,10 @@ const NUMBER = 32;
 // How far apart a threshold and an end of the axis have to be for both to be named.
 const APART = 0.12;
 
-// Where the values of `count` places are in a picture of this size.
-const layout = (count, width = WIDTH, height = HEIGHT) => ({
-  height,
-  right: width - RIGHT,
-  x: (place) => (count === 1 ? (LEFT + width - RIGHT) / 2 : LEFT + (place * (width - LEFT - RIGHT)) / (count - 1)),
-  y: (value) => TOP + (1 - value) * (height - TOP - BOTTOM),
+// Where the values of `count` places are.
+const layout = (count) => ({
+  x: (place) => (count === 1 ? (LEFT + WIDTH - RIGHT) / 2 : LEFT + (place * (WIDTH - LEFT - RIGHT)) / (count - 1)),
+  y: (value) => TOP + (1 - value) * (HEIGHT - TOP - BOTTOM),
 });
 
 // The place of the largest change; 0 if there is none.
@@ -42,25 +40,25 @@ const largestJump = (values) => {
   return found;
 };
 
-const frame = ({ y, right }, threshold) => {
+const frame = ({ y }, threshold) => {
   const isFree = (value) => threshold === null || Math.abs(value - threshold) >= APART;
   const parts = [0, 1].flatMap((value) => [
-    drawn("line", { class: "axis", x1: LEFT, x2: right, y1: y(value), y2: y(value) }),
+    drawn("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
     ...(isFree(value) ? [drawn("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, String(value))] : []),
   ]);
   if (threshold === null) return parts;
-  const line = { class: "threshold", x1: LEFT, x2: right, y1: y(threshold), y2: y(threshold) };
+  const line = { class: "threshold", x1: LEFT, x2: WIDTH - RIGHT, y1: y(threshold), y2: y(threshold) };
   return [...parts, drawn("line", line), drawn("text", { class: "tick", x: LEFT - 5, y: y(threshold) + 4, "text-anchor": "end" }, threshold.toFixed(2))];
 };
 
-const names = ({ x, height }, revealed) => {
+const names = ({ x }, revealed) => {
   const every = Math.ceil(revealed.length / MOST_NAMES);
   const long = revealed.length <= 5 && (revealed.length === 1 || x(1) - x(0) >= WIDE);
   return revealed
     .map((name, place) => [name, place])
     .filter(([, place]) => place % every === 0)
     .map(([name, place]) =>
-      drawn("text", { class: "tick", x: x(place), y: height - 8, "text-anchor": "middle" }, long ? `after ${name}` : name),
+      drawn("text", { class: "tick", x: x(place), y: HEIGHT - 8, "text-anchor": "middle" }, long ? `after ${name}` : name),
     );
 };
 
@@ -123,39 +121,5 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
     const label = `after step ${revealed[i]}: ${value.toFixed(2)}`;
     svg.append(...point(x(i), y(value), value, { label, kind, number, below, size }));
   });
-  holder.replaceChildren(svg);
-};
-
-// Lines that end closer together than this share one name.
-const NAMED = 15;
-// The width of a line's name beside the picture.
-const ASIDE = 22;
-
-/**
- * Draw the curves of all revealed steps into one picture, as large as its holder. `curves` has, for each of the names in `revealed`, the values
- * from its own revelation on; `kinds` has "fell", "rose" or "" for its last change. The picture has room for at least
- * `room` steps.
- */
-export const drawCurves = (holder, { curves, revealed, kinds, threshold, room, title }) => {
-  const [width, height] = [holder.clientWidth, holder.clientHeight];
-  const plot = layout(Math.max(room, revealed.length), width - ASIDE, height);
-  const { x, y } = plot;
-  const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": title });
-  svg.append(...frame(plot, threshold), ...names(plot, revealed));
-  // The last curve that moved is on top of the others, and its name comes first.
-  const order = [...curves.keys()].sort((a, b) => Boolean(kinds[a]) - Boolean(kinds[b]));
-  for (const i of order) {
-    const points = curves[i].map((value, later) => `${x(i + later)},${y(value)}`).join(" ");
-    svg.append(drawn("polyline", { class: `line ${kinds[i] && `jump ${kinds[i]}`}`, points }));
-    svg.append(drawn("circle", { class: "start", cx: x(i), cy: y(curves[i][0]), r: 3 }));
-  }
-  const taken = [];
-  for (const i of order.reverse()) {
-    const at = y(curves[i].at(-1));
-    if (taken.some((other) => Math.abs(other - at) < NAMED)) continue;
-    taken.push(at);
-    const place = { class: `number end ${kinds[i]}`, x: x(revealed.length - 1) + 8, y: at + 5 };
-    svg.append(drawn("text", place, revealed[i]));
-  }
   holder.replaceChildren(svg);
 };

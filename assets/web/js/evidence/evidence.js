@@ -11,7 +11,7 @@ import { Rests } from "./rests.js";
 import { onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
 import "../results/pictures.js";
 
-// Milliseconds between two steps, of a short trace and of a long one.
+// Milliseconds between two steps while it plays, of a short trace and of a long one.
 const PACE = [900, 350];
 const LONG = 20;
 
@@ -24,17 +24,13 @@ const spoken = (values) => {
 
 let current = null;
 
-class Evidence extends RevealedJudgment {
+export class Evidence extends RevealedJudgment {
   constructor(section) {
     super(section);
-    this.step = Number(section.dataset.step);
-    this.after = Number(section.dataset.after);
     this.value = section.dataset.value;
-    // True from the press of Play until the last step is revealed: nothing then tells what is still to come.
-    this.hides = false;
+    this.begin();
     this.rests = new Rests(this);
-    const pace = PACE[this.last < LONG ? 0 : 1];
-    this.player = new Player(section.querySelector("button.play"), () => pace, () => this.tick());
+    this.player = new Player(section.querySelector("button.play"), this.pace, () => this.tick());
     this.slider = section.querySelector("input[type=range]");
     this.matrix = new Matrix(this);
     this.items = [...section.querySelectorAll("ol.steps > li")];
@@ -44,13 +40,24 @@ class Evidence extends RevealedJudgment {
     this.check();
   }
 
+  begin() {
+    this.step = Number(this.section.dataset.step);
+    this.after = Number(this.section.dataset.after);
+    // True from the press of Play until the last step is revealed: nothing then tells what is still to come.
+    this.hides = false;
+  }
+
+  get pace() {
+    return PACE[this.last < LONG ? 0 : 1];
+  }
+
   listen() {
     const { section } = this;
     this.slider.addEventListener("input", () => this.reveal(Number(this.slider.value) - 1));
     section.addEventListener("change", (event) => event.target.name === "value" && this.choose(event.target.value));
     section.addEventListener("change", (event) => event.target.name === "gap" && this.rests.choose(event.target.value));
     section.addEventListener("click", (event) => this.click(event));
-    section.addEventListener("keydown", (event) => this.press(event));
+    section.addEventListener("keydown", (event) => this.pressInside(event));
     section.addEventListener(ARRIVED, ({ detail: items }) => this.arrive(items));
   }
 
@@ -106,7 +113,7 @@ class Evidence extends RevealedJudgment {
     if (place) this.go(place.after, place.step);
   }
 
-  press(event) {
+  pressInside(event) {
     if (event.target.closest("input")) return;
     const way = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[readKey(event)];
     if (!way) return;
@@ -194,8 +201,13 @@ class Evidence extends RevealedJudgment {
     return !this.hides || step <= this.after;
   }
 
+  /** What is revealed, in words. */
+  sentence() {
+    return `after step ${this.names[this.after]} of ${this.names[this.last]}`;
+  }
+
   showPlayer() {
-    const text = `after step ${this.names[this.after]} of ${this.names[this.last]}`;
+    const text = this.sentence();
     this.slider.value = this.after + 1;
     this.slider.setAttribute("aria-valuetext", text);
     this.section.querySelector(".player .now").textContent = text;
@@ -263,7 +275,7 @@ class Evidence extends RevealedJudgment {
   }
 }
 
-onArrival("section.evidence.moves", (section) => {
+onArrival("section.evidence.moves:not(.presents)", (section) => {
   current?.player.stop();
   current = new Evidence(section);
 });

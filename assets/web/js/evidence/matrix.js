@@ -165,7 +165,11 @@ export class Matrix {
 
   showState() {
     const { page, table } = this;
-    this.columns.forEach((span, i) => table.tHead.rows[0].cells[i + 1].classList.toggle("on", has(span, page.step) && page.isShown(page.step)));
+    this.columns.forEach((span, i) => {
+      const head = table.tHead.rows[0].cells[i + 1];
+      head.classList.toggle("on", has(span, page.step) && page.isShown(page.step));
+      head.classList.toggle("later", span.from > page.after);
+    });
     this.rows.forEach((span, j) => {
       const row = table.tBodies[0].rows[j];
       row.classList.toggle("on", has(span, page.after));

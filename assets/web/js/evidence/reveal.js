@@ -101,7 +101,7 @@ export class RevealedJudgment {
   }
 }
 
-/** Plays automatically: calls `step` every `pace()` milliseconds, until it returns false or the button is pressed. */
+/** Plays automatically: calls `step` every `pace` milliseconds, until it returns false or the button is pressed. */
 export class Player {
   constructor(button, pace, step) {
     Object.assign(this, { button, pace, step, timer: 0 });
@@ -110,7 +110,7 @@ export class Player {
 
   toggle() {
     if (this.timer) return this.stop();
-    this.timer = setInterval(() => this.step() || this.stop(), this.pace());
+    this.timer = setInterval(() => this.step() || this.stop(), this.pace);
     this.show();
   }
 
