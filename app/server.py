@@ -91,7 +91,7 @@ def build_app(
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
-        demo.end()
+        await demo.end()
 
     application = FastAPI(title="StepSight", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     _guard(application, store, hosts, public=public or read_only, loopback=loopback)

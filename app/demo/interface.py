@@ -19,7 +19,6 @@ from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.judgment_record import JudgmentRecord
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import asset
 from stepsight.core.scores import Thresholds
@@ -36,15 +35,13 @@ _EXAMPLES = 4
 # Seconds between looks at a judgment in progress.
 _LOOKS = 0.2
 _PROGRESS = gr.Progress()
-# White letters on a button need a darker blue than the theme's own.
-_THEME = gr.themes.Default(primary_hue="blue").set(
-    button_primary_background_fill="*primary_600", button_primary_background_fill_hover="*primary_700"
-)
-# As in style.css.
-_FIELDS = "input, select, textarea { font-size: 16px !important; }"
 LAUNCHED: dict[str, Any] = {
-    "theme": _THEME,
-    "css": f"@media (hover: none) and (pointer: coarse) {{ {_FIELDS} }}",
+    # White letters on a button need a darker blue than the theme's own.
+    "theme": gr.themes.Default(primary_hue="blue").set(
+        button_primary_background_fill="*primary_600", button_primary_background_fill_hover="*primary_700"
+    ),
+    # As in style.css.
+    "css": "@media (hover: none) and (pointer: coarse) { input, select, textarea { font-size: 16px !important; } }",
     "favicon_path": str(asset("web") / "icon.svg"),
     "footer_links": [],
     "run_history": False,
@@ -53,7 +50,7 @@ LAUNCHED: dict[str, Any] = {
     "max_file_size": "1mb",
     "ssr_mode": False,
 }
-"""The launch arguments of the interface in the command and on the server."""
+"""The arguments of `launch`, or of `mount_gradio_app`, with which the demo is served."""
 LEAD = """# StepSight
 Every step of a solution is judged twice: *online*, with the steps up to it in view, and *offline*, with the whole
 solution in view. Paste a problem and its solution; steps may be numbered, headed, paragraphs or lines.
@@ -70,21 +67,14 @@ _DOWNLOAD = """(text) => {
 }"""
 
 
-class _DemoRequest(Model):
-    """A request to score a solution in the demo. `solution` is a text, or a list of steps."""
+class _Entry(Model):
+    """What somebody sends to have a solution scored. `solution` is a text, or a list of steps."""
 
     problem: str
     solution: str | list[str | list[str]]
     evaluators: list[str]
     validity: float = Field(ge=0, le=1)
     redundancy: float = Field(ge=0, le=1)
-
-    def entered(self) -> Entered:
-        """Return the solution, split into steps. Raises `UserError` if it cannot be scored."""
-        given = self.solution
-        steps = SolutionText.typed(given).steps if isinstance(given, str) else as_steps(given)
-        at = Thresholds(self.validity, self.redundancy)
-        return Entered(self.problem, steps, None, tuple(dict.fromkeys(self.evaluators)), at)
 
 
 def demo(
@@ -117,7 +107,10 @@ def demo(
 
 @dataclass(frozen=True)
 class _Demo:
-    """The interface's events. It scores with `evaluators`, and begins with the `thresholds`."""
+    """The interface's events. It scores with `evaluators`, and begins with the `thresholds`.
+
+    The values of an event are the problem, the solution, the evaluators, and the two thresholds.
+    """
 
     evaluators: Evaluators
     thresholds: Thresholds
@@ -140,100 +133,66 @@ class _Demo:
                     with gr.Row():
                         score = gr.Button("Score", variant="primary")
                         stop = gr.Button("Cancel")
-            entered = [problem, solution, chosen, validity, redundancy]
+            values = [problem, solution, chosen, validity, redundancy]
             if examples:
                 gr.Examples(
-                    [[one.problem, SolutionText.written(steps_of(one)).text] for one in examples],
+                    [[trace.problem, SolutionText.written(steps_of(trace)).text] for trace in examples],
                     [problem, solution],
                     label="Examples",
-                    example_labels=[str(one.meta.get("title", one.id)) for one in examples],
+                    example_labels=[str(trace.meta.get("title", trace.id)) for trace in examples],
                     api_visibility="private",
                 )
             scores = step_scores()
             download, record = gr.Button("Download the record", visible=False), gr.Textbox(visible=False)
+            shown = [scores, download]
             ours: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": None}
             scored = gr.on(
-                [score.click, problem.submit],
-                self.judged,
-                entered,
-                [scores, download],
-                **ours,
-                trigger_mode="multiple",
+                [score.click, problem.submit], self.judged, values, shown, **ours, trigger_mode="multiple"
             )
             # What has been scored is judged by the new thresholds at once.
-            moved = gr.on(
-                [validity.release, redundancy.release], self.judged_again, entered, [scores, download], **ours
-            )
+            moved = gr.on([validity.release, redundancy.release], self.judged_again, values, shown, **ours)
             stop.click(None, cancels=[scored, moved], queue=False, api_visibility="private")
-            fetched = download.click(self.record, entered, record, **ours)
+            fetched = download.click(self.record, values, record, **ours)
             fetched.success(None, record, js=_DOWNLOAD, api_visibility="private")
             gr.api(self.score, api_name="score", concurrency_limit=None)  # type: ignore[attr-defined]
         layout.queue(max_size=64)
         return layout
 
     def judged(
-        self,
-        request: gr.Request,
-        problem: str,
-        solution: str,
-        evaluators: list[str],
-        validity: float,
-        redundancy: float,
-        progress: gr.Progress = _PROGRESS,
+        self, request: gr.Request, progress: gr.Progress = _PROGRESS, *values: Any
     ) -> Iterator[tuple[Any, Any]]:
         """Score the solution, and yield the value of the component once it is judged, with the button for its
         record. Until then, nothing changes."""
         with _as_gradio_errors():
-            entered = _read(problem, solution, evaluators, validity, redundancy)
-            pending = self._begin(entered, request)
+            entered, pending = self._begin(request, values)
             try:
                 while wait(pending.values(), timeout=_LOOKS).not_done:
-                    known = min(len(one.steps) for one in pending.values())
+                    known = min(len(score.steps) for score in pending.values())
                     progress((known, len(entered.trace.substeps)), desc="Judging", unit="steps")
                     yield gr.skip(), gr.skip()
             finally:
                 # Somebody else may wait for them; if nobody does, they end.
-                for one in pending.values():
-                    one.cancel()
-            columns = [
-                TraceJudgments(
-                    name,
-                    self.evaluators.about(name).outputs,
-                    entered.thresholds,
-                    dict.fromkeys(Mode, one.result()),
-                    stored=True,
-                )
-                for name, one in pending.items()
-            ]
+                for score in pending.values():
+                    score.cancel()
+            columns = []
+            for name, score in pending.items():
+                outputs, judgments = self.evaluators.about(name).outputs, dict.fromkeys(Mode, score.result())
+                columns.append(TraceJudgments(name, outputs, entered.thresholds, judgments, stored=True))
             yield str(step_scores_html(columns)), gr.update(visible=True)
 
     def judged_again(
-        self,
-        request: gr.Request,
-        problem: str,
-        solution: str,
-        evaluators: list[str],
-        validity: float,
-        redundancy: float,
+        self, request: gr.Request, progress: gr.Progress = _PROGRESS, *values: Any
     ) -> Iterator[tuple[Any, Any]]:
         """Like `judged`, but do nothing until a problem and a solution are entered."""
+        problem, solution, *_ = values
         if problem.strip() and solution.strip():
-            yield from self.judged(request, problem, solution, evaluators, validity, redundancy)
+            yield from self.judged(request, progress, *values)
         else:
             yield gr.skip(), gr.skip()
 
-    def record(
-        self,
-        request: gr.Request,
-        problem: str,
-        solution: str,
-        evaluators: list[str],
-        validity: float,
-        redundancy: float,
-    ) -> str:
+    def record(self, request: gr.Request, *values: Any) -> str:
         """Return the record of a solution that has been scored, as the text of a JSON file."""
-        row = self.score(request, problem, solution, evaluators, validity, redundancy)
-        return json.dumps(row, ensure_ascii=False)
+        return json.dumps(self.score(request, *values), ensure_ascii=False)
 
     def score(
         self,
@@ -249,33 +208,31 @@ class _Demo:
         `solution` is a text, or a list of its steps. `evaluators` are names, by default the first one. The answer
         has the steps, and under `judgments` the record of each evaluator's judgment.
         """
-        at = self.thresholds
+        names = self.evaluators.all_names[:1] if evaluators is None else evaluators
+        valid = self.thresholds.validity if validity is None else validity
+        redundant = self.thresholds.redundancy if redundancy is None else redundancy
         with _as_gradio_errors():
-            entered = _read(
-                problem,
-                solution,
-                self.evaluators.all_names[:1] if evaluators is None else evaluators,
-                at.validity if validity is None else validity,
-                at.redundancy if redundancy is None else redundancy,
-            )
-            pending = self._begin(entered, request)
-            records = [self._record(name, one.result(), entered) for name, one in pending.items()]
+            entered, pending = self._begin(request, (problem, solution, names, valid, redundant))
+            records = [
+                concluded_record(score.result(), self.evaluators.about(name), entered.thresholds, name=name)
+                for name, score in pending.items()
+            ]
         return judgments_row(entered.trace, [dict.fromkeys(Mode, record) for record in records])
 
-    def _begin(self, entered: Entered, request: gr.Request) -> dict[str, PendingScore[Judgment]]:
+    def _begin(
+        self, request: gr.Request, values: Sequence[Any]
+    ) -> tuple[Entered, dict[str, PendingScore[Judgment]]]:
+        """Begin to score what somebody entered. Raises `UserError` if it cannot be scored."""
+        entry = validate(_Entry, dict(zip(_Entry.model_fields, values, strict=True)), "the request")
+        steps = (
+            as_steps(entry.solution)
+            if isinstance(entry.solution, list)
+            else SolutionText.typed(entry.solution).steps
+        )
+        at = Thresholds(entry.validity, entry.redundancy)
+        entered = Entered(entry.problem, steps, None, tuple(entry.evaluators), at)
         with self.scoring(entered.trace, request):
-            return {name: self.evaluators.submit_loaded(name, entered.trace) for name in entered.chosen}
-
-    def _record(self, name: str, judgment: Judgment, entered: Entered) -> JudgmentRecord:
-        return concluded_record(judgment, self.evaluators.about(name), entered.thresholds, name=name)
-
-
-def _read(problem: str, solution: Any, evaluators: Any, validity: Any, redundancy: Any) -> Entered:
-    """Return the solution that somebody entered. Raises `UserError` if a value has an unexpected type, or if the
-    text cannot be split."""
-    values = {"problem": problem, "solution": solution, "evaluators": evaluators}
-    asked = validate(_DemoRequest, values | {"validity": validity, "redundancy": redundancy}, "the request")
-    return asked.entered()
+            return entered, {name: self.evaluators.submit_loaded(name, entered.trace) for name in entered.chosen}
 
 
 @contextmanager

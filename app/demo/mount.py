@@ -1,22 +1,28 @@
 """The demo as a part of the server, at `/demo`, from the first request for it until nobody looks at it any more."""
 
 import asyncio
-from typing import TYPE_CHECKING
+import json
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
 from fastapi import Depends, FastAPI
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from stepsight.app.access.headers import POLICY, content_policy
 from stepsight.app.access.rights import RequiresRight, Right
-from stepsight.app.demo.without_files import WithoutFiles
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.failures import error_json
+from stepsight.app.web.request_guard import read_again
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import parse_json
 from stepsight.storage.database.store import Store
 
 if TYPE_CHECKING:
-    from stepsight.app.demo.running import RunningDemo
+    import gradio as gr
 
 PATH = "/demo"
 # Seconds after the last request. An open page has a request of its own for as long as it is open.
@@ -34,13 +40,13 @@ class DemoOnRequest:
         self._store = store
         self._evaluators = evaluators
         self._starting = asyncio.Lock()
-        self._running: RunningDemo | None = None
-        self._requests = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._application: FastAPI | None = None
+        self._running = AsyncExitStack()
+        self._requests = self._answered = 0
 
     @property
     def is_running(self) -> bool:
-        return self._running is not None
+        return self._application is not None
 
     def mount(self, application: FastAPI) -> None:
         """Mount it at `PATH`."""
@@ -50,61 +56,64 @@ class DemoOnRequest:
 
         needs = [Depends(RequiresRight(Right.SCORE))]
         application.add_api_route(PATH, redirect, methods=["GET"], dependencies=needs, include_in_schema=False)
-        application.mount(PATH, WithoutFiles(self))
+        application.mount(PATH, self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] == "POST":
+            body = await Request(scope, receive).body()
+            try:
+                _check_body(body)
+            except UserError as error:
+                return await error_json(error)(scope, receive, send)
+            receive = read_again(body, receive)
         self._requests += 1
         try:
             async with self._starting:
-                self._running = self._running or await self._start()
+                application = self._application = self._application or await self._start()
             # Gradio is mounted below its own root.
             inner = {**scope, "root_path": scope["app_root_path"]}
             if scope["path"] == f"{PATH}/":
                 # Gradio fails if its page is asked for with the name of another.
                 inner["query_string"] = b""
-                send = _evaluating(send)
-            await _answer(self._running.application, inner, receive, send)
+            await _answer(application, inner, receive, send)
         finally:
             self._requests -= 1
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = asyncio.get_running_loop().call_later(_IDLE, self._end_if_idle)
+            self._answered += 1
+            asyncio.get_running_loop().call_later(_IDLE, self._end_if_idle, self._answered)
 
-    async def _start(self) -> "RunningDemo":
-        running_demo = await to_thread.run_sync(_import_demo)
-        return await running_demo.start(PATH, self._store, self._evaluators)
+    async def _start(self) -> FastAPI:
+        def build() -> "tuple[FastAPI, gr.Blocks]":
+            # Gradio takes seconds to import, and most servers never show it.
+            from stepsight.app.demo.mounted import mounted_demo
 
-    def _end_if_idle(self) -> None:
-        if not self._requests:
-            self.end()
+            return mounted_demo(self._store, self._evaluators, PATH)
 
-    def end(self) -> None:
+        application, blocks = await to_thread.run_sync(build)
+        await self._running.enter_async_context(application.router.lifespan_context(application))
+        self._running.callback(blocks.close, verbose=False)
+        return application
+
+    def _end_if_idle(self, answered: int) -> None:
+        if not self._requests and answered == self._answered:
+            self._ending = asyncio.ensure_future(self.end())
+
+    async def end(self) -> None:
         """Stop the demo if it is running. The next request starts it again."""
-        if self._running is not None:
-            self._running.end()
-            self._running = None
-
-
-def _evaluating(send: Send) -> Send:
-    """Wrap `send` so that the scripts of Gradio's page may evaluate their own templates."""
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            policy = (POLICY, content_policy(evaluating=True))
-            message = {**message, "headers": [*message.get("headers", []), policy]}
-        await send(message)
-
-    return sending
+        self._application = None
+        await self._running.aclose()
 
 
 async def _answer(application: FastAPI, scope: Scope, receive: Receive, send: Send) -> None:
-    """Run the application. If it fails in the middle of a response, as Gradio does for an event that it does not
-    know, end the response."""
+    """Run the application, whose page may evaluate its own templates. If it fails in the middle of a response, as
+    Gradio does for an event that it does not know, end the response."""
     has_begun = False
 
     async def sending(message: Message) -> None:
         nonlocal has_begun
         has_begun = True
+        if message["type"] == "http.response.start" and scope["path"] == f"{PATH}/":
+            policy = (POLICY, content_policy(evaluating=True))
+            message = {**message, "headers": [*message.get("headers", []), policy]}
         await send(message)
 
     try:
@@ -115,8 +124,21 @@ async def _answer(application: FastAPI, scope: Scope, receive: Receive, send: Se
         await send({"type": "http.response.body", "body": b""})
 
 
-def _import_demo() -> "type[RunningDemo]":
-    # Gradio takes seconds to import, and most servers never show it.
-    from stepsight.app.demo.running import RunningDemo
+def _check_body(body: bytes) -> None:
+    """Raise `UserError` if the body of a request to Gradio is not a JSON object, or names a file."""
+    hint = "Send what gradio_client sends."
+    try:
+        sent: Any = parse_json(body)
+        json.dumps(sent, allow_nan=False)
+    except ValueError:
+        raise UserError("The body is not JSON.", hint) from None
+    if not isinstance(sent, dict) or _has_file(sent):
+        raise UserError("The body is not an object without files.", hint)
 
-    return RunningDemo
+
+def _has_file(value: Any) -> bool:
+    """True if an object within the value has the key by which Gradio knows files. It would copy the one that the
+    object names, wherever that is on this machine, or fetch it."""
+    if isinstance(value, dict):
+        return "meta" in value or any(map(_has_file, value.values()))
+    return isinstance(value, list) and any(map(_has_file, value))

@@ -1,7 +1,7 @@
 """The Gradio component that shows judged steps: bars online beside offline, and the hindsight triangle."""
 
+import re
 from collections.abc import Sequence
-from functools import cache
 
 import gradio as gr
 from markupsafe import Markup
@@ -12,8 +12,6 @@ from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core import notebook
 
-# Where the dark colours of style.css begin.
-_DARK = ":root, .dark {"
 _LAYOUT = """
 .step-scores { max-width: none; padding: 0; container-type: inline-size; color: var(--ink);
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
@@ -37,17 +35,12 @@ const katex = () => (window.stepsightKatex ??= server.katex().then((text) => {
   Function("module", "exports", text)(module, module.exports);
   return module.exports;
 }));
-const options = { output: "mathml", strict: "ignore", maxExpand: 500, maxSize: 20 };
+const options = { output: "mathml", strict: "ignore", maxExpand: 500, maxSize: 20, throwOnError: false };
 const draw = async () => {
-  if (!element.querySelector("span.math:not([data-done])")) return;
-  const { render } = await katex();
-  for (const span of element.querySelectorAll("span.math:not([data-done])")) {
-    const displayMode = "display" in span.dataset;
-    try {
-      render(span.textContent, span, { ...options, displayMode });
-    } catch {
-      span.textContent = span.dataset.source;
-    }
+  const spans = [...element.querySelectorAll("span.math:not([data-done])")];
+  const { render } = spans.length ? await katex() : {};
+  for (const span of spans) {
+    render(span.textContent, span, { ...options, displayMode: "display" in span.dataset });
     span.dataset.done = "1";
   }
 };
@@ -70,31 +63,22 @@ def step_scores() -> gr.HTML:
 
 def step_scores_html(judged: Sequence[TraceJudgments]) -> Markup:
     """Render evaluators' judgments of one trace: their verdicts, the bars of each step, and the triangles."""
-    if not judged:
-        return Markup()
     trace = judged[0].judgments[0].trace
-    columns = [one for one in judged if one.outputs.has_steps]
-    drawn = [(one.name, notebook.draw_hindsight(one.hindsight)) for one in columns if one.hindsight is not None]
-    return render(
-        "demo/step_scores.html",
-        steps=trace_html(trace, judged, ""),
-        triangles=[(name, Markup(triangle)) for name, triangle in drawn],
-    )
+    hindsight = [(column.name, column.hindsight) for column in judged if column.outputs.has_steps]
+    drawn = [(name, Markup(notebook.draw_hindsight(values))) for name, values in hindsight if values is not None]
+    return render("demo/step_scores.html", steps=trace_html(trace, judged, ""), triangles=drawn)
 
 
-@cache
 def style() -> str:
     """Return the component's style sheet: that of the pages, in the colours of Gradio's theme. It lays out by the
     component's own width."""
-    text = read_web("style.css")
-    dark = text.partition(_DARK)[2].partition("}")[0]
-    assert dark, "the dark colours of style.css"
-    text += read_web("browse.css") + notebook.style() + _LAYOUT.replace("DARK", dark)
-    first, *others = text.split("/*")
-    text = first + "".join(one.partition("*/")[2] for one in others)
+    pages = read_web("style.css")
+    dark = re.search(r":root, \.dark \{([^}]*)\}", pages)
+    assert dark is not None, "the dark colours of style.css"
+    text = pages + read_web("browse.css") + notebook.style() + _LAYOUT.replace("DARK", dark[1])
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
     # Gradio evaluates it as a template.
-    text = text.replace("\\", "\\\\")
-    return text.replace("@media (max-width", "@container (max-width")
+    return text.replace("\\", "\\\\").replace("@media (max-width", "@container (max-width")
 
 
 def katex(_: object = None) -> str:

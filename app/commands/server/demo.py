@@ -4,9 +4,11 @@ stepsight demo --evaluator mini-bidir
 """
 
 import argparse
-import signal
 import sys
-import threading
+
+import gradio as gr
+import uvicorn
+from fastapi import FastAPI
 
 from stepsight.app.commands.server.app import listen
 from stepsight.app.demo.interface import LAUNCHED, demo
@@ -30,18 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Serve the demo until SIGINT or SIGTERM, or write a Space."""
-    evaluators = args.evaluator or [_DEFAULT]
-    listener = listen(args.port, args.host)
-    host, port = listener.getsockname()[:2]
-    interface = demo(Evaluators(evaluators, shipped=False, place=read_placement(args)))
-    listener.close()
-    ended = threading.Event()
-    before = signal.signal(signal.SIGTERM, lambda *_: ended.set())
-    try:
-        interface.launch(server_name=host, server_port=port, prevent_thread_lock=True, quiet=True, **LAUNCHED)
+    """Serve the demo until SIGINT or SIGTERM."""
+    with listen(args.port, args.host) as listener:
+        host, port = listener.getsockname()[:2]
+        interface = demo(Evaluators(args.evaluator or [_DEFAULT], shipped=False, place=read_placement(args)))
+        application = gr.mount_gradio_app(FastAPI(), interface, path="/", **LAUNCHED)
         print(f"Open http://{host}:{port} in a browser. Ctrl-C stops it.", file=sys.stderr)
-        ended.wait()
-    finally:
-        interface.close(verbose=False)
-        signal.signal(signal.SIGTERM, before)
+        # Open pages have a request each for as long as they are open.
+        server = uvicorn.Server(uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=1))
+        server.run(sockets=[listener])

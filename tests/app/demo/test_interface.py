@@ -70,20 +70,20 @@ def test_a_client_that_sends_nonsense_gets_one_clear_answer(client, values, mess
 def test_a_solution_that_is_scored_gives_the_value_of_the_component_and_its_record(evaluators):
     interface = demo(evaluators)
     values = (PROBLEM, "\n".join(STEPS), ["tiny"], 0.5, 0.15)
-    *_, (shown, _) = event(interface, "judged")(None, *values)
+    *_, (shown, _) = event(interface, "judged")(None, gr.Progress(), *values)
     assert len(read(shown).all(cls="bar")) == 4
     row = json.loads(event(interface, "record")(None, *values))
     assert row == event(interface, "score")(None, PROBLEM, STEPS, ["tiny"], 0.5, 0.15)
 
 
 def test_a_slider_scores_nothing_before_there_is_something_to_score(evaluators):
-    ((nothing, _),) = event(demo(evaluators), "judged_again")(None, "", "", ["tiny"], 0.4, 0.15)
+    ((nothing, _),) = event(demo(evaluators), "judged_again")(None, gr.Progress(), "", "", ["tiny"], 0.4, 0.15)
     assert nothing == gr.skip()
 
 
 def test_scoring_ends_when_it_is_cancelled(tiny):
     evaluators, scorer = hold_up(tiny)
-    running = event(demo(evaluators), "judged")(None, PROBLEM, "\n".join(STEPS), ["tiny"], 0.5, 0.15)
+    running = event(demo(evaluators), "judged")(None, gr.Progress(), PROBLEM, "\n".join(STEPS), ["tiny"], 0.5, 0.15)
     assert next(running) == (gr.skip(), gr.skip())
     assert scorer.at_work.wait(30)
     running.close()

@@ -11,8 +11,7 @@ from fastapi.testclient import TestClient
 from gradio_client import Client
 
 from stepsight.app.demo import mount
-from stepsight.app.demo.mount import PATH
-from stepsight.app.demo.without_files import WithoutFiles
+from stepsight.app.demo.mount import PATH, DemoOnRequest
 from stepsight.app.server import build_app
 from stepsight.storage.database.store import open_store
 from tests.app.client import HERE
@@ -34,7 +33,7 @@ def application(store, evaluators):
 
 
 def demo_of(application):
-    return next(one.app.app for one in application.routes if isinstance(getattr(one, "app", None), WithoutFiles))
+    return next(route.app for route in application.routes if isinstance(getattr(route, "app", None), DemoOnRequest))
 
 
 def test_the_demo_starts_on_request_and_ends_when_nobody_asks_any_more(application, monkeypatch):
@@ -89,8 +88,8 @@ def test_gradios_folder_is_private_and_goes_with_the_process():
     source = """
 import os
 os.umask(0)
-from stepsight.app.demo.running import make_folder
-make_folder()
+from stepsight.app.demo.mounted import prepare_gradio
+prepare_gradio()
 folder = os.environ["GRADIO_TEMP_DIR"]
 print(folder, oct(os.stat(folder).st_mode))
 """
