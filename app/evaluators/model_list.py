@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from stepsight.app.evaluators.speed import TOKENS, Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.hubs.hub_cache import Fetched, free_disk, list_fetched
@@ -18,12 +17,6 @@ from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
 from stepsight.storage.judgments.verifications import Verification, list_verifications
-
-PATIENCE = 30
-"""The seconds for a trace below which the evaluator to start with is chosen by its figure alone."""
-
-# A 7B model in 16 bits fits.
-_MODEST = 20_000_000_000
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,7 @@ class LocalModel:
 class FetchableModel:
     """A public evaluator that can be fetched. `is_here` is True if it has been fetched.
 
-    `memory` is its size in bytes with weights in `dtype`, and `seconds` is the approximate time per trace.
+    `memory` is its size in bytes with weights in `dtype`.
     `unreadable` is the reason why this version cannot read the evaluator, and `unfit` the reason why this machine
     has no room for it. Each is "" if the problem does not exist.
     """
@@ -56,7 +49,6 @@ class FetchableModel:
     dtype: str
     unreadable: str = ""
     unfit: str = ""
-    seconds: float | None = None
     verified: tuple[Verification, ...] = ()
 
     @property
@@ -85,7 +77,7 @@ class Shelf:
     stored: frozenset[str]
 
 
-def read_shelf(store: Store, evaluators: Evaluators, speed: Speed) -> Shelf:
+def read_shelf(store: Store, evaluators: Evaluators) -> Shelf:
     """Collect the current content of the Evaluators page."""
     # The page's last refresh is when a fetch ends, and its content then stays.
     evaluators.look_again()
@@ -101,7 +93,7 @@ def read_shelf(store: Store, evaluators: Evaluators, speed: Speed) -> Shelf:
         tuple(here),
         tuple(one for one in fetched if one.repo not in shown and not evaluators.is_given(one)),
         tuple(one for one in stored if one.is_imported and one.fingerprint not in scoring),
-        tuple(offers(evaluators.place, verified, repos, speed)),
+        tuple(offers(evaluators.place, verified, repos)),
         frozenset(one.fingerprint for one in stored),
     )
 
@@ -110,12 +102,11 @@ def offers(
     place: Placement,
     verified: Mapping[tuple[str, str], Sequence[Verification]],
     here: Iterable[str],
-    speed: Speed | None = None,
 ) -> list[FetchableModel]:
     """List the public evaluators, with the resources they need at `place`. `here` holds the ids of evaluators that
-    have been fetched. Without `speed`, the time per trace is not estimated."""
+    have been fetched."""
     known = frozenset(here)
-    return [_offer(one, one.id in known, place, verified, speed) for one in public_evaluators()]
+    return [_offer(one, one.id in known, place, verified) for one in public_evaluators()]
 
 
 def ordered(offers: Iterable[FetchableModel]) -> list[FetchableModel]:
@@ -129,24 +120,6 @@ def ordered(offers: Iterable[FetchableModel]) -> list[FetchableModel]:
         return not one.verified, not one.is_here, bool(one.unfit), -(one.f1 or 0), one.public.parameters
 
     return sorted(offers, key=place)
-
-
-def first_choice(offers: Iterable[FetchableModel], place: Placement) -> FetchableModel | None:
-    """Return the evaluator with which to start on this machine, or None if none has room or the times per trace are
-    not estimated yet.
-
-    It is the best by its published figure of those that can be read, take at most two thirds of the memory, and
-    judge a trace within `PATIENCE` seconds; if all take longer, it is the quickest. If the memory is unknown, as on
-    an accelerator, it takes at most `_MODEST` bytes.
-    """
-    total = total_memory() if place.on_processor else None
-    most = total * 2 / 3 if total is not None else _MODEST
-    fitting = [one for one in offers if one.f1 and not one.unreadable and not one.unfit and one.memory <= most]
-    if not place.on_processor:
-        return max(fitting, key=lambda offer: offer.f1 or 0, default=None)
-    # Within their patience, people do not mind the time.
-    timed = [(max(one.seconds, PATIENCE), -(one.f1 or 0), one) for one in fitting if one.seconds is not None]
-    return min(timed, key=lambda offer: offer[:2])[2] if timed else None
 
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
@@ -175,11 +148,9 @@ def _offer(
     is_here: bool,
     place: Placement,
     verified: Mapping[tuple[str, str], Sequence[Verification]],
-    speed: Speed | None,
 ) -> FetchableModel:
     dtype = expected_dtype(one.stored, place)
     memory = needed_memory(one.all_parameters, dtype)
-    is_timed = speed is not None and place.on_processor
     return FetchableModel(
         one,
         is_here,
@@ -187,9 +158,6 @@ def _offer(
         dtype,
         unreadable(one, formats()),
         unfit(memory, 0 if is_here else one.size, place),
-        speed.seconds(one.all_parameters, dtype, one.tokens_read(TOKENS))
-        if speed is not None and is_timed
-        else None,
         tuple(each for (repo, _), some in verified.items() if repo == one.id for each in some),
     )
 

@@ -6,7 +6,6 @@ It includes the route that fetches them. The page's script refreshes the changin
 from collections.abc import Iterable
 from datetime import timedelta
 from functools import cache
-from math import ceil
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -16,11 +15,9 @@ from markupsafe import Markup
 from starlette.responses import JSONResponse
 
 from stepsight.app.access.rights import RequiresRight, Right, has_right
-from stepsight.app.evaluators.model_list import PATIENCE, Shelf, first_choice, judges, ordered, read_shelf, unfit
-from stepsight.app.evaluators.speed import TOKENS, Speed
+from stepsight.app.evaluators.model_list import Shelf, judges, ordered, read_shelf, unfit
 from stepsight.app.help.manual import document_html
 from stepsight.app.jobs.page import fetch_progress
-from stepsight.app.markup.text import duration
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.bodies import body
@@ -56,11 +53,10 @@ class FetchRequest(Model):
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
     """Build the routes of the page and of fetching. The application turns any `UserError` that they raise into a
     response."""
-    speed = Speed()
 
     def shown(request: Request) -> Markup:
         may_fetch = not read_only and has_right(request, Right.WRITE)
-        return state_html(store, evaluators, speed, may_fetch=may_fetch)
+        return state_html(store, evaluators, may_fetch=may_fetch)
 
     def content(request: Request) -> PageContent:
         may_fetch = not read_only and has_right(request, Right.WRITE)
@@ -114,9 +110,9 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> N
         )
 
 
-def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch: bool) -> Markup:
+def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Markup:
     """Render the changing part of the page: running fetches, evaluators on this server, and public evaluators."""
-    shelf = read_shelf(store, evaluators, speed)
+    shelf = read_shelf(store, evaluators)
     fetches = list_fetches(store, _KEPT_FAILURES)
     coming = {job.subject: job for job in fetches if job.state.is_active}
     failed = _failed(fetches, shelf)
@@ -134,13 +130,10 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
         may_fetch=may_fetch,
         jobs=jobs,
         working=bool(coming),
-        measuring=any(one.seconds is None for one in readable) and speed.is_measuring,
         running=State.RUNNING,
         failed=State.FAILED,
         progress=fetch_progress,
         failures=failed,
-        first=first_choice(readable, evaluators.place),
-        patience=PATIENCE,
         memory=total_memory() if evaluators.place.on_processor else None,
         disk=free_disk(),
         has_fetched=any(one.repo for one in shelf.here),
@@ -150,8 +143,6 @@ def state_html(store: Store, evaluators: Evaluators, speed: Speed, *, may_fetch:
         coming=coming,
         parts=list(BenchmarkPart),
         judges=judges,
-        about_time=about_time,
-        tokens=TOKENS,
         dtype=evaluators.place.dtype if evaluators.place.dtype != STORED else "",
         size_of=_size_of,
         cards=[(one, card) for one in shelf.here if (card := card_html(one.name)) and one.origin == "shipped"],
@@ -164,11 +155,6 @@ def _failed(fetches: Iterable[Job], shelf: Shelf) -> dict[str, Job]:
     here = {one.repo for one in shelf.here}
     last = {job.subject: job for job in fetches}
     return {repo: job for repo, job in last.items() if job.state == State.FAILED and repo not in here}
-
-
-def about_time(seconds: float) -> str:
-    """Format an estimated time with one or two digits, such as `0.4 s`, `7 s` or `2 min`."""
-    return f"{max(0.1, seconds):.1f} s" if seconds < 2 else duration(ceil(seconds))
 
 
 def _size_of(parameters: int) -> str:

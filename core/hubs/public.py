@@ -38,8 +38,6 @@ class BenchmarkPart(StrEnum):
         return f"processbench-{self}"
 
 
-# The number of steps of the trace in estimates of time.
-_STEPS = 10
 _TITLES = {
     BenchmarkPart.GSM8K: "GSM8K",
     BenchmarkPart.MATH: "MATH",
@@ -80,10 +78,10 @@ class PublicEvaluator(Record):
     `parameters` is the rounded number given by the authors, and `bytes` the size of the weights if known. `weights`
     is "pickle" only if there are no safetensors. `format` is the checkpoint format used to load the evaluator, and
     `threshold` the threshold that its authors chose. `brings` names the models that are downloaded with it. Some
-    evaluators need a second model for comparison, and `beside` is its parameter count. `calls` is the number of
-    separate requests per step, or 0 if one pass judges all steps. `note` is a remark for readers of the evaluator's
-    results. `missing` is a sentence on facts that are needed to read the evaluator but that no source states, and
-    `asks` lists the keys of stepsight.json that can state them. If there are no such keys, `format` is "".
+    evaluators need a second model for comparison, and `beside` is its parameter count. `note` is a remark for
+    readers of the evaluator's results. `missing` is a sentence on facts that are needed to read the evaluator but
+    that no source states, and `asks` lists the keys of stepsight.json that can state them. If there are no such
+    keys, `format` is "".
     """
 
     id: str
@@ -100,7 +98,6 @@ class PublicEvaluator(Record):
     prmbench: PrmBenchFigure | None = None
     brings: str = ""
     beside: Annotated[int, Field(ge=0)] = 0
-    calls: Annotated[int, Field(ge=0)] = 0
     note: str = ""
     missing: str = ""
     asks: ListOf[str] = ()
@@ -120,11 +117,6 @@ class PublicEvaluator(Record):
     def all_parameters(self) -> int:
         """The number of parameters, including those of the comparison model, if there is one."""
         return self.parameters + self.beside
-
-    def tokens_read(self, tokens: int) -> int:
-        """Estimate how many tokens the evaluator reads to judge a trace of `tokens` tokens. With a request per
-        step, earlier steps are read again each time."""
-        return tokens * self.calls * (_STEPS + 1) // 2 if self.calls else tokens
 
     @property
     def stored(self) -> str:

@@ -29,7 +29,6 @@ _VARYING = {
     r"\b(just now|\d+ (second|minute|hour|day)s? ago)\b": "AGO",
     r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b": "UUID",
     r"\?v=[0-9a-f]+": "",
-    r" · the one to start with here": "",
     r"\bslot=[0-9a-f]{16}\b": "slot=SLOT",
     r"(?m)^(hindsight|offline|online)( +)[\d.]+ +[\d,]+$": r"\1 SPEED",
     r"\b\d+%\|[^\n]*": "PROGRESS",

@@ -3,7 +3,6 @@
 import pytest
 
 from stepsight.app.evaluators.page import card_html, state_html
-from stepsight.app.evaluators.speed import Speed
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import card_address
 from stepsight.core.models.location import EQUATIONS, shipped_evaluators
@@ -28,10 +27,10 @@ def test_an_evaluator_that_is_not_shipped_has_no_card():
     assert card_html(EQUATIONS) == card_html("../mini-bidir") == card_html("lab/large") == ""
 
 
-def test_every_evaluator_has_a_place_that_its_card_is_found_at(sqlite_store, tmp_path):
+def test_every_evaluator_has_a_place_that_its_card_is_found_at(sqlite_store):
     imported = evaluator(sqlite_store, "imported")
     evaluators = Evaluators([*shipped_evaluators()[:1], EQUATIONS], shipped=False)
-    page = read(state_html(sqlite_store, evaluators, Speed(tmp_path / "speed.json"), may_fetch=False))
+    page = read(state_html(sqlite_store, evaluators, may_fetch=False))
     rows = [evaluators.register(sqlite_store, name) for name in evaluators.all_names] + [imported]
     places = [page.one(id=card_address(row).partition("#")[2]) for row in rows]
     assert [place.tag for place in places] == ["div", "tr", "tr"]

@@ -4,13 +4,12 @@ import json
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from safetensors.torch import load_file
 
-from stepsight.app.evaluators import model_list, speed
+from stepsight.app.evaluators import model_list
 from stepsight.app.evaluators import page as evaluators_page
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.jobs.worker_signals import WorkerSignals
@@ -374,41 +373,6 @@ def test_public_evaluators_stand_in_the_order_of_their_use(client, sqlite_store,
     assert listed(page_of(client))[:3] == [best, SMALL, small]
 
 
-@pytest.mark.parametrize(
-    ("total", "seconds", "name"),
-    [
-        (64, 20, "sail/ActPRM-X"),
-        # Two thirds of the memory are 8 GB.
-        (12, 20, "HuggingFaceH4/Qwen2.5-Math-1.5B-Instruct-PRM-0.2"),
-        (64, 60, "sail/ActPRM-X"),
-        (64, None, None),
-        (4, 1, None),
-    ],
-)
-def test_the_one_to_start_with_is_the_best_that_has_room_and_is_fast(monkeypatch, total, seconds, name):
-    for module in (memory, model_list):
-        monkeypatch.setattr(module, "total_memory", lambda: total * 10**9)
-    monkeypatch.setattr(model_list, "free_disk", lambda: 10**12)
-    monkeypatch.setattr(kernels, "is_native", lambda dtype: True)
-    offers = [replace(one, seconds=seconds) for one in model_list.offers(Placement(), {}, ())]
-    first = model_list.first_choice(offers, Placement())
-    assert (first.public.id if first else None) == name
-
-
-def test_where_all_are_slow_the_one_to_start_with_is_the_quickest_and_the_better_of_two(monkeypatch):
-    monkeypatch.setattr(model_list, "total_memory", lambda: 64 * 10**9)
-    monkeypatch.setattr(kernels, "is_native", lambda dtype: True)
-    best, good, weak, *_ = sorted(
-        (one for one in model_list.offers(Placement(), {}, ()) if one.f1 and not one.unreadable and not one.unfit),
-        key=lambda one: -one.f1,
-    )
-    slow = [replace(best, seconds=90), replace(weak, seconds=60), replace(good, seconds=60)]
-    assert model_list.first_choice(slow, Placement()) is slow[2]
-    # Within 30 seconds the figure decides.
-    quick = [replace(weak, seconds=1), replace(good, seconds=30)]
-    assert model_list.first_choice(slow + quick, Placement()) is quick[1]
-
-
 def test_a_failed_fetch_stays_beside_its_model_until_it_succeeds(client, sqlite_store, hub, monkeypatch):
     config = hub.folders[SMALL] / "config.json"
     good = config.read_text()
@@ -435,23 +399,3 @@ def test_a_read_only_server_offers_nothing(sqlite_store, evaluators):
         page = page_of(client)
         assert (offered(page), page.all("form", cls="other")) == (set(), [])
         assert fetch(client).status_code in (401, 403)
-
-
-def test_times_follow_from_what_this_machine_was_measured_to_do(tmp_path, monkeypatch):
-    path = tmp_path / "speed.json"
-    one = speed.Speed(path)
-    assert one.seconds(1_000_000, "float32") is None
-    wait_for(lambda: one.of("float32") is not None)
-    measured = one.of("float32")
-    assert measured > 1e8
-    # Two operations for each of 1,000,000 parameters and 500 tokens.
-    assert one.seconds(1_000_000, "float32") == pytest.approx(1e9 / measured)
-    wait_for(path.is_file)
-    # What was kept counts at once, and where the next measurement is slower.
-    monkeypatch.setattr(speed, "measure", lambda dtype: 1.0)
-    again = speed.Speed(path)
-    assert again.of("float32") == measured
-    wait_for(lambda: not any(one.name == "speed" for one in threading.enumerate()))
-    assert again.of("float32") == measured
-    path.write_text('{"other machine": {"float32": 1}}')
-    assert speed.Speed(path).of("float32") is None
