@@ -1,6 +1,6 @@
 """Measurements of the datasets in a store, taken when a page requests them and cached until the data changes."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,10 +32,11 @@ from stepsight.training.evaluate.evaluation import (
     evaluate,
     with_thresholds,
 )
-from stepsight.training.report.card.card import EvaluatorCard, make_card
-from stepsight.training.report.card.context import card_version
-from stepsight.training.report.dataset import Excerpt, difference_section, excerpt
-from stepsight.training.report.html import Section
+from stepsight.training.evaluate.people import labels_version
+from stepsight.training.report.card import make_card
+from stepsight.training.report.dataset import Excerpt, difference_section, excerpt, plots_of
+from stepsight.training.report.html import Part, Section
+from stepsight.training.report.plots import Plot
 from stepsight.training.report.report import write_up, write_up_patched
 from stepsight.training.report.results import ordered
 from stepsight.training.report.shares import has_gold, has_shares
@@ -43,8 +44,6 @@ from stepsight.training.report.shares import has_gold, has_shares
 PATIENCE = 0.4
 """Seconds that a page waits for measurements before it is shown without them."""
 
-# The approximate size of a card in bytes, whose measurement is kept apart.
-_CARD = 100_000
 # Bytes in memory per byte of a figure's JSON.
 _FIGURE = 6
 # The approximate size of a row of a summary in bytes, and that of all summaries which are kept.
@@ -131,7 +130,7 @@ class MeasuredCard:
     evaluator: StoredEvaluator
     dataset: Dataset
     judged: tuple[Dataset, ...]
-    card: EvaluatorCard | None
+    card: Part | None
 
 
 class Measurements:
@@ -229,7 +228,9 @@ class Measurements:
         """Return the tables and figures for one mode and one kind of error."""
         subject = ("excerpt", measured.subject, mode, errors)
         make = lambda: excerpt(measured.evaluation, mode, errors)  # noqa: E731
-        return self._cache.newest(subject, measured.version, make, _size_of_figures, patience)
+        return self._cache.newest(
+            subject, measured.version, make, lambda made: _size_of_figures(made.plots), patience
+        )
 
     def minus(self, measured: MeasuredDataset, reference: str, patience: float = PATIENCE) -> Differences | Pending:
         """Return the comparisons of all rows with those of `reference`, the name of an evaluator or a baseline. The
@@ -265,7 +266,7 @@ class Measurements:
             raise UserError(f"{stored.name} has not judged {chosen.name}.", f"It has judged {others}.")
         return MeasuredCard(stored, chosen, judged, self._card(stored, chosen, patience))
 
-    def _card(self, stored: StoredEvaluator, dataset: Dataset, patience: float) -> EvaluatorCard | None:
+    def _card(self, stored: StoredEvaluator, dataset: Dataset, patience: float) -> Part | None:
         newest = self.measure(dataset, patience=patience)
         if isinstance(newest, Pending):
             return None
@@ -274,10 +275,10 @@ class Measurements:
         if named is None:
             # Its judgments are newer than the measurement.
             return None
-        around = card_version(self._store, dataset.id)
-        key = ("card", measured.subject, measured.version, named.id, around)
+        labels = labels_version(self._store, dataset.id)
+        key = ("card", measured.subject, measured.version, named.id, labels)
         make = lambda: make_card(self._store, measured.evaluation, named)  # noqa: E731
-        card = self._cache.get(key, make, lambda card: _CARD, patience)
+        card = self._cache.get(key, make, lambda card: _size_of_figures(plots_of(card.sections)), patience)
         return None if isinstance(card, Pending) else card
 
     def report(self, measured: MeasuredDataset, patience: float = PATIENCE) -> str | Pending:
@@ -326,7 +327,6 @@ def _size(measured: MeasuredDataset) -> int:
     return sum(tables.values()) + sum(draws.values()) + measured.evaluation.weights.nbytes
 
 
-def _size_of_figures(figures: Excerpt) -> int:
-    """Estimate the size in bytes of the figures. As a side effect, their JSON is generated and cached for the
-    pages."""
-    return _FIGURE * sum(len(plot.data) for plot in figures.plots)
+def _size_of_figures(plots: Iterable[Plot]) -> int:
+    """Estimate the size in bytes of figures. As a side effect, their JSON is generated and cached for the pages."""
+    return _FIGURE * sum(len(plot.data) for plot in plots)

@@ -5,7 +5,7 @@ The URL determines the content. The page's script refreshes the parts that are s
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
@@ -16,7 +16,6 @@ from plotly import __version__ as plotly_version
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_shown
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.page import judge_form
-from stepsight.app.results.card import card_files, card_values
 from stepsight.app.results.dataset import Links, file_links, outcomes_html, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.overview import FIGURES, Figure, OverviewColumn, gather, overview_html, overview_table
@@ -38,14 +37,16 @@ from stepsight.storage.traces.queries import Dataset, find_dataset, list_dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import change_section, lead
-from stepsight.training.report.html import Section
+from stepsight.training.report.html import Section, content_html
 from stepsight.training.report.outcome_tables import Conditions, outcome_fields, outcomes_by_field
+from stepsight.training.report.report import PART_WRITERS
 from stepsight.training.report.results import PROTOCOL, measured_on
 from stepsight.training.report.table_files import to_csv, to_latex, to_markdown
 from stepsight.training.report.tables import Table, slug
 
 PLOTLY = "/stepsight/plotly/plotly.min.js"
 _WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}
+_CARD_KINDS = {"markdown": ("md", "text/markdown"), "json": ("json", "application/json")}
 # Seconds that a file waits for its figures, which the page that links to it has shown already.
 _PATIENCE = 60.0
 Computed = TypeVar("Computed")
@@ -98,7 +99,6 @@ def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> 
 
     routes = address_page("Results", content)
     routes.include_router(result_files(store, measurements))
-    routes.include_router(card_files(measurements))
     return routes
 
 
@@ -121,7 +121,7 @@ def results_page(
         if not datasets:
             return page("results/failure.html", message=EMPTY_STORE, back=False)
         if address.card:
-            return page("results/card.html", **card_values(measurements, address.dataset, address.card))
+            return page("results/card.html", **_card(measurements, address))
         if address.dataset:
             values = _dataset(store, evaluators, measurements, datasets, address)
             form = judge_form(store, evaluators, address.dataset, leads=True) if may_judge else ""
@@ -131,6 +131,23 @@ def results_page(
         raise
     except UserError as error:
         return page("results/failure.html", error, message=error, back=True)
+
+
+def _card(measurements: Measurements, address: ResultsAddress) -> dict[str, object]:
+    """Return the variables of the card's template. `card` is None while it is being measured."""
+    measured = measurements.find_card(address.card, address.dataset)
+    own = {"dataset": measured.dataset.name, "card": measured.evaluator.fingerprint}
+    return {
+        "evaluator": measured.evaluator,
+        "dataset": measured.dataset,
+        "datasets": _same(one.name for one in measured.judged),
+        "card": measured.card,
+        "downloads": [
+            (title, f"/results/card?{urlencode({**own, 'format': name})}")
+            for title, name in (("Markdown", "markdown"), ("JSON", "json"))
+        ],
+        "content_html": content_html,
+    }
 
 
 def _overview(
@@ -290,6 +307,14 @@ def result_files(store: Store, measurements: Measurements) -> APIRouter:
             disputed = measurements.disputed(find_dataset(store, address.dataset))
             note_shown(store, find_user_of(request), disputed)
         return _file(*_report(store, measurements, address))
+
+    @router.get("/results/card", dependencies=needs_reading)
+    def card(dataset: str = "", card: str = "", format: Literal["markdown", "json"] = "markdown") -> Response:
+        made = measurements.find_card(card, dataset, _PATIENCE).card
+        if made is None:
+            raise ShortError("This is still being measured.", "Try again in a minute.")
+        suffix, kind = _CARD_KINDS[format]
+        return _file(PART_WRITERS[format](made), f"{slug(made.title)}-card.{suffix}", kind)
 
     @router.get(PLOTLY)
     def plotly() -> Response:

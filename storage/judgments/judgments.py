@@ -37,10 +37,6 @@ _INDICES = np.dtype("<i4")
 # The most that a crash can lose: so many judgments, or those of so many seconds.
 _BATCH = 200
 _SECONDS = 5.0
-# Seconds between two judgments after which the evaluator did something else.
-_PAUSE = 600.0
-# The judgments from which a speed is known.
-_FEWEST = 20
 _KEY = ("evaluator_id", "dataset_id", "mode", "trace_id")
 _PROFILES = "profiles"
 
@@ -192,23 +188,6 @@ def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
         "online_redundancy": online.redundancy,
         "retroactive": float(np.abs(result.retroactive).max()),
     }
-
-
-def seconds_per_trace(store: Store, dataset_id: int, evaluator_id: int) -> dict[Mode, float]:
-    """Return the mean time between an evaluator's judgments of a dataset in each mode in which it made at least 20,
-    since short traces are judged together. Pauses of more than ten minutes do not count."""
-    moments = (
-        select(JudgmentRow.mode, JudgmentRow.created)
-        .where(JudgmentRow.dataset_id == dataset_id, JudgmentRow.evaluator_id == evaluator_id)
-        .order_by(JudgmentRow.created)
-    )
-    by_mode: defaultdict[Mode, list[float]] = defaultdict(list)
-    with store.read() as session:
-        for mode, created in session.execute(moments):
-            by_mode[Mode(mode)].append(created.timestamp())
-    gaps = {mode: np.diff(times) for mode, times in by_mode.items()}
-    counted = {mode: some[some <= _PAUSE] for mode, some in gaps.items()}
-    return {mode: float(some.mean()) for mode, some in counted.items() if len(some) >= _FEWEST - 1 and some.any()}
 
 
 def giving(mode: Mode) -> tuple[Mode, ...]:

@@ -142,7 +142,7 @@ class Excerpt:
     @property
     def plots(self) -> list[Plot]:
         """All figures of the excerpt."""
-        return [plot for section in (*self.sections, *self.classes.values()) for plot in _plots(section)]
+        return plots_of([*self.sections, *self.classes.values()])
 
     def find_table(self, name: str, evaluator: str = "") -> Table | None:
         """Return the table called `name` in the sections that `shown` returns, or None if it is missing."""
@@ -216,13 +216,10 @@ def tables_of(parts: Sequence[Part]) -> list[Table]:
     return _tables(section for part in parts for section in part.sections)
 
 
-# The most characters of a figure's file name: file systems allow 255, some fewer.
-
-
-def _plots(section: Section) -> Iterator[Plot]:
-    for content in section.contents:
-        if not isinstance(content, str | Table):
-            yield from content
+def plots_of(sections: Iterable[Section]) -> list[Plot]:
+    """Return all figures of the sections."""
+    groups = (content for section in sections for content in section.contents)
+    return [plot for content in groups if not isinstance(content, str | Table) for plot in content]
 
 
 def _tables(sections: Iterable[Section]) -> list[Table]:

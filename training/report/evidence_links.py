@@ -60,16 +60,6 @@ def evidence_table(
     return Table("evidence-links", caption, tuple(columns), tuple(rows), ("95 % intervals over traces.", *left_out))
 
 
-def as_json(table: Table) -> list[dict[str, object]]:
-    """Return the rows of the table as JSON values, by the keys of its columns."""
-    keys = [column.key for column in table.columns]
-    return [{key: _as_json(cell) for key, cell in zip(keys, row, strict=True)} for row in table.rows]
-
-
-def _as_json(cell: Cell) -> object:
-    return cell if cell is None or isinstance(cell, str | int) else cell.as_json()
-
-
 def _row(name: str, hits: EvidenceHits) -> tuple[Cell, ...]:
     values = [values[first] for values in (hits.hit, hits.above_next, hits.above_chance) for first in TOP]
     return name, hits.links, hits.traces, *values

@@ -35,6 +35,11 @@ class Section:
     title: str
     contents: Sequence[Content]
 
+    @property
+    def written(self) -> list[str | Table]:
+        """The contents without figures."""
+        return [content for content in self.contents if isinstance(content, str | Table)]
+
 
 @dataclass(frozen=True)
 class Part:

@@ -156,30 +156,6 @@ def reliability_plot(rows: Sequence[Row], look: Styles, mode: Mode) -> Plot:
     return make_plot(f"Reliability of step validity, {mode}", figure, notes)
 
 
-def interval_plot(rows: Sequence[Row], look: Styles, name: str, title: str, caption: str) -> Plot:
-    """Plot the figure called `name` of each row as a point with its interval, the first row at the top."""
-    figure = make_figure(title, "")
-    shown = [row for row in rows if name in row.measured and row.measured[name].value.exists]
-    missing = [
-        f"{row.evaluator}: {row.measured[name].value.reason}"
-        for row in rows
-        if row not in shown and name in row.measured
-    ]
-    for row in shown:
-        value, color = row.measured[name].value, look[row.evaluator]["color"]
-        ends = np.array([value.high - value.number, value.number - value.low])
-        above, below = rounded(ends)
-        figure.add_scatter(
-            x=[round(value.number, 4)], y=[row.evaluator], mode="markers", marker={"size": 9, "color": color},
-            error_x={"type": "data", "symmetric": False, "array": [above], "arrayminus": [below],
-                     "thickness": 1.5, "width": 5, "color": color},
-            hovertemplate="%{y}: %{x:.3f}<extra></extra>",
-        )  # fmt: skip
-    figure.update_xaxes(range=[-0.02, 1.02])
-    figure.update_yaxes(autorange="reversed", automargin=True, type="category")
-    return make_plot(caption, figure, missing)
-
-
 def position_plot(
     values: Mapping[str, Mapping[Third, Value]], look: Styles, caption: str, title: str, *, difference: bool = False
 ) -> Plot:

@@ -1,12 +1,17 @@
-"""A report on evaluators and stored datasets, written as an HTML page and as files of its tables."""
+"""A report on evaluators and stored datasets, written as an HTML page and as files of its tables.
 
-from collections.abc import Sequence
+Without its figures, a part of a report is also written as text, Markdown or JSON.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
 
 from stepsight.core.errors import UserError
+from stepsight.core.escaping import escape_markdown
 from stepsight.core.files.atomic import write_text
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.metrics.bootstrap import DRAWS
@@ -18,7 +23,7 @@ from stepsight.training.report.dataset import dataset_part, evaluators_part, pat
 from stepsight.training.report.html import Part, page_html
 from stepsight.training.report.patched import Patched
 from stepsight.training.report.table_files import to_csv, to_latex, to_markdown
-from stepsight.training.report.tables import Table, slug
+from stepsight.training.report.tables import Table, rows_as_json, slug, to_text
 
 PAGE = "report.html"
 _WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}
@@ -153,3 +158,50 @@ def write_report(report: Report, folder: Path) -> Path:
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
     return folder / PAGE
+
+
+def part_text(part: Part) -> str:
+    """Return a part as text for a terminal."""
+    texts = [f"{part.title}\n\n{part.lead}\n", *([f"{part.warning}\n"] if part.warning else [])]
+    for section in part.sections:
+        texts.append(f"\n{section.title}\n\n")
+        texts.append("\n".join(f"{one}\n" if isinstance(one, str) else to_text(one) for one in section.written))
+    return "".join(texts)
+
+
+def part_markdown(part: Part) -> str:
+    """Return a part as a section of a document in Markdown."""
+    texts = [f"## {escape_markdown(part.title)}\n"]
+    texts += [f"{escape_markdown(text)}\n" for text in (part.lead, part.warning) if text]
+    for section in part.sections:
+        texts.append(f"### {escape_markdown(section.title)}\n")
+        texts += [
+            f"{escape_markdown(one)}\n" if isinstance(one, str) else to_markdown(one) for one in section.written
+        ]
+    return "\n".join(texts)
+
+
+def part_json(part: Part) -> str:
+    """Return a part as JSON. Numbers have all digits; figures are fractions with their intervals."""
+    sections = [
+        {
+            "title": section.title,
+            "text": [one for one in section.written if isinstance(one, str)],
+            "tables": [
+                {"name": one.name, "caption": one.caption, "rows": rows_as_json(one), "notes": list(one.notes)}
+                for one in section.written
+                if isinstance(one, Table)
+            ],
+        }
+        for section in part.sections
+    ]
+    shown = {"title": part.title, "lead": part.lead, "warning": part.warning, "sections": sections}
+    return json.dumps(shown, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+PART_WRITERS: Mapping[str, Callable[[Part], str]] = {
+    "text": part_text,
+    "markdown": part_markdown,
+    "json": part_json,
+}
+"""The functions that write a part, by format."""

@@ -129,3 +129,12 @@ def shown_rows(table: Table) -> list[list[Shown]]:
     return [
         [show(cell, column.kind) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
     ]
+
+
+def rows_as_json(table: Table) -> list[dict[str, object]]:
+    """Return the rows of a table as JSON values, by the keys of its columns."""
+    keys = [column.key for column in table.columns]
+    return [
+        {key: cell.as_json() if isinstance(cell, Value) else cell for key, cell in zip(keys, row, strict=True)}
+        for row in table.rows
+    ]

@@ -10,14 +10,14 @@ from stepsight.app.commands.evaluation.judging import find_one
 from stepsight.app.options.shared import add_db, add_placement, open_output, positive, read_placement
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.report.card.card import measure_card
-from stepsight.training.report.card.files import CARD_WRITERS
+from stepsight.training.report.card import measure_card
+from stepsight.training.report.report import PART_WRITERS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Write what is known of an evaluator on a dataset: figures with intervals beside baselines, calibration,"
-        " how far its scores follow length and place, redundancy, agreement with people, speed and verifications."
+        "Write the report of a dataset on one evaluator: figures with intervals beside baselines, how far scores"
+        " follow length and place, agreement with people, and what was measured."
     )
     parser.add_argument("--dataset", required=True, metavar="NAME", help="a dataset of the store")
     parser.add_argument(
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format",
-        choices=CARD_WRITERS,
+        choices=PART_WRITERS,
         default="text",
         help="markdown: a section of a model card",
     )
@@ -47,4 +47,4 @@ def run(args: argparse.Namespace) -> None:
         evaluator = find_one(store, dataset, args.evaluator, read_placement(args))
         card = measure_card(store, dataset, evaluator, args.draws)
     with open_output(args.output or "-") as out:
-        out.write(CARD_WRITERS[args.format](card))
+        out.write(PART_WRITERS[args.format](card))

@@ -34,13 +34,13 @@ from stepsight.training.evaluate.evaluation import (
     evaluate,
     with_thresholds,
 )
-from stepsight.training.report.evidence_links import as_json, evidence_table
+from stepsight.training.report.evidence_links import evidence_table
 from stepsight.training.report.needed_steps import needed_table
 from stepsight.training.report.outcome_tables import outcome_fields, outcomes_by_field
 from stepsight.training.report.patched import Patched, change_tables
 from stepsight.training.report.results import PROTOCOL, published, results
 from stepsight.training.report.shares import has_gold, has_shares, share_figures
-from stepsight.training.report.tables import CellKind, Table, show, to_text
+from stepsight.training.report.tables import CellKind, Table, rows_as_json, show, to_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -149,8 +149,8 @@ def run(args: argparse.Namespace) -> None:
     pair = _table_names(compared_names, names, evaluators)
     compared = {one: _comparisons(one, *pair) for one in evaluations} if pair else {}
     if args.json:
-        whole = _json(evaluation, patched, compared) | ({"evidence_links": as_json(linked)} if linked else {})
-        whole |= {"needed_steps": as_json(needed)} if needed else {}
+        whole = _json(evaluation, patched, compared) | ({"evidence_links": rows_as_json(linked)} if linked else {})
+        whole |= {"needed_steps": rows_as_json(needed)} if needed else {}
         print(json.dumps(whole, indent=1, allow_nan=False))
         return
     if evaluation.warning:

@@ -5,9 +5,8 @@ import json
 import pytest
 from fastapi.testclient import TestClient
 
-from stepsight.app.results.card import card_files
 from stepsight.app.results.measurements import Measurements
-from stepsight.app.results.page import results_page
+from stepsight.app.results.page import result_files, results_page
 from stepsight.storage.judgments.evaluators import register_evaluator
 from tests.app.client import let_in
 from tests.app.elements import read
@@ -35,7 +34,9 @@ def test_a_card_has_its_sections_and_its_files(show):
     page = show(card="one_mind")
     assert page.one("h1").text == "one_mind"
     titles = [one.text for one in page.all("h2")]
-    assert titles[:3] == ["Figures", "Calibration", "Length and place of a step"]
+    assert titles[:2] == ["Solutions and steps", "Calibration of validity"]
+    assert titles[-3:] == ["Length and place of a step", "Agreement with people", "What was measured"]
+    assert page.all("div", cls="plot")
     links = (link["href"] for link in page.one("p", cls="out").all("a"))
     files = [href for href in links if "format=" in href]
     assert [href.partition("format=")[2] for href in files] == ["markdown", "json"]
@@ -61,11 +62,11 @@ def test_what_has_no_card_is_said(sqlite_store, show):
     ]
 
 
-def test_files_have_the_card(results):
-    client = TestClient(let_in(card_files(results)))
+def test_files_have_the_card(sqlite_store, results):
+    client = TestClient(let_in(result_files(sqlite_store, results)))
     asked = {"dataset": NAME, "card": "one_mind"}
     answer = client.get("/results/card", params=asked | {"format": "json"})
-    assert json.loads(answer.text)["evaluator"] == "one_mind"
+    assert json.loads(answer.text)["title"] == f"one_mind on {NAME}"
     answer = client.get("/results/card", params=asked)
     assert answer.text.startswith("## one\\_mind on three\\_way\n")
     assert answer.headers["content-disposition"] == 'attachment; filename="one-mind-on-three-way-card.md"'

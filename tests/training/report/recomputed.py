@@ -211,12 +211,6 @@ def _ratio(hits: pd.Series, total: pd.Series, names: list[str]) -> tuple[float, 
     return up.sum() / down.sum(), *np.nanpercentile(drawn, [2.5, 97.5])
 
 
-def seconds_between(moments: list) -> float:
-    """The mean time between judgments, pauses of more than ten minutes left out."""
-    gaps = pd.Series(sorted(moments)).diff().dt.total_seconds()
-    return float(gaps[gaps <= 600].mean())
-
-
 def _kappa(rows: pd.DataFrame) -> float:
     if len({*rows.most, *rows.said}) < 2:
         raise ValueError

@@ -8,7 +8,8 @@ from stepsight.core.scores import Hindsight
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
-from stepsight.training.report.evidence_links import as_json, evidence_table
+from stepsight.training.report.evidence_links import evidence_table
+from stepsight.training.report.tables import rows_as_json
 from tests.storage.labelling.samples import DATASET, change_minds, do, person
 from tests.storage.samples import evaluator
 
@@ -28,7 +29,7 @@ def test_an_evaluator_is_measured_by_the_steps_that_people_name(sqlite_store: St
     save_judgments(sqlite_store, mini.id, [Judgment(trace, Mode.HINDSIGHT, Hindsight(rows))])
     table = evidence_table(sqlite_store, dataset, evaluators, 20)
     assert table is not None
-    (row,) = as_json(table)
+    (row,) = rows_as_json(table)
     assert (row["evaluator"], row["links"], row["traces"]) == ("mini", 1, 1)
     values = {key: value["value"] for key, value in row.items() if isinstance(value, dict)}
     # The next step is step 2; three later steps make chance 1/3 and 1.

@@ -1,0 +1,176 @@
+"""An evaluator's card: the part of a report that covers one dataset, restricted to one evaluator.
+
+Behind the report's sections it says how far scores follow the length and the place of a step, how far the evaluator
+agrees with people, and what was measured.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+import stepsight
+from stepsight.core.errors import UserError
+from stepsight.core.hubs.hub_cache import list_fetched
+from stepsight.core.metrics.bootstrap import Value, Weights
+from stepsight.core.metrics.shortcuts import error_is_last, last_by_chance, last_is_least, rank_correlation
+from stepsight.core.metrics.table import SILENT, StepTable
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.traces.queries import Dataset
+from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate, with_thresholds
+from stepsight.training.evaluate.people import agreement_with_people
+from stepsight.training.report.dataset import dataset_part
+from stepsight.training.report.html import Content, Part, Section
+from stepsight.training.report.results import EVALUATOR, MODE, make_table, ordered, subjects
+from stepsight.training.report.shares import has_gold, has_shares
+from stepsight.training.report.tables import Cell, CellKind, Column, Table
+
+_LENGTH = "baseline:length"
+
+
+def measure_card(store: Store, dataset: Dataset, evaluator: StoredEvaluator, draws: int) -> Part:
+    """Measure an evaluator on a dataset by this many bootstrap draws, and return its card. Thresholds that were
+    chosen on the dataset are marked. Raises `UserError` in the same cases as `make_card`."""
+    measured = with_thresholds(store, dataset, evaluator, force=True)
+    return make_card(store, evaluate(store, dataset, [measured], draws=draws), evaluator)
+
+
+def make_card(store: Store, evaluation: Evaluation, evaluator: StoredEvaluator) -> Part:
+    """Return the card of an evaluator, named as in `evaluation`. Raises `UserError` if it has no row there."""
+    rows = [row for row in evaluation.rows if row.evaluator == evaluator.name]
+    name = evaluation.dataset.name
+    if not rows:
+        raise UserError(
+            f"{evaluator.name} has not judged {name}"
+            f"{' online, and offline figures say nothing there' if evaluation.warning else ''}.",
+            "Score the dataset with it first.",
+        )
+    modes = {row.mode for row in rows}
+    own = replace(
+        evaluation,
+        rows=[row for row in evaluation.rows if row in rows or (row.is_baseline and row.mode in modes)],
+        published=tuple(row for row in evaluation.published if row.names(evaluator.name)),
+    )
+    part = dataset_part(own)
+    if not has_gold(own) and not has_shares(own):
+        missing = f"{name} has no gold labels to measure against. What follows needs none."
+        part = replace(part, sections=[Section("Solutions and steps", [missing])])
+    sections = [
+        *part.sections,
+        Section("Length and place of a step", [_length_and_place(own)]),
+        Section("Agreement with people", [_people(store, own)]),
+        Section("What was measured", [_facts(evaluator, rows)]),
+    ]
+    return replace(part, title=f"{evaluator.name} on {name}", sections=sections)
+
+
+def _length_and_place(evaluation: Evaluation) -> Content:
+    """Return a table of how closely the evaluator's validity follows the length and the position of a step, overall
+    and beyond gold."""
+    rows = [row for row in ordered(subjects(evaluation)) if not row.is_baseline]
+    outputs = rows[0].subject.outputs
+    if not (outputs.has_steps and outputs.has_scores):
+        return "The evaluator gives no scores of steps."
+    columns = [
+        EVALUATOR,
+        MODE,
+        Column("length", "Correlation with length", CellKind.NUMBER),
+        Column("length_beyond_gold", "Beyond gold", CellKind.NUMBER),
+        Column("last_is_least", "Least step is the last"),
+        Column("last_by_chance", "By chance"),
+    ]
+    cells: list[tuple[Row, tuple[Cell, ...]]] = []
+    notes = [
+        "Rank correlation of the validity of steps with their number of characters: negative if long steps are"
+        " judged less valid. Beyond gold: within the steps that gold calls valid and those that it calls wrong."
+    ]
+    lengths = {row.mode: row.subject.table for row in evaluation.rows if row.evaluator == _LENGTH}
+    weights = evaluation.weights
+    for row in rows:
+        table, length = row.subject.table, lengths[row.mode]
+        length = length.where(table.present[length.trace])
+        values = (
+            _correlation(table, length, weights, beyond_gold=False),
+            _correlation(table, length, weights, beyond_gold=True),
+            last_is_least(table, weights),
+            last_by_chance(table, weights),
+        )
+        cells.append((row, (row.evaluator, row.mode.value, *values)))
+        notes += [f"{row.evaluator}: {value.reason}" for value in values if value.reason]
+    if has_gold(evaluation):
+        gold = lengths[rows[-1].mode]
+        none = Value.none("")
+        of_gold = _correlation_of_gold(gold, weights), none, error_is_last(gold, weights), none
+        cells.append((rows[-1], ("gold", "", *of_gold)))
+        notes.append("Gold: how its labels correlate with length, and the share of first errors in a last step.")
+    caption = "how far scores follow the length and the place of a step"
+    return make_table(evaluation, "shortcuts", caption, columns, cells, notes)
+
+
+def _correlation(table: StepTable, lengths: StepTable, weights: Weights, *, beyond_gold: bool) -> Value:
+    judged = ~np.isnan(table.validity) & (table.valid != SILENT if beyond_gold else True)
+    if not judged.any():
+        return Value.none("gold labels no step")
+    validity, length = (one.validity[judged].astype(np.float64) for one in (table, lengths))
+    group = table.valid[judged] if beyond_gold else np.zeros(int(judged.sum()), np.int64)
+    return rank_correlation(validity, -length, group, table.trace[judged], weights)
+
+
+def _correlation_of_gold(lengths: StepTable, weights: Weights) -> Value:
+    labelled = lengths.valid != SILENT
+    if not labelled.any():
+        return Value.none("")
+    gold, length = lengths.valid[labelled].astype(np.float64), -lengths.validity[labelled].astype(np.float64)
+    return rank_correlation(gold, length, np.zeros(len(gold), np.int64), lengths.trace[labelled], weights)
+
+
+def _people(store: Store, evaluation: Evaluation) -> Content:
+    columns = (
+        Column("campaign", "Campaign", CellKind.TEXT),
+        MODE,
+        Column("agreeing", "Same verdict as the majority"),
+        Column("kappa", "Cohen's κ", CellKind.NUMBER),
+        Column("among_people", "Two people agree"),
+        Column("people", "People", CellKind.COUNT),
+        Column("n_traces", "Traces", CellKind.COUNT),
+        Column("n_steps", "Steps", CellKind.COUNT),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for row in subjects(evaluation):
+        if row.is_baseline or not row.subject.outputs.has_steps:
+            continue
+        for one in agreement_with_people(store, evaluation.dataset.id, row.subject, evaluation.weights):
+            counts = one.people, one.traces, one.steps
+            rows.append((one.campaign, row.mode.value, one.agreeing, one.kappa, one.among_people, *counts))
+    if not rows:
+        return "Nobody has labelled steps of this dataset blindly that the evaluator has judged."
+    notes = (
+        "Verdicts on validity. Labels by people who had seen scores, gold or others' labels do not"
+        " count, nor does unsure.",
+    )
+    return Table("people", "the evaluator and people", columns, tuple(rows), notes)
+
+
+def _facts(evaluator: StoredEvaluator, rows: list[Row]) -> Table:
+    fetched = {
+        one.repo: one.revision
+        for one in list_fetched()
+        if evaluator.fingerprint in {each.fingerprint for each in one.descriptions.values()}
+    }
+    parameters = evaluator.info.get("parameters")
+    cut = rows[0].subject.thresholds
+    facts = {
+        "Name": evaluator.name,
+        "Fingerprint": evaluator.fingerprint,
+        "Fetched": ", ".join(f"{repo} at {revision}" for repo, revision in fetched.items()),
+        "Format": evaluator.format,
+        "Attention": evaluator.attention,
+        "Gives": evaluator.outputs.value,
+        "Parameters": f"{parameters:,}" if parameters else "",
+        "Weights": "" if evaluator.is_imported or not parameters else evaluator.dtype,
+        "Thresholds": rows[0].on_thresholds or f"{cut.validity:g} and {cut.redundancy:g}, its own",
+        "Traces judged": ", ".join(f"{row.n_traces:,} {mode}" for mode, row in {r.mode: r for r in rows}.items()),
+        "Measured by": f"StepSight {stepsight.__version__}",
+    }
+    columns = Column("fact", "Property", CellKind.TEXT), Column("value", "Value", CellKind.TEXT)
+    return Table("evaluator", "The evaluator", columns, tuple(pair for pair in facts.items() if pair[1]))
