@@ -4,7 +4,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future, wait
-from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeVar
@@ -16,31 +16,24 @@ BESIDE = 2_000
 
 
 class Computation(Future[Value]):
-    """A future for the value of a key in one version."""
+    """A future for the value of a key in one version. If it fails, requests for the key get the same error for
+    `stands` seconds before the computation is tried again."""
+
+    stands = 0.0
+    until = 0.0
 
     def __init__(self, version: Hashable = None) -> None:
         super().__init__()
         self.version = version
 
-
-@dataclass(slots=True)
-class _Cached:
-    """The cache entry of a key.
-
-    `value` is the cached value if `has_value` is True, and `newer` the computation of a newer value, if any. If
-    that computation failed, it is not repeated before the time `until`.
-    """
-
-    value: Any = None
-    version: Hashable = None
-    has_value: bool = False
-    nbytes: int = 0
-    newer: Computation[Any] | None = None
-    until: float = 0.0
-
-    @property
-    def is_idle(self) -> bool:
-        return self.newer is None or self.newer.done()
+    def run(self, load: Callable[[], Value]) -> None:
+        """Carry out the computation in this thread."""
+        try:
+            value = load()
+        except BaseException as error:
+            self.set_exception(error)
+        else:
+            self.set_result(value)
 
 
 class KeyedCache:
@@ -53,7 +46,9 @@ class KeyedCache:
 
     def __init__(self, limit: int, least: int = 1) -> None:
         self._limit, self._least = limit, least
-        self._entries: OrderedDict[Hashable, _Cached] = OrderedDict()
+        self._running: dict[Hashable, Computation[Any]] = {}
+        # The finished ones with their sizes, by key and whether they failed: an error leaves an older value.
+        self._finished: OrderedDict[tuple[Hashable, bool], tuple[Computation[Any], int]] = OrderedDict()
         self._nbytes = 0
         self._lock = Lock()
 
@@ -75,9 +70,9 @@ class KeyedCache:
         is raised in every thread that waits for the value.
         """
         while True:
-            computation, is_ours = self.claim(key, version)
+            computation, is_ours = self.claim(key, version, size=size)
             if is_ours:
-                self.run(key, computation, load, size)
+                computation.run(load)
             elif computation.version != version:
                 # One version at a time, or several would be in memory.
                 wait([computation])
@@ -86,107 +81,71 @@ class KeyedCache:
             return value
 
     def find(self, key: Hashable) -> Computation[Any] | None:
-        """Return a finished computation with the cached value of a key, whatever its version, or None if there is
+        """Return the finished computation with the cached value of a key, whatever its version, or None if there is
         no value."""
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or not entry.has_value:
-                return None
-            self._entries.move_to_end(key)
-            return _made(entry)
+            return self._look_up(key, has_failed=False)
 
     def claim(
-        self, key: Hashable, version: Hashable = None, kind: type[Computation[Any]] = Computation
+        self,
+        key: Hashable,
+        version: Hashable = None,
+        kind: type[Computation[Any]] = Computation,
+        size: Callable[[Any], int] = attrgetter("nbytes"),
     ) -> tuple[Computation[Any], bool]:
         """Return the computation of a key, and True if the caller has to carry it out.
 
-        If the value is cached, the computation is finished. If a computation for the key is already in progress,
-        even for another version, that computation is returned. A computation that failed is returned as well until
-        its retry time. Otherwise the computation is new and the second result is True: the caller must carry it
-        out, then call `finish` or `fail`.
+        If a computation for the key is already in progress, even for another version, that computation is returned,
+        and so is one that failed while its error stands. Otherwise the computation is new and the second result is
+        True: the caller must set its result, whose size in bytes `size` returns, or its exception.
         """
         with self._lock:
-            entry = self._entries.setdefault(key, _Cached())
-            self._entries.move_to_end(key)
-            if entry.has_value and entry.version == version:
-                return _made(entry), False
-            if entry.newer is not None and (not entry.newer.done() or time.monotonic() < entry.until):
-                return entry.newer, False
-            entry.newer = kind(version)
-            return entry.newer, True
-
-    def run(
-        self,
-        key: Hashable,
-        computation: Computation[Any],
-        load: Callable[[], Any],
-        size: Callable[[Any], int],
-        failed: float = 0.0,
-    ) -> None:
-        """Run a claimed computation in this thread. If it fails, requests for the key get the same error for
-        `failed` seconds before the computation is tried again."""
-        try:
-            value = load()
-            nbytes = size(value)
-        except BaseException as error:
-            self.fail(key, computation, error, failed)
-        else:
-            self.finish(key, computation, value, nbytes)
-
-    def finish(self, key: Hashable, computation: Computation[Any], value: Any, nbytes: int) -> None:
-        """Store the computed value and hand it to all waiting threads, unless they already have a result."""
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None and entry.newer is computation:
-                self._put(key, _Cached(value, computation.version, True, nbytes + BESIDE))
-        if not computation.done():
-            computation.set_result(value)
-
-    def fail(
-        self, key: Hashable, computation: Computation[Any], error: BaseException, seconds: float = 0.0
-    ) -> None:
-        """Make a computation fail: raise `error` in every thread that waits for its value, and for every request
-        within the next `seconds` seconds."""
-        if not seconds:
-            self.drop(key, computation)
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None and entry.newer is computation:
-                entry.until = time.monotonic() + seconds
-                if not entry.has_value:
-                    self._put(key, replace(entry, nbytes=BESIDE))
-        if not computation.done():
-            computation.set_exception(error)
+            value = self._look_up(key, has_failed=False)
+            if value is not None and value.version == version:
+                return value, False
+            if key in self._running:
+                return self._running[key], False
+            failure = self._look_up(key, has_failed=True)
+            if failure is not None and time.monotonic() < failure.until:
+                return failure, False
+            computation = self._running[key] = kind(version)
+        computation.add_done_callback(partial(self._finish, key, size))
+        return computation, True
 
     def drop(self, key: Hashable, computation: Computation[Any]) -> None:
-        """Forget a computation, so that the next request for the key starts a new one."""
+        """Forget a computation in progress, so that the next request for the key starts a new one."""
         with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None and entry.newer is computation:
-                entry.newer = None
-                if not entry.has_value:
-                    self._nbytes -= entry.nbytes
-                    del self._entries[key]
+            if self._running.get(key) is computation:
+                del self._running[key]
 
-    def _put(self, key: Hashable, entry: _Cached) -> None:
-        """Replace the entry of a key, mark it as the most recently used, and evict old entries.
+    def _look_up(self, key: Hashable, *, has_failed: bool) -> Computation[Any] | None:
+        finished = self._finished.get((key, has_failed))
+        if finished is None:
+            return None
+        self._finished.move_to_end((key, has_failed))
+        return finished[0]
 
-        Entries with a computation in progress are not evicted. The caller must hold the lock.
-        """
-        before = self._entries.pop(key, None)
-        self._nbytes += entry.nbytes - (0 if before is None else before.nbytes)
-        self._entries[key] = entry
-        busy = []
-        while self._nbytes > self._limit and len(self._entries) > self._least:
-            key, entry = self._entries.popitem(last=False)
-            if entry.is_idle:
-                self._nbytes -= entry.nbytes
+    def _finish(self, key: Hashable, size: Callable[[Any], int], done: Future[Any]) -> None:
+        """Keep a computation that is done, and evict the least recently used ones."""
+        with self._lock:
+            computation = self._running.get(key)
+            if computation is not done:
+                return
+            del self._running[key]
+            has_failed = computation.cancelled() or computation.exception() is not None
+            if has_failed and (computation.cancelled() or not computation.stands):
+                return
+            nbytes = BESIDE
+            if has_failed:
+                computation.until = time.monotonic() + computation.stands
             else:
-                busy.append((key, entry))
-        self._entries.update(busy)
-
-
-def _made(entry: _Cached) -> Computation[Any]:
-    made: Computation[Any] = Computation(entry.version)
-    made.set_result(entry.value)
-    return made
+                # Without what the caller's kind of computation holds besides.
+                computation = Computation(computation.version)
+                computation.set_result(done.result())
+                nbytes += size(done.result())
+            for place in {(key, has_failed), (key, True)} & self._finished.keys():
+                self._nbytes -= self._finished.pop(place)[1]
+            self._finished[key, has_failed] = computation, nbytes
+            self._nbytes += nbytes
+            while self._nbytes > self._limit and len(self._finished) > self._least:
+                self._nbytes -= self._finished.popitem(last=False)[1][1]

@@ -20,10 +20,11 @@ pydantic takes 0.1 s to load.
 
 import difflib
 import re
-import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
+from functools import cache, reduce
+from operator import getitem
+from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import (
@@ -80,6 +81,7 @@ _EXPECTED = {
     "string_too_short": "at least {min_length} characters",
     "string_too_long": "at most {max_length} characters",
 }
+"""What pydantic's types of errors expected, with the names of their bounds."""
 _OPTION = re.compile(r"'(.{0,200}?)'(?=,| or |$)")
 _EXPONENT = re.compile(r"[+-]?\d+e[+-]?\d+", re.IGNORECASE)
 
@@ -173,13 +175,22 @@ def user_error(
     Unknown and missing keys take precedence over all other errors. If the class `kind` is given, the hint lists its
     keys.
     """
+
+    def rank(error: ErrorDetails) -> int:
+        # A misspelt key is also reported as missing under its correct name.
+        return 0 if error["type"] in _UNKNOWN else 1 if error["type"] in _MISSING else 2
+
     paths = [_path(error, values) for error in errors]
-    first = paths[min(range(len(errors)), key=lambda number: _rank(errors[number]))]
+    first = paths[min(range(len(errors)), key=lambda number: rank(errors[number]))]
     # The member of a union that fitted furthest.
     path = max((path for path in paths if path[: len(first)] == first), key=len)
-    alike = sorted((error for error, other in zip(errors, paths, strict=True) if other == path), key=_rank)
+    alike = sorted((error for error, other in zip(errors, paths, strict=True) if other == path), key=rank)
     error, context = alike[0], alike[0].get("ctx", {})
-    row, key = _place(path, values)
+    has_row = bool(path) and isinstance(path[0], int) and not isinstance(values, Mapping)
+    row = f"row {int(path[0]) + 1}" if has_row else ""
+    key = ""
+    for part in path[1:] if row else path:
+        key += f"[{part}]" if key and isinstance(part, int) else f".{part}" if key else str(part)
     if error["type"] in _UNKNOWN:
         refusal = UserError(f"unknown key {key}.", KEYS.get(str(path[-1])) or _known_keys(path, key, kind))
     elif error["type"] in _MISSING and path[-1:] == error["loc"][-1:]:
@@ -190,18 +201,13 @@ def user_error(
     elif error["type"] == "too_short" and not error["input"]:
         refusal = UserError(f"{key or whole} is empty.", "Give at least one.")
     else:
-        value = _value(values, path)
-        expected = " or ".join(dict.fromkeys(_expected(one) for one in alike))
-        shown = "empty" if value is None and not path else _shown(value)
+        value = reduce(getitem, path, cast(Any, values))
+        shown = "empty" if value is None and not path else repr(value)
+        shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
+        expected = " or ".join(dict.fromkeys(map(_expected, alike)))
         refusal = UserError(f"{key or row or whole} is {shown}, expected {expected}.", _hint(error, value))
         row = row if key else ""
     return refusal.at(row) if row else refusal
-
-
-def _rank(error: ErrorDetails) -> int:
-    """Return the priority of an error in `user_error`, 0 being the highest. Unknown keys come first, because a
-    misspelt key is also reported as missing under its correct name."""
-    return 0 if error["type"] in _UNKNOWN else 1 if error["type"] in _MISSING else 2
 
 
 def _path(error: ErrorDetails, values: Any) -> Place:
@@ -209,7 +215,8 @@ def _path(error: ErrorDetails, values: Any) -> Place:
     path: list[int | str] = []
     last = error["loc"][-1] if error["loc"] else None
     for part in error["loc"]:
-        if _has(values, part):
+        is_item = isinstance(values, list | tuple) and isinstance(part, int) and part < len(values)
+        if is_item or (isinstance(values, Mapping) and part in values):
             values = values[part]
         elif error["type"] not in _MISSING or isinstance(part, int) or part != last:
             continue
@@ -218,63 +225,31 @@ def _path(error: ErrorDetails, values: Any) -> Place:
     return tuple(path[:-1] if last == "[key]" else path)
 
 
-def _has(values: object, part: int | str) -> bool:
-    if isinstance(values, Mapping):
-        return part in values
-    return isinstance(values, (list, tuple)) and isinstance(part, int) and part < len(values)
-
-
-def _value(values: Any, path: Place) -> Any:
-    for part in path:
-        values = values[part]
-    return values
-
-
-def _place(path: Place, values: object) -> tuple[str, str]:
-    """Split a path into its row, such as `row 3`, and the key within it, such as `sources[0].kind`. The row is
-    empty unless the path begins in a list."""
-    row = f"row {path[0] + 1}" if path and isinstance(path[0], int) and not isinstance(values, Mapping) else ""
-    key = ""
-    for part in path[1:] if row else path:
-        key += f"[{part}]" if key and isinstance(part, int) else f".{part}"
-    return row, key.removeprefix(".")
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
-
-
 def _expected(error: ErrorDetails) -> str:
-    context = error.get("ctx", {})
     if error["type"] in _CHOICES:
-        return f"one of {', '.join(_options(error))}"
+        return f"one of {', '.join(_OPTION.findall(error['ctx']['expected']))}"
     if error["loc"][-1:] == ("[key]",):
         return _KEYS
     if error["type"] in _MISSING:
         return f"a list of {int(error['loc'][-1]) + 1} or more"
-    if error["type"] in _EXPECTED:
-        return _EXPECTED[error["type"]].format(**{name: _bound(bound) for name, bound in context.items()})
-    return error["msg"].removeprefix("Input should be ")
-
-
-def _bound(bound: object) -> object:
-    """Return a limit as it is shown to users, with 1 instead of 1.0."""
-    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
+    if error["type"] not in _EXPECTED:
+        return error["msg"].removeprefix("Input should be ")
+    # With 1 for 1.0.
+    bounds = {
+        name: int(bound) if isinstance(bound, float) and bound.is_integer() else bound
+        for name, bound in error.get("ctx", {}).items()
+    }
+    return _EXPECTED[error["type"]].format(**bounds)
 
 
 def _hint(error: ErrorDetails, value: object) -> str:
     if error["type"] in _CHOICES:
-        return _did_you_mean(value, _options(error))
+        return _did_you_mean(value, _OPTION.findall(error["ctx"]["expected"]))
     if error["loc"][-1:] == ("[key]",):
         return "Put quotes around names that are numbers."
     if error["type"] == "float_type" and isinstance(value, str) and _EXPONENT.fullmatch(value):
         return "YAML reads 1e-3 as text; write 1.0e-3."
     return ""
-
-
-def _options(error: ErrorDetails) -> list[str]:
-    return _OPTION.findall(error["ctx"]["expected"])
 
 
 def _did_you_mean(value: object, options: Collection[str], prefix: str = "") -> str:
@@ -284,28 +259,25 @@ def _did_you_mean(value: object, options: Collection[str], prefix: str = "") -> 
 
 def _known_keys(path: Place, key: str, kind: Any) -> str:
     """Return a hint that suggests the key most similar to the last one in `path`, or else lists all valid keys."""
-    kinds = list(_members(kind))
+    kinds = _members(kind)
     for part in path[:-1]:
-        kinds = [member for outer in kinds for inner in _inner(outer, part) for member in _members(inner)]
+        inner = []
+        for outer in kinds:
+            arguments = get_args(outer)[-1:] if get_origin(outer) is dict else get_args(outer)
+            inner += [fields[str(part)]] if part in (fields := _fields(outer)) else [] if fields else arguments
+        kinds = _members(tuple(inner))
     keys = [name for outer in kinds for name in _fields(outer)]
     listed = f"The keys are {', '.join(keys)}." if keys else ""
     return _did_you_mean(path[-1], keys, key.removesuffix(str(path[-1]))) or listed
 
 
-def _members(kind: Any) -> Iterator[Any]:
-    """Yield the member types of a union, stripped of annotations."""
-    if get_origin(kind) in (Annotated, Union, types.UnionType):
-        for inner in get_args(kind)[: 1 if get_origin(kind) is Annotated else None]:
-            yield from _members(inner)
-    else:
-        yield kind
-
-
-def _inner(kind: Any, part: int | str) -> tuple[Any, ...]:
-    """Return the possible types of the value that a value of type `kind` has at the key or index `part`."""
-    if fields := _fields(kind):
-        return (fields[str(part)],) if part in fields else ()
-    return get_args(kind)[-1:] if get_origin(kind) is dict else get_args(kind)
+def _members(kind: Any) -> list[Any]:
+    """Return the member types of a union, or of the union in a tuple of types, stripped of annotations."""
+    if isinstance(kind, tuple):
+        return [member for inner in kind for member in _members(inner)]
+    if get_origin(kind) is Annotated:
+        return _members(get_args(kind)[0])
+    return _members(get_args(kind)) if get_origin(kind) in (Union, UnionType) else [kind]
 
 
 def _fields(kind: Any) -> dict[str, Any]:

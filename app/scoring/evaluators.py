@@ -8,7 +8,6 @@ as they have arrived.
 import threading
 import time
 from collections.abc import Hashable, Sequence
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -374,13 +373,13 @@ class Evaluators:
             answer.set_result(adapt(found))
             return answer
         while True:
-            shared, is_ours = self._judgments.claim(key, kind=SharedScore)
+            shared, is_ours = self._judgments.claim(key, kind=SharedScore, size=_size)
             if not isinstance(shared, SharedScore):
                 answer.set_result(adapt(shared.result()))
                 return answer
-            if is_ours:
-                shared.add_done_callback(partial(self._keep, key))
-            shared.comes_back = shared.comes_back or comes_back
+            if comes_back:
+                # So that the client can be told the error.
+                shared.stands = _FAILED_SECONDS
             if shared.join(answer, adapt):
                 break
             self._judgments.drop(key, shared)
@@ -388,7 +387,8 @@ class Evaluators:
             try:
                 self._compute(name, trace, mode, shared)
             except BaseException as error:
-                self._judgments.fail(key, shared, error)
+                if not shared.done():
+                    shared.set_exception(error)
                 raise
         return answer
 
@@ -400,17 +400,6 @@ class Evaluators:
         if lazy is not None:
             return self._loader.submit(lazy, trace, mode, answer, reading)
         return self._batchers[name].submit(trace, mode, answer, reading)
-
-    def _keep(self, key: Hashable, shared: "Future[Judgment]") -> None:
-        """Cache a finished judgment. If the computation failed and a client will request it again, the error is
-        cached for a while, so that the client can be told."""
-        assert isinstance(shared, SharedScore)
-        if shared.cancelled():
-            self._judgments.drop(key, shared)
-        elif (error := shared.exception()) is not None:
-            self._judgments.fail(key, shared, error, _FAILED_SECONDS if shared.comes_back else 0.0)
-        else:
-            self._judgments.finish(key, shared, shared.result(), _size(shared.result()))
 
     def _key(self, name: str, trace: Trace, mode: Mode) -> Hashable:
         return self.about(name).fingerprint, trace.digest, mode

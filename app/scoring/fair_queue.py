@@ -72,14 +72,12 @@ class PendingScore(Future[Result]):
 class SharedScore(PendingScore[Judgment], Computation[Judgment]):
     """The future of a judgment for which several clients wait, each with a future of its own.
 
-    It is abandoned once all of these clients have left, after which no client can join. `comes_back` is True if a
-    client does not wait but will request the judgment again.
+    It is abandoned once all of these clients have left, after which no client can join.
     """
 
     def __init__(self, version: Hashable = None) -> None:
         Computation.__init__(self, version)
         self.steps: dict[int, list[float]] = {}
-        self.comes_back = False
         self._answers: list[PendingScore[Judgment]] = []
         self._joining = Lock()
 

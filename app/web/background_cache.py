@@ -130,25 +130,23 @@ class BackgroundCache:
     ) -> Computation[_Timed]:
         """Return the computation for a key. If it is neither in progress nor has a result for `version`, start it
         now."""
-        computation, is_ours = self._cache.claim(key, version)
+        computation, is_ours = self._cache.claim(key, version, size=lambda timed: size(timed.result))
         if not is_ours:
             return computation
         if not self._under_way.acquire(blocking=False):
             error = UserError("The server is computing as much as it can.", "Try again in a minute.")
-            self._cache.fail(key, computation, error)
+            computation.set_exception(error)
             return computation
+        computation.stands = _FAILED_SECONDS
         # A daemon thread does not delay the end of the server.
         # It runs in the context of the request, so that the log has its id.
-        run = partial(copy_context().run, self._run, key, computation, make, size)
+        run = partial(copy_context().run, self._run, computation, make)
         threading.Thread(target=run, daemon=True).start()
         return computation
 
-    def _run(
-        self, key: Hashable, computation: Computation[_Timed], make: Callable[[], Any], size: Callable[[Any], int]
-    ) -> None:
-        timed = partial(self._timed, make)
+    def _run(self, computation: Computation[_Timed], make: Callable[[], Any]) -> None:
         try:
-            self._cache.run(key, computation, timed, lambda made: size(made.result), _FAILED_SECONDS)
+            computation.run(partial(self._timed, make))
         finally:
             self._under_way.release()
         release_memory()

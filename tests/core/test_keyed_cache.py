@@ -1,5 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
+from types import SimpleNamespace
 
 import pytest
 
@@ -80,7 +81,7 @@ def test_many_small_entries_are_held_to_the_limit_too() -> None:
     for key in range(5_000):
         memory.get(key, 0, str, len)
     assert memory.nbytes <= 100 * BESIDE
-    assert len(memory._entries) == 100
+    assert [memory.find(key) is None for key in (4_899, 4_900)] == [True, False]
 
 
 def test_a_newer_version_waits_and_computations_under_way_are_not_dropped() -> None:
@@ -105,14 +106,28 @@ def test_a_newer_version_waits_and_computations_under_way_are_not_dropped() -> N
     assert memory.nbytes == 3 + BESIDE
 
 
-def test_a_failure_is_raised_in_all_waiters_and_for_a_while() -> None:
+def test_a_failure_is_raised_in_all_waiters_and_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     memory = KeyedCache(LIMIT)
     first, is_ours = memory.claim("a")
     shared, is_theirs = memory.claim("a")
     assert (shared is first, is_ours, is_theirs) == (True, True, False)
-    memory.fail("a", first, ValueError("no"), seconds=60)
-    with pytest.raises(ValueError, match="no"):
-        memory.claim("a")[0].result()
-    memory.drop("a", first)
-    assert memory.nbytes == 0
+    first.stands = 60
+    first.set_exception(ValueError("no"))
+    for computation in (shared, memory.claim("a")[0]):
+        with pytest.raises(ValueError, match="no"):
+            computation.result()
+    monkeypatch.setattr("stepsight.core.keyed_cache.time", SimpleNamespace(monotonic=lambda: first.until))
     assert memory.claim("a")[1]
+
+
+def test_a_computation_that_is_dropped_stores_nothing() -> None:
+    memory = KeyedCache(LIMIT)
+    first, _ = memory.claim("a", size=len)
+    memory.drop("a", first)
+    second, is_ours = memory.claim("a", size=len)
+    first.set_result("old")
+    assert (is_ours, memory.find("a")) == (True, None)
+    second.set_result("new")
+    found = memory.find("a")
+    assert found is not None
+    assert found.result() == "new"
