@@ -32,6 +32,8 @@ COMMAND_LINE: dict[str, str] = {
     "campaign --ordering information": "Have the most disputed traces labelled first with --ordering disagreement.",
     "campaign --qualification-right": "stepsight campaign show has the result of --qualification-items.",
     "* --by-section": "A critic is asked about the whole solution.",
+    "* --critic r-prm": "Ask it with --critic steps, or with a preset of your own (docs/evaluators.md).",
+    "* --critic genprm": "Ask it with --critic steps, or with a preset of your own (docs/evaluators.md).",
     "* --convention": "Leave it out: gold stays as the benchmark has it.",
     "synth --links": "Leave it out, or train with consequences: true, which labels the steps behind an error.",
     "import agent": "Import the file as chat: calls of tools and their results are part of the steps.",

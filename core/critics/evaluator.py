@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepsight.core.critics.critic_prompts import CallEstimate, estimate
-from stepsight.core.critics.presets import Preset
 from stepsight.core.critics.scoring import CriticClient, Tally
 from stepsight.core.critics.settings import read_settings
 from stepsight.core.critics.verdict_parser import READINGS
@@ -37,7 +36,7 @@ class Critic(ServedEvaluator):
 
     @property
     def attention(self) -> str:
-        return "bidirectional" if READINGS[self._preset.reading].of_all else "causal"
+        return "bidirectional"
 
     @property
     def context(self) -> int | None:
@@ -47,20 +46,15 @@ class Critic(ServedEvaluator):
     @property
     def described(self) -> str:
         settings = self.client.settings
-        asked = "asked once" if settings.samples == 1 else f"{settings.samples} samples"
-        seen = "with all steps in view" if self.attention == "bidirectional" else "with the steps before it in view"
+        samples = "asked once" if settings.samples == 1 else f"{settings.samples} samples"
         return (
-            f"{self.name}: a critic by the preset {settings.preset_name} (version {self._preset.version}), {asked} "
-            f"at temperature {settings.temperature:g}; each step is judged {seen}."
+            f"{self.name}: a critic by the preset {settings.preset_name} (version {settings.preset.version}), "
+            f"{samples} at temperature {settings.temperature:g}; each step is judged with all steps in view."
         )
 
     @property
     def tally(self) -> Tally:
         return self.client.tally
-
-    @property
-    def _preset(self) -> Preset:
-        return self.client.settings.preset
 
     def encode(self, trace: Trace) -> Encoded:
         nothing = np.zeros(0, np.int64)
@@ -71,7 +65,7 @@ class Critic(ServedEvaluator):
 
     def estimate(self, trace: Trace, mode: Mode) -> CallEstimate:
         """Estimate the number of calls and tokens needed to judge a trace."""
-        return estimate(self._preset, trace, mode, self.client.settings.samples)
+        return estimate(self.client.settings.preset, trace, mode, self.client.settings.samples)
 
     def judge_all(
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]

@@ -5,7 +5,7 @@ A preset is a YAML file with these keys, among others:
     version: 1                          incremented with every change
     reading: verdicts                   a name in `core.critics.verdict_parser.READINGS`
     system: …                           the first message, "" for none
-    user: Check {problem} … {steps}     the question about the steps so far; `{now}` is the text of the last step
+    user: Check {problem} … {steps}     the question about the steps so far, of which there are `{count}`
     step: "Step {number}: {text}"       the form in which each step is written
     models: [thinkprm]                  the preset is the default for models whose names contain one of these
 """
@@ -37,7 +37,6 @@ ENDINGS = (".yaml", ".yml")
 Message = dict[str, str]
 
 _PLACE = re.compile(r"\{(\w+)\}")
-_OPENS, _CLOSES = "<output>", "</output>"
 
 
 def _check_pattern(pattern: str) -> None:
@@ -53,10 +52,9 @@ def _check_pattern(pattern: str) -> None:
 class Preset(Record):
     """The prompts and parameters for one kind of critic.
 
-    `max_tokens` limits the length of an answer, and `written` is its usual length in tokens per step. `first`, if
-    not empty, replaces `user` when only the first step is shown. `without_steps` is the text inserted for the
-    earlier steps if there are none. Text that matches the pattern `strips` is removed from steps. `temperature` is
-    zero for a critic that is asked each question only once.
+    `max_tokens` limits the length of an answer, and `written` is its usual length in tokens per step. Text that
+    matches the pattern `strips` is removed from steps. `temperature` is zero for a critic that is asked each
+    question only once.
     """
 
     version: PositiveInt
@@ -66,9 +64,7 @@ class Preset(Record):
     max_tokens: PositiveInt
     written: PositiveInt
     system: str = ""
-    first: str = ""
     strips: Annotated[str, checked(_check_pattern)] = ""
-    without_steps: str = ""
     temperature: Annotated[float, Field(ge=0, le=2)] = 0.0
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
     stop: ListOf[str] = ()
@@ -79,34 +75,19 @@ class Preset(Record):
         """The SHA-256 of all fields of the preset, which is part of a critic's fingerprint."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
-    def messages(self, problem: str, steps: Sequence[str], answers: Sequence[str] = ()) -> list[Message]:
-        """Return the chat messages that ask about a problem and its first steps.
-
-        If earlier answers stay in the conversation, `answers` holds the answers to the questions about the first
-        step, the first two steps, and so on.
-        """
+    def messages(self, problem: str, steps: Sequence[str]) -> list[Message]:
+        """Return the chat messages that ask about a problem and its first steps."""
+        texts = [re.sub(self.strips, "", step).strip() if self.strips else step for step in steps]
+        shown = [
+            _filled(self.step, {"number": str(number), "text": text}) for number, text in enumerate(texts, start=1)
+        ]
+        question = _filled(self.user, {"problem": problem, "count": str(len(steps)), "steps": "\n".join(shown)})
         begun = [{"role": "system", "content": self.system}] if self.system else []
-        for count, answer in enumerate(answers, start=1):
-            begun.append({"role": "user", "content": self._question(problem, steps[:count])})
-            begun.append({"role": "assistant", "content": _closed(answer)})
-        return [*begun, {"role": "user", "content": self._question(problem, steps)}]
+        return [*begun, {"role": "user", "content": question}]
 
     def stops(self, count: int) -> list[str]:
         """Return the stop strings for an answer about `count` steps."""
         return [_filled(text, {"next": str(count + 1)}) for text in self.stop]
-
-    def _question(self, problem: str, steps: Sequence[str]) -> str:
-        shown = steps if READINGS[self.reading].of_all else steps[:-1]
-        values = {"problem": problem, "now": self._stripped(steps[-1]), "count": str(len(steps))}
-        texts = [
-            _filled(self.step, {"number": str(number), "text": self._stripped(text)})
-            for number, text in enumerate(shown, start=1)
-        ]
-        values["steps"] = "\n".join(texts) or self.without_steps
-        return _filled(self.first if self.first and len(steps) == 1 else self.user, values)
-
-    def _stripped(self, text: str) -> str:
-        return re.sub(self.strips, "", text).strip() if self.strips else text
 
 
 def list_presets() -> list[str]:
@@ -138,8 +119,3 @@ def preset_of(model: str) -> str:
 def _filled(template: str, values: Mapping[str, str]) -> str:
     """Fill in all placeholders of a template in one pass, so that braces inside an inserted value are kept."""
     return _PLACE.sub(lambda place: values.get(place[1], place[0]), template)
-
-
-def _closed(answer: str) -> str:
-    """Append the closing tag to an answer that lacks it because the server omits stop strings."""
-    return f"{answer}{_CLOSES}\n" if answer.rfind(_OPENS) > answer.rfind(_CLOSES) else answer

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from stepsight.core.critics.critic_prompts import Line, judgment, lines
+from stepsight.core.critics.critic_prompts import counts, judgment
 from stepsight.core.critics.presets import OWN, Message
 from stepsight.core.critics.settings import Settings
 from stepsight.core.critics.verdict_parser import (
@@ -51,12 +51,6 @@ class _Outcome:
     spent: Usage
     judgment: Judgment | None = None
     reason: str = ""
-
-
-@dataclass(frozen=True)
-class _Reply:
-    answer: Answer
-    spent: Usage
 
 
 @dataclass
@@ -162,41 +156,29 @@ class CriticClient:
                     "OpenAI's chat completions.",
                     "Give the address of its interface, which ends in /v1.",
                 )
-            self.tally.spent += _reply(value).spent
+            self.tally.spent += _reply(value)[1]
             return
 
     async def _judge(self, trace: Trace, mode: Mode) -> _Outcome:
         critic = self.settings
-        asked = list(lines(critic.preset, trace, mode, critic.samples))
-        said: dict[int, list[Verdicts]] = {}
+        questions = [(sample, count) for sample in range(critic.samples) for count in counts(trace, mode)]
+        replies = await together(self._ask(trace, count, sample) for sample, count in questions)
+        readable: dict[int, list[Verdicts]] = {}
         spent, reason = _NOTHING, ""
-        for found in await together(self._line(trace, line) for line in asked):
-            for count, (verdicts, one) in found.items():
-                spent += one
-                if isinstance(verdicts, Verdicts):
-                    said.setdefault(count, []).append(verdicts)
-                else:
-                    reason = verdicts
-        if any(count not in said for line in asked for count in line.counts):
-            return _Outcome(spent, reason=reason)
-        return _Outcome(spent, judgment(critic.preset, trace, mode, said, spent))
-
-    async def _line(self, trace: Trace, line: Line) -> dict[int, tuple[Verdicts | str, Usage]]:
-        """Ask the questions of a line, and return the results by the number of sub-steps shown. A result is a pair:
-        the verdicts (or the reason why there are none) and the cost."""
-        preset = self.settings.preset
-        found: dict[int, tuple[Verdicts | str, Usage]] = {}
-        answers: list[str] = []
-        for count in line.counts:
-            messages = preset.messages(trace.problem, trace.substeps[:count], answers)
-            value = await self.server.post("chat/completions", self._body(messages, count, line.sample))
-            reply = _reply(value)
-            answers.append(reply.answer.text)
+        for (_, count), (answer, cost) in zip(questions, replies, strict=True):
+            spent += cost
             try:
-                found[count] = read_answer(preset.reading, reply.answer, count), reply.spent
+                readable.setdefault(count, []).append(read_answer(critic.preset.reading, answer, count))
             except UnreadableError as error:
-                found[count] = str(error), reply.spent + Usage(0, 1, 0, 0)
-        return found
+                spent += Usage(0, 1, 0, 0)
+                reason = str(error)
+        if not all(readable.values()):
+            return _Outcome(spent, reason=reason)
+        return _Outcome(spent, judgment(trace, mode, readable, spent))
+
+    async def _ask(self, trace: Trace, count: int, sample: int) -> tuple[Answer, Usage]:
+        messages = self.settings.preset.messages(trace.problem, trace.substeps[:count])
+        return _reply(await self.server.post("chat/completions", self._body(messages, count, sample)))
 
     def _body(self, messages: Sequence[Message], count: int, sample: int) -> dict[str, Any]:
         """Return the request body for one answer about `count` steps."""
@@ -227,18 +209,19 @@ def _response_format(form: str, count: int) -> dict[str, Any]:
     return {"type": _SCHEMA, "json_schema": {"name": "verdicts", "strict": True, "schema": wanted}}
 
 
-def _reply(value: object) -> _Reply:
-    """Parse a response in OpenAI's format. The result is empty if the response has any other format."""
+def _reply(value: object) -> tuple[Answer, Usage]:
+    """Parse a response in OpenAI's format, and return the answer and its cost. The answer is empty if the response
+    has any other format."""
     usage = value.get("usage") if isinstance(value, dict) else None
     spent = Usage(1, 0, _count(usage, "prompt_tokens"), _count(usage, "completion_tokens"))
     choices = value.get("choices") if isinstance(value, dict) else None
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        return _Reply(Answer(""), spent)
+        return Answer(""), spent
     thinking = message.get("reasoning_content") or message.get("reasoning")
     ended = str(choice.get("finish_reason")).lower() not in ("length", "max_tokens", "content_filter")
-    return _Reply(Answer(_text(message.get("content")), _text(thinking), is_cut=not ended), spent)
+    return Answer(_text(message.get("content")), _text(thinking), is_cut=not ended), spent
 
 
 def _text(value: object) -> str:

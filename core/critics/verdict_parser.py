@@ -38,8 +38,6 @@ _STRAY = re.compile(
 _SHORT = re.compile(r"(?<=[ $(])\\(?=(?:ne|ni|nu)(?![a-zA-Z]))")
 _FIRST_STEP = re.compile(r'\{\s*"step_1"\s*:')
 _BOX = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(correct|incorrect)\s*\}{1,2}", re.IGNORECASE)
-_CONCLUSION = re.compile(r"is the step correct \(yes/no\)\?[\s*:]*(yes|no)\b", re.IGNORECASE)
-_JUDGEMENT = re.compile(r"\\boxed\{\s*(?:\\text\{\s*)?(yes|no)\s*\}{1,2}", re.IGNORECASE)
 _THINKS, _THOUGHT = "<think>", "</think>"
 # TeX whose backslash a model forgot to double: JSON reads \frac and \boxed with a control character.
 _TEX = str.maketrans({"\x0c": r"\f", "\x08": r"\b"})
@@ -75,18 +73,18 @@ class Verdicts:
     rationales: tuple[str, ...]
 
 
+def _lower(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
 class _Step(BaseModel):
     model_config = ConfigDict(strict=True)
 
-    verdict: Annotated[str, BeforeValidator(lambda value: _lower(value)), choice(LABEL_NAMES)]
+    verdict: Annotated[str, BeforeValidator(_lower), choice(LABEL_NAMES)]
     rationale: str = ""
 
 
 _STEPS = TypeAdapter(dict[str, _Step])
-
-
-def _lower(value: object) -> object:
-    return value.strip().lower() if isinstance(value, str) else value
 
 
 def schema(count: int) -> dict[str, Any]:
@@ -125,7 +123,9 @@ def read_verdicts(answer: Answer, count: int) -> Verdicts:
     try:
         steps = _STEPS.validate_python(_parsed(text, starts[0] if starts else text.find("{")))
     except ValidationError as error:
-        raise UnreadableError(_describe_error(error)) from None
+        is_verdict = "verdict" in error.errors(include_url=False)[0]["loc"]
+        shape = "a verdict that is not neg, neu or pos" if is_verdict else "JSON of another shape"
+        raise UnreadableError(shape) from None
     if list(steps) != _names(count):
         raise UnreadableError(f"verdicts on other steps than 1 to {count}, or in another order")
     labels = tuple(Label[step.verdict.upper()] for step in steps.values())
@@ -158,13 +158,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_object)
 
 
-def _describe_error(error: ValidationError) -> str:
-    place = error.errors(include_url=False)[0]["loc"]
-    if "verdict" in place:
-        return "a verdict that is not neg, neu or pos"
-    return "JSON of another shape"
-
-
 def read_boxes(answer: Answer, count: int) -> Verdicts:
     r"""Read ThinkPRM's format: in the thinking, the text on each step ends with \boxed{correct} or
     \boxed{incorrect}.
@@ -174,7 +167,7 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
     """
     text = next((part for part in answer.parts if _BOX.search(part)), "")
     found = list(_BOX.finditer(text))
-    labels = [_validity(box[1].lower() == "correct") for box in found]
+    labels = [Label.POS if box[1].lower() == "correct" else Label.NEG for box in found]
     if not labels:
         raise UnreadableError("no verdict in a box")
     ends = len(labels) < count and Label.NEG not in labels[:-1] and labels[-1] == Label.NEG
@@ -186,50 +179,18 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
     return Verdicts((*labels, *[Label.NEG] * lacking), (*rationales, *[""] * lacking))
 
 
-def read_conclusion(answer: Answer, count: int) -> Verdicts:
-    """Read R-PRM's format, which ends with "Is the step correct (Yes/No)? X" and judges only the last step. If the
-    answer continues and asks again, the first verdict counts; R-PRM's authors cut the answer there."""
-    _, text = answer.parts
-    return _one(_CONCLUSION.findall(text)[:1], text)
-
-
-def read_judgement(answer: Answer, count: int) -> Verdicts:
-    r"""Read GenPRM's format, which has \boxed{Yes} or \boxed{No} in its output and judges only the last step."""
-    text = "\n".join(part for part in answer.parts if part)
-    return _one(_JUDGEMENT.findall(text.rpartition("<output>")[2]), text)
-
-
-def _one(words: list[str], text: str) -> Verdicts:
-    said = {word.lower() for word in words}
-    if len(said) != 1:
-        raise UnreadableError("both yes and no" if said else "neither yes nor no at its end")
-    return Verdicts((_validity(said == {"yes"}),), (_clean(text),))
-
-
-def _validity(is_right: bool) -> Label:
-    return Label.POS if is_right else Label.NEG
-
-
 @dataclass(frozen=True)
 class AnswerReading:
-    """A way of parsing answers. `read` gets an answer and the number of steps that the question shows.
-
-    `of_all` is True if an answer has a verdict on every step shown, not only on the last. `three_way` is True if
-    the verdicts also cover redundancy. `keeps` is True if earlier answers stay in the conversation when the next
-    question is asked.
-    """
+    """A way of parsing answers. `read` gets an answer and the number of steps that the question shows. `three_way`
+    is True if the verdicts also cover redundancy."""
 
     read: Callable[[Answer, int], Verdicts]
-    of_all: bool
-    three_way: bool = False
-    keeps: bool = False
+    three_way: bool
 
 
 READINGS = {
-    "verdicts": AnswerReading(read_verdicts, of_all=True, three_way=True),
-    "boxes": AnswerReading(read_boxes, of_all=True),
-    "conclusion": AnswerReading(read_conclusion, of_all=False),
-    "judgement": AnswerReading(read_judgement, of_all=False, keeps=True),
+    "verdicts": AnswerReading(read_verdicts, three_way=True),
+    "boxes": AnswerReading(read_boxes, three_way=False),
 }
 
 

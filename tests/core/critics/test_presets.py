@@ -13,8 +13,8 @@ from tests.messages import refused
 PROBLEM, STEPS = "What is {steps} + 1?", ["First {problem}.", "Step 2: then 3."]
 
 
-def question(name: str, steps: list[str], answers: tuple[str, ...] = ()) -> str:
-    return read_preset(name).messages(PROBLEM, steps, answers)[-1]["content"]
+def question(name: str, steps: list[str]) -> str:
+    return read_preset(name).messages(PROBLEM, steps)[-1]["content"]
 
 
 def settings_of(spec: str) -> Settings:
@@ -22,8 +22,8 @@ def settings_of(spec: str) -> Settings:
 
 
 def test_our_own_comes_first_and_all_can_be_read() -> None:
-    assert list_presets() == ["steps", "genprm", "r-prm", "thinkprm"]
-    assert len({read_preset(name).digest for name in list_presets()}) == 4
+    assert list_presets() == ["steps", "thinkprm"]
+    assert len({read_preset(name).digest for name in list_presets()}) == 2
     with refused():
         read_preset("other")
 
@@ -32,8 +32,6 @@ def test_our_own_comes_first_and_all_can_be_read() -> None:
     ("model", "preset"),
     [
         ("launch/ThinkPRM-14B", "thinkprm"),
-        ("kevinpro/R-PRM-7B-DPO", "r-prm"),
-        ("GenPRM/GenPRM-32B", "genprm"),
         ("Qwen/Qwen3-8B", OWN),
         ("gpt-5", OWN),
     ],
@@ -60,23 +58,13 @@ def test_thinkprm_counts_the_steps_and_stops_behind_the_last() -> None:
     assert read_preset("thinkprm").stops(2) == ["Step 3:", "Is the solution correct?", "</think>"]
 
 
-def test_r_prm_is_asked_about_the_last_step_alone() -> None:
-    first, second = question("r-prm", STEPS[:1]), question("r-prm", STEPS)
-    assert (
-        "Previous Steps: Since the Now Step is the first step, there are no Previous Steps.\nNow Step: First"
-        in first
-    )
-    assert "Previous Steps: First {problem}.\nNow Step: Step 2: then 3.\n" in second
-    assert second.endswith("Reply:")
-
-
 def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
-    text = asset("critics", "r-prm.yaml").read_text(encoding="utf-8")
+    text = asset("critics", "thinkprm.yaml").read_text(encoding="utf-8")
     path = tmp_path / "mine.yaml"
-    path.write_text(text.replace("Check one step", "Look at one step"), encoding="utf-8")
+    path.write_text(text.replace("You are given", "Look at"), encoding="utf-8")
     spec = f"critic:http://localhost:1/v1#m,preset={path}"
-    mine, theirs = settings_of(spec), settings_of("critic:http://localhost:1/v1#m,preset=r-prm")
-    assert mine.preset.messages(PROBLEM, STEPS)[-1]["content"].startswith("Look at one step")
+    mine, theirs = settings_of(spec), settings_of("critic:http://localhost:1/v1#m,preset=thinkprm")
+    assert mine.preset.messages(PROBLEM, STEPS)[-1]["content"].startswith("Look at a math problem")
     assert mine.fingerprint != theirs.fingerprint
     # Names are shown to everybody, and folders are nobody's business.
     assert mine.name == "critic:http://localhost:1/v1#m,preset=mine"
@@ -85,13 +73,13 @@ def test_a_preset_of_ones_own_is_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        ("reading: conclusion", "reading: aloud"),
-        ("version: 1", "version: one"),
-        ('step: "{text}"', 'step: "{text}"\nstrips: "("'),
+        ("reading: boxes", "reading: aloud"),
+        ("version: 2", "version: two"),
+        ("strips: 'Step", "strips: '(Step"),
     ],
 )
 def test_a_preset_that_says_something_else_is_refused(tmp_path: Path, change: tuple[str, str]) -> None:
-    text = asset("critics", "r-prm.yaml").read_text(encoding="utf-8")
+    text = asset("critics", "thinkprm.yaml").read_text(encoding="utf-8")
     (tmp_path / "mine.yaml").write_text(text.replace(*change), encoding="utf-8")
     with refused():
         settings_of(f"critic:http://localhost:1/v1#m,preset={tmp_path / 'mine.yaml'}")
@@ -102,13 +90,3 @@ def test_a_preset_that_is_not_there_is_refused() -> None:
         settings_of("critic:http://localhost:1/v1#m,preset=mine")
     with refused():
         settings_of("critic:http://localhost:1/v1#m,preset=/nowhere/mine.yaml")
-
-
-def test_genprm_gets_its_earlier_answers() -> None:
-    preset = read_preset("genprm")
-    said = "<analyze>\nwell\n</analyze>\n<output>\n**Judgement**: $\\boxed{Yes}$\n"
-    messages = preset.messages(PROBLEM, STEPS, [said])
-    assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
-    assert messages[1]["content"] == "What is {steps} + 1?\nFirst {problem}."
-    assert messages[2]["content"] == f"{said}</output>\n"
-    assert messages[3]["content"] == "Step 2: then 3."

@@ -368,32 +368,6 @@ def test_thinkprm_over_the_wire() -> None:
     assert body["temperature"] == 0.4
 
 
-def test_r_prm_over_the_wire() -> None:
-    def answer(body: Body) -> str:
-        right = "Now Step: so 4" not in body["messages"][-1]["content"] or body["seed"] == 0
-        return f"Verification: Is the step correct (Yes/No)? {'Yes' if right else 'No'}"
-
-    for mode in Mode:
-        judgment, chat = judge(answer, mode, ",samples=4", model="kevinpro/R-PRM-7B-DPO")
-        assert len(chat.asked) == 16
-        scores = judgment.online or judgment.offline
-        assert scores is not None
-        assert scores.validity.tolist() == [1, 1, 0.25, 1]
-        assert (judgment.hindsight is not None) == (mode == Mode.HINDSIGHT)
-    assert np.all(judgment.result.retroactive == 0)  # type: ignore[union-attr]
-
-
-def test_genprm_over_the_wire() -> None:
-    def answer(body: Body) -> str:
-        said = "No" if body["messages"][-1]["content"] == "so 4" else "Yes"
-        return f"<analyze>\nhm\n</analyze>\n<output>\n**Judgement**: $\\boxed{{{said}}}$\n"
-
-    judgment, chat = judge(answer, Mode.ONLINE, model="GenPRM/GenPRM-7B")
-    assert [len(body["messages"]) for body in chat.asked] == [2, 4, 6, 8]
-    assert judgment.online is not None
-    assert judgment.online.validity.tolist() == [1, 1, 0, 1]
-
-
 @each(
     "options",
     [
@@ -428,7 +402,7 @@ def test_the_fingerprint_is_of_all_that_makes_a_judgment() -> None:
         base,
         "critic:http://localhost:2/v1#m",
         f"{base}2",
-        f"{base},preset=r-prm",
+        f"{base},preset=thinkprm",
         f"{base},samples=2",
         f"{base},temperature=0.5",
         f"{base},max_tokens=100",
@@ -441,8 +415,8 @@ def test_a_critic_describes_itself() -> None:
     assert (ours.name, ours.outputs) == ("critic:http://localhost:1/v1#m,samples=3", Outputs.THREE_WAY)
     assert ours.attention == "bidirectional"
     assert "3 samples at temperature 0.7" in ours.described
-    theirs = critic_of("critic:http://localhost:1/v1#kevinpro/R-PRM-7B-DPO")
-    assert (theirs.outputs, theirs.attention) == (Outputs.VALIDITY, "causal")
+    theirs = critic_of("critic:http://localhost:1/v1#launch/ThinkPRM-7B")
+    assert (theirs.outputs, theirs.attention) == (Outputs.VALIDITY, "bidirectional")
 
 
 def test_an_estimate_counts_calls_and_guesses_tokens() -> None:

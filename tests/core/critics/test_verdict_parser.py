@@ -82,7 +82,7 @@ def test_an_answer_that_was_cut_is_refused_even_if_it_looks_complete() -> None:
 
 def test_an_answer_without_end_costs_no_time() -> None:
     for text in ("`" * 900_000, "\\boxed{" * 140_000, "\\boxed{" + " " * 900_000, "{" * 900_000, "x" * 2_000_000):
-        for reading in ("verdicts", "boxes", "conclusion", "judgement"):
+        for reading in READINGS:
             with pytest.raises(UnreadableError):
                 read(text, 2, reading)
 
@@ -141,11 +141,8 @@ def test_damaged_answers_give_a_verdict_on_each_step_or_none(reading: str) -> No
     texts = {
         "verdicts": verdicts(["pos", "neg", "neu"]),
         "boxes": r"Step 1: \boxed{correct} Step 2: \boxed{incorrect} Step 3: \boxed{correct}",
-        "conclusion": "So: Is the step correct (Yes/No)? Yes",
-        "judgement": r"<output>\boxed{No}</output>",
     }
     draw = random.Random(0)
-    expected = 3 if READINGS[reading].of_all else 1
     outcomes = {True: 0, False: 0}
     for _ in range(500):
         text = list(texts[reading])
@@ -158,7 +155,7 @@ def test_damaged_answers_give_a_verdict_on_each_step_or_none(reading: str) -> No
             outcomes[False] += 1
             continue
         outcomes[True] += 1
-        assert len(found.labels) == len(found.rationales) == expected
+        assert len(found.labels) == len(found.rationales) == 3
         assert all(text.encode() is not None and "\0" not in text for text in found.rationales)
     assert min(outcomes.values()) > 50
 
@@ -191,35 +188,3 @@ def test_boxes_that_end_at_the_first_error_make_later_steps_wrong() -> None:
 def test_other_numbers_of_boxes_are_no_judgment(text: str, count: int) -> None:
     with refused(UnreadableError):
         read(text, count, "boxes")
-
-
-@pytest.mark.parametrize(
-    ("text", "label"),
-    [
-        ("Conclusion: all well.\nVerification: Is the step correct (Yes/No)? Yes", POS),
-        ("Verification: Is the step correct (Yes/No)? **No**.", NEG),
-        ("Is the step correct (Yes/No)? Yes … Is the step correct (Yes/No)? No", POS),
-    ],
-)
-def test_the_first_conclusion_is_read(text: str, label: Label) -> None:
-    assert read(text, 7, "conclusion").labels == (label,)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "The step is correct. Yes.",
-        "Is the step correct (Yes/No)? Yesterday",
-    ],
-)
-def test_other_conclusions_are_no_judgment(text: str) -> None:
-    with refused(UnreadableError):
-        read(text, 1, "conclusion")
-
-
-def test_a_judgement_is_read_in_the_output() -> None:
-    text = "<analyze>\nAt first \\boxed{Yes}\n</analyze>\n<output>\n**Judgement**: $\\boxed{No}$\n"
-    assert read(text, 3, "judgement").labels == (NEG,)
-    assert "At first" in read(text, 3, "judgement").rationales[0]
-    with refused(UnreadableError):
-        read("<output>It runs.", 1, "judgement")
