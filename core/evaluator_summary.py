@@ -1,18 +1,29 @@
 """A description of an evaluator that can be read without loading its weights or importing PyTorch."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
+from pydantic import BeforeValidator, Field, Strict
+from pydantic.dataclasses import dataclass
+
+from stepsight.core.errors import UserError
 from stepsight.core.reading import CAUSAL, Rereading, causal_attention, reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.validation import STRICT, Record, invalid
 
 SERVED = "served"
 """The `dtype` of an evaluator behind a server, whose weights cannot be seen."""
 
 
-@dataclass(frozen=True)
-class EvaluatorSummary:
+def _thresholds(values: Any) -> Any:
+    try:
+        return Thresholds.from_dict(values) if isinstance(values, dict) else values
+    except UserError as error:
+        raise invalid(error.message, error.hint) from None
+
+
+@dataclass(frozen=True, config=STRICT)
+class EvaluatorSummary(Record):
     """The properties of an evaluator, recorded when it was last loaded so that they are known without its weights.
     `seconds` is the time that loading took."""
 
@@ -21,11 +32,11 @@ class EvaluatorSummary:
     format: str
     attention: str
     dtype: str
-    outputs: Outputs
-    parameters: int
-    context: int | None
-    thresholds: Thresholds
-    seconds: float = 0.0
+    outputs: Annotated[Outputs, Strict(False)]
+    parameters: Annotated[int, Field(ge=0, lt=2**63)]
+    context: Annotated[int, Field(gt=0, lt=2**63)] | None
+    thresholds: Annotated[Thresholds, BeforeValidator(_thresholds)]
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
     @property
     def sees_later_steps(self) -> bool:
@@ -57,18 +68,3 @@ class EvaluatorSummary:
             return self
         name, fingerprint = f"{self.name}{reading}", reading.fingerprint(self.fingerprint)
         return replace(self, name=name, fingerprint=fingerprint, attention=attention)
-
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> "EvaluatorSummary":
-        """Rebuild a summary from the output of `as_json`. Raises `TypeError`, `ValueError` or `KeyError` if
-        `values` has a different form."""
-        return cls(
-            **dict(values)
-            | {
-                "outputs": Outputs(values["outputs"]),
-                "thresholds": Thresholds(**values["thresholds"]),
-            }
-        )

@@ -215,7 +215,7 @@ def _queue_jobs(store: Store, ada: User, dataset_id: int) -> None:
     """A job of each kind, and a file that a browser has sent half of."""
     start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="of mini", mode=Mode.HINDSIGHT)
     import_benchmark(store, BenchmarkImport("mr-math-invalid"))
-    file = RemoteFile("lab/prm", "c" * 40, "model.safetensors", 15_200_000_000, "d", True)
+    file = RemoteFile("lab/prm", "c" * 40, "model.safetensors", 15_200_000_000)
     start_fetch(store, Remote("lab/prm", "c" * 40, (file,)))
     content = b'{"problem": "q", "steps": ["a"]}\n'
     upload = begin_upload(store, ada.id, "traces.jsonl", 2 * len(content), "today")

@@ -10,6 +10,7 @@ import re
 import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import huggingface_hub
@@ -25,7 +26,8 @@ class Hub(LocalServer):
     """`folders` by the id of a model, or of a dataset behind `datasets:`, with what is below them; `asked` lists
     (method, path, Range, whether a token came) of what was asked.
 
-    Of a file whose name is in `cut` only so many bytes are sent before the connection breaks, so many `times`; a
+    Of a file whose name is in `cut` only so many bytes are sent before the connection breaks, so many `times`; the
+    last byte of one in `damaged` is another; a
     model in `gated` is given to who brings `token`. Each piece of a file waits `pause` seconds. `commits` are those
     of single models, where they are not at `commit`; `tags` are further names of any commit.
     """
@@ -36,6 +38,7 @@ class Hub(LocalServer):
         self.token = "hf_ours"
         self.cut: dict[str, int] = {}
         self.times = 1
+        self.damaged: set[str] = set()
         self.pause = 0.0
         self.commit = COMMIT
         self.commits: dict[str, str] = {}
@@ -127,6 +130,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _give(self, path: Path, headers: dict[str, str]) -> None:
         content = path.read_bytes()
+        if path.name in self.hub.damaged:
+            content = content[:-1] + bytes([content[-1] ^ 1])
         part = self.headers.get("range")
         start = int(part.removeprefix("bytes=").split("-")[0]) if part else 0
         if start and start >= len(content):
@@ -209,5 +214,8 @@ def point_to(patch: pytest.MonkeyPatch, address: str, cache: Path) -> None:
     patch.setattr(huggingface_hub.constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
     patch.setenv("NO_PROXY", "127.0.0.1,localhost")
     patch.delenv("HF_TOKEN", raising=False)
+    # As small as the files of tests, and without pauses before a broken transfer goes on.
+    patch.setattr(huggingface_hub.constants, "DOWNLOAD_CHUNK_SIZE", _PIECE)
+    patch.setattr(huggingface_hub.file_download, "time", SimpleNamespace(sleep=lambda _: None))
     # A token that the person who runs the tests has is not sent to ours.
     patch.setattr(huggingface_hub.constants, "HF_TOKEN_PATH", str(cache / "no-token"))

@@ -156,4 +156,4 @@ def weigh(fetched: Fetched) -> FetchedWeights:
     checkpoint = open_checkpoint(fetched.folder)
     chosen = checkpoint.card.get("dtype")
     dtype = resolve_placement(Placement(), fetched.folder).dtype if chosen else stored_dtype(checkpoint.folder)
-    return FetchedWeights(count_weights(fetched), dtype, chosen is not None)
+    return FetchedWeights(count=count_weights(fetched), dtype=dtype, is_chosen=chosen is not None)

@@ -16,11 +16,10 @@ from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.child import Answerer, Child, ChildError
 from stepsight.core.hubs.hub_cache import (
     Fetched,
+    FetchedWeights,
     caches,
     find_fetched,
     list_fetched,
-    read_description,
-    read_weights,
     save_fetched,
     use_caches,
 )
@@ -28,6 +27,7 @@ from stepsight.core.hubs.hub_download import Progress, fetch
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.memory import check_memory, memory_of, opening_bounds
 from stepsight.core.models.placement import STORED, Placement, computed_dtype
+from stepsight.core.validation import validate
 
 Room = Callable[[str, int], None]
 """Makes room for an evaluator's name and bytes of memory, and raises `UserError` if that fails."""
@@ -80,7 +80,7 @@ def describe_fetched(fetched: Fetched, place: Placement, find_room: Room = check
         return known
     if place.on_processor:
         find_room(fetched.repo, memory_of(fetched, dtype))
-    description = read_description(_asked(fetched, dtype))
+    description = validate(EvaluatorSummary, _asked(fetched, dtype))
     save_fetched(fetched.described(dtype, description))
     return description
 
@@ -88,7 +88,7 @@ def describe_fetched(fetched: Fetched, place: Placement, find_room: Room = check
 def _weighed(fetched: Fetched) -> Fetched:
     """Return the record with its weights, which are counted in a child if they are not known."""
     if fetched.weights is None:
-        fetched = replace(fetched, weights=read_weights(_asked(fetched, None)))
+        fetched = fetched.model_copy(update={"weights": validate(FetchedWeights, _asked(fetched, None))})
         save_fetched(fetched)
     return fetched
 
@@ -110,7 +110,7 @@ def _asked(fetched: Fetched, dtype: str | None) -> Any:
         failure = error
     except ChildError as error:
         failure = UserError(f"{error}.", "Choose another model.")
-    save_fetched(replace(fetched, failure=str(failure)))
+    save_fetched(fetched.model_copy(update={"failure": str(failure)}))
     raise UserError(f"{fetched.repo} is here, but does not load: {failure.message}", failure.hint)
 
 
@@ -133,7 +133,7 @@ def make_opener() -> Answerer:
         if fetched is None:
             raise UserError("a file is missing.", "Fetch it again.")
         if asked["dtype"] is None:
-            return asdict(weigh(fetched))
-        return describe(fetched, asked["dtype"]).as_json()
+            return weigh(fetched).model_dump()
+        return asdict(describe(fetched, asked["dtype"]))
 
     return open_one

@@ -10,7 +10,6 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -23,8 +22,7 @@ from stepsight.core.files.atomic import digest_of
 from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder, format_bytes
-from stepsight.core.scores import Outputs
-from stepsight.core.validation import Model, choice, invalid, validate
+from stepsight.core.validation import Model, invalid, validate
 
 _RECORD = "stepsight.json"
 # The record of models that are not evaluators by themselves, by the requested revision.
@@ -42,31 +40,54 @@ Kind = Literal["model", "dataset"]
 """The kind of a hub's repository."""
 
 
-@dataclass(frozen=True)
-class FetchedWeights:
+def is_hash(text: str) -> bool:
+    """True if the text has the form of a hub's hash of a file or commit."""
+    return _HASH.fullmatch(text) is not None
+
+
+def _check_repo(repo: str) -> str:
+    if not is_hub_id(repo) or "--" in repo:
+        raise invalid("not the name of a model.")
+    return repo
+
+
+def _check_file(name: str) -> str:
+    is_plain = len(name) <= _LONGEST_NAME and name.isprintable() and "\\" not in name
+    if not is_plain or not all(part.strip(". ") for part in name.split("/")):
+        raise invalid("not a file of a model.")
+    return name
+
+
+# No float holds what exceeds it by far, and a damaged record may.
+_Count = Annotated[int, Field(ge=0, lt=2**63)]
+
+
+class FetchedWeights(Model):
     """The weights of a model and of the models that it needs: how many there are, and the type in which they are
     stored. If `is_chosen` is True, the model's stepsight.json names this type, for every device."""
 
-    count: int
+    count: _Count
     dtype: str
     is_chosen: bool = False
 
 
-@dataclass(frozen=True)
-class Fetched:
-    """A model downloaded from a hub at the commit `revision`.
+class Fetched(Model):
+    """A model downloaded from a hub at the commit `revision`, as its record says.
 
     `files` maps the names of its files to their sizes in bytes. `descriptions` maps weight types to the summary
     recorded when the model was opened with that type, and `weights` describes the weights found then, or is None if
     it has not been opened. `failure` is the reason why it could not be opened, or "". `parts` maps a `part_key` to
-    each other model that it needs, such as the base of an adapter.
+    each other model that it needs, such as the base of an adapter. Ids and names are validated, because paths are
+    built from them.
     """
 
-    repo: str
-    revision: str
-    files: Mapping[str, int]
-    descriptions: Mapping[str, EvaluatorSummary] = field(default_factory=dict)
-    parts: Mapping[str, "Fetched"] = field(default_factory=dict)
+    model_config = Model.model_config | ConfigDict(extra="ignore")
+
+    repo: Annotated[str, AfterValidator(_check_repo)]
+    revision: Annotated[str, Field(pattern=f"^(?:{_HASH.pattern})$")]
+    files: dict[Annotated[str, AfterValidator(_check_file)], _Count] = Field(default_factory=dict)
+    descriptions: dict[str, EvaluatorSummary] = Field(default_factory=dict)
+    parts: "dict[str, Fetched]" = Field(default_factory=dict)
     weights: FetchedWeights | None = None
     failure: str = ""
 
@@ -97,12 +118,12 @@ class Fetched:
     @property
     def is_whole(self) -> bool:
         """True if all files of the model and of the models it needs are present at full length."""
-        own = all(_size(self.folder / name) == size for name, size in self.files.items())
+        own = all(size_of(self.folder / name) == size for name, size in self.files.items())
         return own and all(part.is_whole for part in self.parts.values())
 
     def described(self, dtype: str, description: EvaluatorSummary) -> "Fetched":
         """Return a copy in which `description` is the summary for the weight type `dtype`."""
-        return replace(self, descriptions={**self.descriptions, dtype: description}, failure="")
+        return self.model_copy(update={"descriptions": {**self.descriptions, dtype: description}, "failure": ""})
 
 
 def cache_of_hub() -> Path:
@@ -133,9 +154,9 @@ def free_disk(folder: Path | None = None) -> int | None:
     The folder need not exist. It defaults to the hub client's cache.
     """
     folder = folder or cache_of_hub()
-    for one in (folder, *folder.parents):
+    for ancestor in (folder, *folder.parents):
         with suppress(OSError):
-            return shutil.disk_usage(one).free
+            return shutil.disk_usage(ancestor).free
     return None
 
 
@@ -168,9 +189,7 @@ def part_key(repo: str, revision: str) -> str:
 
 def save_fetched(fetched: Fetched) -> None:
     """Record that an evaluator has been downloaded. Raises `UserError` if the record cannot be written."""
-    descriptions = {dtype: one.as_json() for dtype, one in fetched.descriptions.items()}
-    opened = {"weights": asdict(fetched.weights) if fetched.weights else None, "failure": fetched.failure}
-    write_json(storage_folder(fetched.repo) / _RECORD, _as_json(fetched) | {"descriptions": descriptions} | opened)
+    write_json(storage_folder(fetched.repo) / _RECORD, fetched.model_dump(mode="json"))
 
 
 def read_card_file(path: Path) -> dict[str, Any]:
@@ -186,7 +205,7 @@ def keep_card(fetched: Fetched, card: Mapping[str, Any]) -> Fetched:
     """Write `card` as the stepsight.json that an evaluator's repository lacks, beside its files, and discard what
     was recorded without it. Raises `UserError` if it cannot be written."""
     write_json(fetched.folder / CARD, dict(card))
-    fetched = replace(fetched, descriptions={}, weights=None, failure="")
+    fetched = fetched.model_copy(update={"descriptions": {}, "weights": None, "failure": ""})
     save_fetched(fetched)
     return fetched
 
@@ -203,7 +222,7 @@ def save_part(asked: str, fetched: Fetched) -> None:
     Raises `UserError` if the record cannot be written.
     """
     path = storage_folder(fetched.repo) / _PARTS
-    write_json(path, _read_object(path) | {asked: _as_json(fetched)})
+    write_json(path, _read_object(path) | {asked: fetched.model_dump(mode="json")})
 
 
 def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
@@ -211,10 +230,10 @@ def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
     this revision. Returns None if neither download is complete. If `weights` is True, a model downloaded without
     weights is ignored."""
     try:
-        fetched = _from_json(_read_object(storage_folder(repo) / _PARTS).get(asked))
+        fetched = _read_whole(_read_object(storage_folder(repo) / _PARTS).get(asked), repo)
     except ValueError:
         return None
-    if fetched is not None and fetched.repo == repo and fetched.is_whole and (fetched.own_size or not weights):
+    if fetched is not None and (fetched.own_size or not weights):
         return fetched
     evaluator = find_fetched(repo)
     return evaluator if evaluator is not None and asked in (NEWEST, evaluator.revision) else None
@@ -223,16 +242,15 @@ def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
 def find_fetched(repo: str) -> Fetched | None:
     """Return the downloaded evaluator with this id, or None if it is missing or incomplete or the id is invalid."""
     try:
-        fetched = _read(storage_folder(repo) / _RECORD)
+        return _read_whole(_read_object(storage_folder(repo) / _RECORD), repo)
     except ValueError:
         return None
-    return fetched if fetched is not None and fetched.repo == repo and fetched.is_whole else None
 
 
 def list_fetched() -> list[Fetched]:
     """Return all completely downloaded evaluators, sorted by id."""
-    found = [_read(path) for path in cache_of_hub().glob(f"models--*/{_RECORD}")]
-    return sorted((one for one in found if one is not None and one.is_whole), key=lambda one: one.repo)
+    records = (_read_whole(_read_object(path)) for path in cache_of_hub().glob(f"models--*/{_RECORD}"))
+    return sorted(filter(None, records), key=lambda fetched: fetched.repo)
 
 
 def check_files(fetched: Fetched, *, weights: bool = True) -> None:
@@ -241,123 +259,36 @@ def check_files(fetched: Fetched, *, weights: bool = True) -> None:
     for part in fetched.parts.values():
         check_files(part, weights=weights)
     for name in fetched.files:
-        if not weights and name.endswith(_WEIGHTS):
-            continue
-        path = (fetched.folder / name).resolve()
-        # A card of ours lies beside the links.
-        if is_hash(path.name) and digest_of(path, path.name) != path.name:
+        if (weights or not name.endswith(_WEIGHTS)) and not is_sound(fetched.folder / name):
             raise UserError(
                 f"{fetched.repo} has changed since it was fetched: {name} is not the file that the hub had.",
                 f"Remove {storage_folder(fetched.repo)} and fetch it again.",
             )
 
 
-def is_hash(text: str) -> bool:
-    """True if the text has the form of a hub's hash of a file or commit."""
-    return _HASH.fullmatch(text) is not None
+def is_sound(path: Path) -> bool:
+    """True if a file in the hub client's cache matches the hash under which its content is stored. A file that is
+    no link to such a content, like a card of ours, is sound."""
+    digest = Path(os.readlink(path)).name if path.is_symlink() else ""
+    return not is_hash(digest) or digest_of(path, digest) == digest
 
 
-def _check_repo(repo: str) -> str:
+def size_of(path: Path) -> int | None:
+    """Return the size of a file in bytes, or None if it does not exist."""
     try:
-        storage_folder(repo)
-    except ValueError:
-        raise invalid("not the name of a model.") from None
-    return repo
-
-
-def is_file_name(name: str) -> bool:
-    """True if a text can be the name of a file in a repository, with the folders that it is in."""
-    is_plain = len(name) <= _LONGEST_NAME and name.isprintable() and "\\" not in name
-    return is_plain and all(part.strip(". ") for part in name.split("/"))
-
-
-def _check_file(name: str) -> str:
-    if not is_file_name(name):
-        raise invalid("not a file of a model.")
-    return name
-
-
-def _as_json(fetched: Fetched) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        "repo": fetched.repo,
-        "revision": fetched.revision,
-        "files": dict(fetched.files),
-    }
-    return values | {"parts": {key: _as_json(part) for key, part in fetched.parts.items()}}
-
-
-# No float holds what exceeds it by far, and a damaged record may.
-_Count = Annotated[int, Field(ge=0, lt=2**63)]
-
-
-class _Description(Model):
-    """The stored form of an `EvaluatorSummary`."""
-
-    name: str
-    fingerprint: str
-    format: str
-    attention: str
-    dtype: str
-    outputs: Annotated[str, choice(tuple(Outputs))]
-    parameters: _Count
-    context: Annotated[int, Field(gt=0, lt=2**63)] | None
-    thresholds: dict[Literal["validity", "redundancy"], Annotated[float, Field(ge=0, le=1)]]
-    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-
-    def summary(self) -> EvaluatorSummary:
-        return EvaluatorSummary.from_json(self.model_dump())
-
-
-class _Weights(Model):
-    """The stored form of `FetchedWeights`."""
-
-    count: _Count
-    dtype: str
-    is_chosen: bool = False
-
-
-class _Record(Model):
-    """The stored form of a downloaded model, as written by `_as_json`. Repository ids are validated, because folder
-    paths are built from them."""
-
-    model_config = Model.model_config | ConfigDict(extra="ignore")
-
-    repo: Annotated[str, AfterValidator(_check_repo)]
-    revision: Annotated[str, Field(pattern=f"^(?:{_HASH.pattern})$")]
-    files: dict[Annotated[str, AfterValidator(_check_file)], _Count]
-    parts: "dict[str, _Record]" = Field(default_factory=dict)
-    descriptions: dict[str, _Description] = Field(default_factory=dict)
-    weights: _Weights | None = None
-    failure: str = ""
-
-    def fetched(self) -> Fetched:
-        described = {dtype: one.summary() for dtype, one in self.descriptions.items()}
-        parts = {key: part.fetched() for key, part in self.parts.items()}
-        weights = FetchedWeights(**self.weights.model_dump()) if self.weights else None
-        return Fetched(self.repo, self.revision, self.files, described, parts, weights, self.failure)
-
-
-def read_description(values: Any) -> EvaluatorSummary:
-    """Read a summary that another process has written as JSON. Raises `UserError` if it has another form."""
-    return validate(_Description, values).summary()
-
-
-def read_weights(values: Any) -> FetchedWeights:
-    """Read a `FetchedWeights` that another process has written as JSON. Raises `UserError` if it has another
-    form."""
-    return FetchedWeights(**validate(_Weights, values).model_dump())
-
-
-def _from_json(values: Any) -> Fetched | None:
-    """Read the output of `_as_json`. Returns None if it is unusable, so that the model is downloaded again."""
-    try:
-        return validate(_Record, values).fetched()
-    except UserError:
+        return path.stat().st_size
+    except OSError:
         return None
 
 
-def _read(path: Path) -> Fetched | None:
-    return _from_json(_read_object(path))
+def _read_whole(values: Any, repo: str | None = None) -> Fetched | None:
+    """Read a record. Returns None if it is unusable, of a repository other than `repo` or of an incomplete model,
+    so that the model is downloaded again."""
+    try:
+        fetched = validate(Fetched, values)
+    except UserError:
+        return None
+    return fetched if fetched.is_whole and repo in (None, fetched.repo) else None
 
 
 def _read_object(path: Path) -> dict[str, Any]:
@@ -366,10 +297,3 @@ def _read_object(path: Path) -> dict[str, Any]:
         return read_json(path)
     except UserError:
         return {}
-
-
-def _size(path: Path) -> int | None:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return None

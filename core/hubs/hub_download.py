@@ -1,21 +1,22 @@
-"""Downloading an evaluator, and every other repository it needs, from a hub at pinned commits in one transfer.
+"""Downloading an evaluator, and every other repository it needs, from a hub at pinned commits.
 
-The hub's own client restarts an interrupted file from the beginning. We therefore use our own downloader to put the
-content into the client's cache. Does not need PyTorch.
+The hub's own client puts the files into its cache, one after the other, the smallest first. It restarts the file in
+which an earlier transfer was interrupted. Does not need PyTorch.
 """
 
 import errno
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
+from typing import Any
 
+import huggingface_hub
 from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.client import RemoteFile, content_of, explained, hub_downloader, link_file, list_files
+from stepsight.core.hubs.client import RemoteFile, explained, list_files
 from stepsight.core.hubs.hub_cache import (
     NEWEST,
     Fetched,
@@ -24,23 +25,18 @@ from stepsight.core.hubs.hub_cache import (
     check_room,
     find_fetched,
     find_part,
+    is_sound,
     save_fetched,
     save_part,
     storage_folder,
 )
 from stepsight.core.hubs.hub_lookup import Remote, look_up, look_up_part
-from stepsight.core.net.download import Downloader
-from stepsight.core.net.download import Progress as FileProgress
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder, format_bytes
 
 Progress = Callable[[int, int], None]
 """Called with the number of bytes here and their total; an exception it raises ends the transfer."""
 
 _CACHE_OF_HUB = "HF_HUB_CACHE"
-
-
-def _ignore(there: int, whole: int | None) -> None:
-    """Do nothing: the progress callback of a download without a progress bar."""
 
 
 def check_disk(remote: Remote) -> None:
@@ -61,14 +57,13 @@ def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = Fals
     complete.
 
     If another process is already downloading one of these models, wait for it if `wait` is True and raise
-    `UserError` otherwise. Also raises `UserError` if the download fails. Bytes that arrived before an interruption
-    are kept, and the next call continues from there.
+    `UserError` otherwise. Also raises `UserError` if the download fails. Files that arrived before an interruption
+    are kept.
     """
-    there = find_fetched(remote.repo)
-    if there is not None and (there.revision, there.pins) == (remote.revision, remote.pins):
-        return there
-    _bring(remote, progress, wait=wait)
-    fetched = _fetched(remote)
+    present = find_fetched(remote.repo)
+    if present is not None and (present.revision, present.pins) == (remote.revision, remote.pins):
+        return present
+    fetched = _transfer(remote, progress, wait=wait)
     save_fetched(fetched)
     return fetched
 
@@ -79,9 +74,9 @@ def fetch_if_missing(repo: str, check: Callable[[int], None] | None = None) -> F
     `check` is called with its number of parameters before the download, and may raise an error to refuse it.
     Raises `UserError` if it does or if the download fails.
     """
-    there = find_fetched(repo)
-    if there is not None:
-        return there
+    present = find_fetched(repo)
+    if present is not None:
+        return present
     remote = look_up(repo)
     if check is not None:
         check(remote.parameters)
@@ -92,15 +87,14 @@ def fetch_if_missing(repo: str, check: Callable[[int], None] | None = None) -> F
 def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bool = True) -> Fetched:
     """Like `fetch_if_missing`, but for a model that is not an evaluator by itself. If `weights` is False, only the
     config, tokenizer and similar files are downloaded. `revision` defaults to the newest."""
-    asked = revision or NEWEST
-    there = find_part(repo, asked, weights=weights)
-    if there is not None:
-        return there
-    remote = look_up_part(repo, asked, weights=weights)
+    revision = revision or NEWEST
+    present = find_part(repo, revision, weights=weights)
+    if present is not None:
+        return present
+    remote = look_up_part(repo, revision, weights=weights)
     with terminal_bar(remote) as progress:
-        _bring(remote, progress, wait=True)
-    fetched = _fetched(remote)
-    save_part(asked, fetched)
+        fetched = _transfer(remote, progress, wait=True)
+    save_part(revision, fetched)
     return fetched
 
 
@@ -115,13 +109,12 @@ def fetch_dataset(
     revision = revision or NEWEST
     with explained(repo, revision, "dataset"):
         commit, listed = list_files(repo, revision, "dataset")
-    wanted = [listed[name] for name in choose(listed)]
-    check_room(repo, sum(file.size - file.here for file in wanted), cache_of_hub(), _CACHE_OF_HUB)
-    try:
-        with _lock(repo, "dataset", wait=True), hub_downloader() as downloader:
-            return commit, {file.name: _fetch_file(file, downloader, _ignore) for file in wanted}
-    except OSError as error:
-        raise _unwritable(repo, wanted, error) from None
+    files = [listed[name] for name in choose(listed)]
+    check_room(repo, sum(file.size for file in files if not file.is_here), cache_of_hub(), _CACHE_OF_HUB)
+    with _locked(repo, "dataset", wait=True):
+        for file in files:
+            _download(file)
+    return commit, {file.name: file.path for file in files}
 
 
 @contextmanager
@@ -129,94 +122,105 @@ def terminal_bar(remote: Remote) -> Iterator[Progress]:
     """Announce the transfer on stderr and, if that is a terminal, show a progress bar. Yields the function that
     updates it."""
     beside = ", ".join(sorted({part.repo for part in remote.parts.values()}))
-    told = f"{remote.repo} at {remote.revision}{f', with {beside}' if beside else ''}"
-    print(f"{told}: {format_bytes(remote.size)}, {format_bytes(remote.here)} of it here.", file=sys.stderr)
-    shown = sys.stderr.isatty()
-    with tqdm(total=remote.size, unit="B", unit_scale=True, disable=not shown, file=sys.stderr) as bar:
+    title = f"{remote.repo} at {remote.revision}{f', with {beside}' if beside else ''}"
+    print(f"{title}: {format_bytes(remote.size)}, {format_bytes(remote.here)} of it here.", file=sys.stderr)
+    is_shown = sys.stderr.isatty()
+    with tqdm(total=remote.size, unit="B", unit_scale=True, disable=not is_shown, file=sys.stderr) as bar:
 
-        def show(there: int, _: int) -> None:
-            bar.update(there - bar.n)
+        def show(received: int, _: int) -> None:
+            bar.update(received - bar.n)
 
         yield show
 
 
-def _bring(remote: Remote, progress: Progress | None, *, wait: bool) -> None:
+def _transfer(remote: Remote, progress: Progress | None, *, wait: bool) -> Fetched:
     """Download the missing files of a model and of the models it needs. Raises `UserError` if that fails."""
     check_disk(remote)
     repos = sorted({remote.repo, *(part.repo for part in remote.parts.values())})
-    try:
-        with ExitStack() as held:
-            for repo in repos:
-                held.enter_context(_lock(repo, wait=wait))
-            _transfer(remote, progress or _ignore)
-    except OSError as error:
-        raise _unwritable(remote.repo, remote.all_files, error) from None
+    received, size = 0, remote.size
+
+    def advance(more: int) -> None:
+        nonlocal received
+        received += more
+        if progress is not None:
+            progress(received, size)
+
+    with ExitStack() as locks:
+        for repo in repos:
+            locks.enter_context(_locked(repo, wait=wait))
+        for file in remote.all_files:
+            before = received
+            _download(file, advance)
+            advance(before + file.size - received)
+    return _fetched(remote)
 
 
 @contextmanager
-def _lock(repo: str, kind: Kind = "model", *, wait: bool) -> Iterator[None]:
+def _locked(repo: str, kind: Kind = "model", *, wait: bool) -> Iterator[None]:
+    """Keep other processes from downloading a repository, and explain why the cache cannot be written."""
     folder = storage_folder(repo, kind)
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / ".stepsight.lock", timeout=-1 if wait else 0)
     try:
-        lock.acquire()
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / ".stepsight.lock", timeout=-1 if wait else 0):
+            yield
     except Timeout:
         raise UserError(f"{repo} is being fetched already.", "Wait for that to end.") from None
-    try:
-        yield
-    finally:
-        lock.release()
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise UserError(
+                f"{repo}: the disk is full; the file that was being written is removed again.",
+                f"Make room, or name a folder on another disk with {_CACHE_OF_HUB}.",
+            ) from None
+        raise UserError(
+            f"{cache_of_hub()}: cannot be written ({error.strerror or error}).",
+            f"Name another folder with {_CACHE_OF_HUB}.",
+        ) from None
 
 
 def _fetched(remote: Remote) -> Fetched:
     parts = {key: _fetched(part) for key, part in remote.parts.items()}
-    return Fetched(remote.repo, remote.revision, {file.name: file.size for file in remote.files}, parts=parts)
+    files = {file.name: file.size for file in remote.files}
+    return Fetched(repo=remote.repo, revision=remote.revision, files=files, parts=parts)
 
 
-def _transfer(remote: Remote, progress: Progress) -> None:
-    """Download the files of a model and of the models it needs, one after the other."""
-    before, size = 0, remote.size
-    with hub_downloader() as downloader:
-        for file in remote.all_files:
-            _fetch_file(file, downloader, partial(_tell, progress, size, before))
-            before += file.size
-            progress(before, size)
+def _download(file: RemoteFile, advance: Callable[[int], None] | None = None) -> None:
+    """Download a file into the hub client's cache, unless it is already there. `advance` is called with the number
+    of bytes that arrived since the last call. Raises `UserError` if the download fails, and `OSError` if the file
+    cannot be written."""
+    if file.is_here:
+        return
 
+    class Bar(tqdm):  # type: ignore[type-arg]
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options | {"disable": True})
 
-def _tell(progress: Progress, size: int, before: int, there: int, _: int | None) -> None:
-    progress(before + there, size)
+        def update(self, n: float | None = 1) -> None:
+            if advance is not None:
+                advance(int(n or 0))
 
-
-def _fetch_file(file: RemoteFile, downloader: Downloader, progress: FileProgress) -> Path:
-    """Download one file into the hub client's cache, unless it is already there, and return its path. Raises
-    `UserError` if the download fails, and `OSError` if the file cannot be written."""
     with explained(file.repo, file.revision, file.kind):
-        if not file.is_here:
-            file.blob.parent.mkdir(parents=True, exist_ok=True)
-            downloader.download(content_of(file), file.blob, progress)
-        return link_file(file)
+        huggingface_hub.hf_hub_download(
+            file.repo,
+            file.name,
+            repo_type=file.kind,
+            revision=file.revision,
+            cache_dir=cache_of_hub(),
+            # What is there with another size was cut by something else.
+            force_download=file.path.exists(),
+            tqdm_class=Bar,
+        )
+    if not file.is_here or not is_sound(file.path):
+        file.path.resolve().unlink()
+        file.path.unlink(missing_ok=True)
+        raise UserError(
+            f"{file.repo}/{file.name}: its content is not the one that the model hub names.",
+            "The file was changed or damaged on its way; nothing of it was kept.",
+        )
 
 
 def _disk_of(folder: Path) -> int | None:
     """Return the device number of the disk that holds a folder, or None if unknown. The folder need not exist."""
-    for one in (folder, *folder.parents):
+    for ancestor in (folder, *folder.parents):
         with suppress(OSError):
-            return one.stat().st_dev
+            return ancestor.stat().st_dev
     return None
-
-
-def _unwritable(repo: str, files: Sequence[RemoteFile], error: OSError) -> UserError:
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-        return UserError(
-            f"{cache_of_hub()}: cannot be written ({error.strerror or error}).",
-            f"Name another folder with {_CACHE_OF_HUB}.",
-        )
-    # Or the disk would stay full, which stops everything else on this machine.
-    for file in files:
-        with suppress(OSError):
-            file.partial.unlink()
-    missing = format_bytes(sum(file.size - file.here for file in files))
-    return UserError(
-        f"{repo}: the disk is full; the file that was being written is removed again.",
-        f"Make room for {missing}, or name a folder on another disk with {_CACHE_OF_HUB}.",
-    )

@@ -82,7 +82,7 @@ class Remote:
     @property
     def here(self) -> int:
         """The number of bytes that have already been downloaded."""
-        return sum(file.here for file in self.all_files)
+        return sum(file.size for file in self.all_files if file.is_here)
 
     @property
     def pins(self) -> dict[str, str]:

@@ -122,7 +122,7 @@ class PublicEvaluator(Record):
     def stored(self) -> str:
         """The data type of the stored weights, inferred from their size. 16-bit weights are assumed to be bfloat16,
         because most are."""
-        return "float32" if self.size >= 3 * self.parameters else "bfloat16"
+        return "float32" if self.size >= 3 * self.all_parameters else "bfloat16"
 
     @property
     def redundancy(self) -> bool:

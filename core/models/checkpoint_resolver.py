@@ -237,7 +237,7 @@ def make_assembler() -> Answerer:
 
     def assemble(asked: Any, content: Iterator[bytes]) -> None:
         use_caches(asked["caches"])
-        pins = {key: Fetched(repo, revision, {}) for key, (repo, revision) in asked["pins"].items()}
+        pins = {key: Fetched(repo=repo, revision=revision) for key, (repo, revision) in asked["pins"].items()}
         open_checkpoint(Path(asked["folder"]), pins)
 
     return assemble

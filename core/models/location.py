@@ -18,6 +18,7 @@ from stepsight.core.hubs.known_cards import known_card
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.paths import asset
 from stepsight.core.reading import split_reading
+from stepsight.core.validation import validate
 
 EQUATIONS = "equations"
 """The evaluator that has no folder: it has no weights."""
@@ -34,7 +35,7 @@ def shipped_summaries() -> tuple[EvaluatorSummary, ...]:
     """Return the summaries of the shipped evaluators, in the order of `shipped_evaluators`. They were recorded when
     the evaluators were made."""
     recorded = read_json(asset("evaluators", "summaries.json"))
-    return tuple(EvaluatorSummary.from_json(recorded[name]) for name in shipped_evaluators())
+    return tuple(validate(EvaluatorSummary, recorded[name]) for name in shipped_evaluators())
 
 
 def bare_spec(spec: str | Path) -> str:

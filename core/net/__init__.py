@@ -1,4 +1,1 @@
-"""HTTP requests with retries and size limits, and downloads that resume. Does not need PyTorch.
-
-Start with `http`, or with `Downloader` for downloading whole files.
-"""
+"""HTTP requests with retries and size limits, in `http`. Does not need PyTorch."""

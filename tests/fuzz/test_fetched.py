@@ -34,8 +34,8 @@ def fetched(tmp_path, monkeypatch) -> Fetched:
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     made = write_evaluator(tmp_path / "made")
     sizes = {path.name: path.stat().st_size for path in made.iterdir()}
-    base = Fetched(BASE, COMMIT, sizes)
-    whole = Fetched(REPO, COMMIT, sizes, parts={part_key(BASE, "main"): base})
+    base = Fetched(repo=BASE, revision=COMMIT, files=sizes)
+    whole = Fetched(repo=REPO, revision=COMMIT, files=sizes, parts={part_key(BASE, "main"): base})
     for one in (base, whole):
         shutil.copytree(made, one.folder)
     save_part("main", base)

@@ -1,116 +1,29 @@
-"""Repositories as an attacker makes them: what their hub answers, or what they hold. Each makes its reader fail,
-take all memory or forever, or leave its folder; a few are sound after all. The random ones are made from a seed."""
+"""Repositories as an attacker makes them. Each makes its reader fail, take all memory or forever, or leave its
+folder; a few are sound after all. The random ones are made from a seed."""
 
 import json
 import pickle
 import random
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from tests.fuzz.mutations import changed_json, damaged
-from tests.hostile.hub import (
-    CONTENT,
-    Answer,
-    Behaviour,
-    HostileHub,
-    bomb,
-    elsewhere,
-    endless,
-    listed,
-    of_file,
-    of_list,
-    packed,
-    sibling,
-)
 
 Attack = Callable[[Path], None]
 
-DAMAGED_LISTS, DAMAGED_MODELS, DAMAGED_TOKENIZERS = 20, 28, 30
+DAMAGED_MODELS, DAMAGED_TOKENIZERS = 28, 30
 """How many have random damage, besides those made by hand."""
 
 
-@dataclass(frozen=True)
-class Repository:
-    """What a hub answers in place of an honest one, or the attack on the folder of a sound model that it holds."""
-
-    behaviour: Behaviour = lambda kind, name: None
-    attack: Attack | None = None
-
-    def put_on(self, hub: HostileHub, folder: Path) -> None:
-        """Have a hub hold it. `folder` has a sound model and is changed."""
-        hub.behaviour, hub.content = self.behaviour, CONTENT
-        if self.attack is not None:
-            self.attack(folder)
-            hub.content = {path.name: path.read_bytes() for path in folder.iterdir()}
-
-
-def repositories() -> dict[str, Repository]:
-    """All of them by name, which begins with what is hostile: answers, model or tokenizer."""
+def repositories() -> dict[str, Attack]:
+    """What each does to the folder of a sound model, by a name that begins with the hostile part."""
     models = dict(_configs()) | dict(_cards()) | dict(_weights()) | dict(_adapters()) | dict(_damaged())
-    return (
-        {f"answers: {name}": Repository(behaviour) for name, behaviour in _answers().items()}
-        | {f"model: {name}": Repository(attack=attack) for name, attack in models.items()}
-        | {f"tokenizer: {name}": Repository(attack=attack) for name, attack in _tokenizers().items()}
-    )
-
-
-def _damaged_list(seed: int) -> Answer:
-    rng = random.Random(seed)
-    body = bytearray(listed().body)
-    for _ in range(rng.randint(1, 6)):
-        body[rng.randrange(len(body))] = rng.randrange(32, 127)
-    return Answer(body=bytes(body))
-
-
-_NAMES = ("../evil", "/tmp/evil", "a/../../evil", "..", "a//b", "a\\..\\evil", "a\0b", "x" * 600, "", ".", "a/./b")
-_SIZES: tuple[object, ...] = (-1, 1.5, "9", 2**70, [], {}, True)
-_HASHES: tuple[object, ...] = ("../../../evil", "", None, 7, "A" * 40, "0" * 39, ["0" * 40])
-_PLACES = (
-    "/lab/hostile/resolve/x/again", "file:///etc/passwd", "ftp://127.0.0.1/x", "http://127.0.0.1:1/x", "http://[::1",
-    "//",
-)  # fmt: skip
-_BODIES = (b"", b"null", b"[]", b"{", b"\xff", b"[" * 100_000, b'{"sha": 1}', b'{"siblings": 3}')
-
-
-def _with_file(**values: object) -> Answer:
-    return listed(sibling("a.json", b"") | values)
-
-
-def _answers() -> dict[str, Behaviour]:
-    return {
-        **{f"name {one!r:.20}": of_list(partial(lambda one: listed(sibling(one, b"")), one)) for one in _NAMES},
-        **{f"size {one!r}": of_list(partial(_with_file, size=one)) for one in _SIZES},
-        **{f"blob {one!r}": of_list(partial(_with_file, blobId=one)) for one in _HASHES},
-        **{f"commit {one!r}": of_list(partial(listed, sha=one)) for one in _HASHES},
-        **{f"list {one!r:.30}": of_list(partial(Answer, body=one)) for one in _BODIES},
-        **{f"list at {one}": of_list(partial(elsewhere, one)) for one in _PLACES},
-        **{f"weights at {one}": of_file(partial(elsewhere, one)) for one in _PLACES},
-        **{f"damaged list {seed}": of_list(partial(_damaged_list, seed)) for seed in range(DAMAGED_LISTS)},
-        "many files": of_list(lambda: listed(*[sibling(f"{number}.json", b"") for number in range(60_000)])),
-        "stored apart at a path": of_list(
-            lambda: listed(sibling("a.bin", b"") | {"lfs": {"sha256": "../x", "size": 1}})
-        ),
-        "a list without end": of_list(lambda: Answer(blocks=endless())),
-        "a packed list": of_list(partial(packed, 1)),
-        "a list packed twice": of_list(lambda: packed(2)),
-        "a packed refusal": of_list(lambda: Answer(500, bomb(1), {"Content-Encoding": "gzip"})),
-        "a refusal without end": of_list(lambda: Answer(403, blocks=endless())),
-        "a card without end": of_file(lambda: Answer(blocks=endless()), "stepsight.json"),
-        "a packed card": of_file(packed, "stepsight.json"),
-        "weights without end": of_file(lambda: Answer(blocks=endless())),
-        "packed weights": of_file(packed),
-        "other weights": of_file(lambda: Answer(body=b"x" * len(CONTENT["model.safetensors"]))),
-        "shorter weights": of_file(lambda: Answer(body=b"x")),
-        "a refusal of the weights without end": of_file(lambda: Answer(403, blocks=endless())),
-        "an odd tag": of_file(
-            lambda: Answer(body=CONTENT["model.safetensors"], headers={"ETag": '"../../../../evil"'})
-        ),
+    return {f"model: {name}": attack for name, attack in models.items()} | {
+        f"tokenizer: {name}": attack for name, attack in _tokenizers().items()
     }
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import huggingface_hub
 import pytest
 from fastapi.testclient import TestClient
 
@@ -18,29 +17,19 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import Fetched, find_fetched, save_fetched
-from stepsight.core.hubs.hub_download import fetch
-from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.placement import Placement
-from stepsight.core.net import download
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from tests.app.client import PAGE, asking
 from tests.checkpoints import write_evaluator, write_token_classifier
-from tests.hostile.hub import COMMIT, REPO, HostileHub, bomb
-from tests.hostile.repositories import Repository, repositories
+from tests.hostile.repositories import Attack, repositories
 from tests.hostile.test_data_files import memory
-from tests.hub import point_to
+from tests.hub import COMMIT, point_to
 
+REPO = "lab/hostile"
 TRACE = Trace.of("What is 2 + 3? aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaX", ["It is 5.", "a" * 100])
 REFUSED = [
-    "answers: name '../evil'",
-    "answers: blob '../../../evil'",
-    "answers: list b'{'",
-    "answers: a packed list",
-    "answers: a list packed twice",
-    "answers: weights without end",
-    "answers: weights at file:///etc/passwd",
     "model: lists",
     "model: strides",
     "model: many ranks",
@@ -48,31 +37,26 @@ REFUSED = [
     "tokenizer: no unknown token",
     "tokenizer: the pattern (a+)+$",
 ]
-HONEST = "answers: an odd tag"
 _MOST = 100_000
 """The kilobytes by which the memory of the process may rise."""
 
 
 @dataclass
 class Place:
-    """A hub, the pages of a server, and the folder in which its caches are beside a sound model."""
+    """The pages of a server, and the folder in which its caches are beside a sound model."""
 
-    hub: HostileHub
     pages: TestClient
     root: Path
 
-    def take(self, repository: Repository) -> None:
-        """Fetch a repository by its hostile answers, or open one with a hostile model and encode a text. The model
-        is put into the cache, as if its fetch had checked nothing. Raises `UserError` if it is refused."""
+    def take(self, attack: Attack) -> None:
+        """Open a repository with a hostile model and encode a text. The model is put into the cache, as if its
+        fetch had checked nothing. Raises `UserError` if it is refused."""
         shutil.rmtree(self.root / "hub", ignore_errors=True)
-        if repository.attack is None:
-            self.hub.behaviour = repository.behaviour
-            assert fetch(look_up(REPO)).revision == COMMIT
-            return
-        folder = Fetched(REPO, COMMIT, {}).folder
+        folder = Fetched(repo=REPO, revision=COMMIT).folder
         shutil.copytree(self.root / "sound", folder)
-        repository.attack(folder)
-        save_fetched(Fetched(REPO, COMMIT, {path.name: path.stat().st_size for path in folder.iterdir()}))
+        attack(folder)
+        files = {path.name: path.stat().st_size for path in folder.iterdir()}
+        save_fetched(Fetched(repo=REPO, revision=COMMIT, files=files))
         one = find_fetched(REPO)
         assert one is not None
         describe_fetched(one, Placement())
@@ -88,7 +72,6 @@ class Place:
             except UserError:
                 found.append(name)
             assert memory(most=True) - before < _MOST, name
-            assert self.hub.told == [], name
             assert set(self.root.iterdir()) <= left, name
             assert all(path.resolve().is_relative_to(self.root) for path in self.root.rglob("*")), name
             for path in ("/", "/evaluators"):
@@ -98,30 +81,23 @@ class Place:
 
 @pytest.fixture
 def place(tmp_path: Path, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    hub, root = HostileHub(lambda kind, name: None), tmp_path / "models"
-    point_to(monkeypatch, hub.url, root / "hub")
-    monkeypatch.setenv("HF_TOKEN", "hf_ours")
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_DISABLE_IMPLICIT_TOKEN", False)
-    monkeypatch.setattr(download, "_FIRST_PAUSE", 0)
+    root = tmp_path / "models"
+    point_to(monkeypatch, "http://127.0.0.1:9", root / "hub")
     monkeypatch.setenv(CACHE_VARIABLE, str(root / "cache"))
     monkeypatch.setattr("stepsight.app.scoring.evaluators._LOOKS", 0.0)
     write_token_classifier(root / "sound", "qwen2")
-    for times in (1, 2):
-        bomb(times)
     evaluators = Evaluators([write_evaluator(root / "tiny")], shipped=False, fetched=True)
-    with hub.running(), asking(sqlite_store, evaluators) as pages:
-        yield Place(hub, pages, root)
+    with asking(sqlite_store, evaluators) as pages:
+        yield Place(pages, root)
 
 
 def test_some_hostile_repositories_are_refused(place: Place) -> None:
-    assert place.refused([*REFUSED, HONEST]) == REFUSED
+    assert place.refused(REFUSED) == REFUSED
 
 
 @pytest.mark.slow
 def test_hostile_repositories_are_refused_or_work(place: Place) -> None:
     names = list(repositories())
     refused = place.refused(names)
-    for kind, least in (("answers", 60), ("model", 30), ("tokenizer", 20)):
+    for kind, least in (("model", 30), ("tokenizer", 20)):
         assert sum(name.startswith(kind) for name in refused) >= least
-    harmless = {name for name in names if name.startswith(("answers: damaged list", HONEST))}
-    assert {name for name in names if name.startswith("answers")} - harmless <= set(refused)

@@ -30,8 +30,7 @@ from stepsight.storage.traces.queries import list_datasets
 from tests.app.processes import family, until
 from tests.checkpoints import TOKEN_CLASSIFIERS, write_token_classifier
 from tests.hostile.data_files import FILES, ROW, lines, parquet
-from tests.hostile.hub import HostileHub
-from tests.hostile.repositories import Repository, repositories
+from tests.hostile.repositories import Attack, repositories
 from tests.hostile.test_data_files import QUICK
 from tests.hub import Hub
 from tests.local_server import LocalServer
@@ -140,11 +139,12 @@ class Server:
 Try = Callable[[Server], list[int]]
 
 
-def _holding(number: int, repository: Repository, hub: HostileHub, server: Server) -> list[int]:
+def _holding(number: int, attack: Attack, hub: Hub, server: Server) -> list[int]:
     folder = server.root / "cache" / "attacked"
     shutil.rmtree(folder, ignore_errors=True)
     write_token_classifier(folder, "qwen2")
-    repository.put_on(hub, folder)
+    attack(folder)
+    hub.folders = {f"lab/hostile-{number}": folder}
     return server.fetch(f"hostile-{number}")
 
 
@@ -152,26 +152,26 @@ def _sending(number: int, name: str, server: Server) -> list[int]:
     return server.add(name, FILES[name](), f"sent-{number}")
 
 
-def corpus(hub: HostileHub) -> dict[str, Try]:
+def corpus(hub: Hub) -> dict[str, Try]:
     """Everything hostile, by name. The hub will hold the repositories."""
     found: dict[str, Try] = {}
-    for number, (name, repository) in enumerate(repositories().items()):
-        found[name] = partial(_holding, number, repository, hub)
+    for number, (name, attack) in enumerate(repositories().items()):
+        found[name] = partial(_holding, number, attack, hub)
     for number, name in enumerate(FILES):
         found[f"file: {name}"] = partial(_sending, number, name)
     return found
 
 
-def chosen(hub: HostileHub) -> dict[str, Try]:
+def chosen(hub: Hub) -> dict[str, Try]:
     """All of it if that is asked for, else a seeded sample of each kind."""
     everything = corpus(hub)
     if os.environ.get("STEPSIGHT_HOSTILE") == "all":
         return everything
     quick = [name for name in everything if not _LONG.search(name)]
-    starts = ("answers", "model", "tokenizer")
+    starts = ("model", "tokenizer")
     kinds = [[name for name in quick if name.startswith(start)] for start in starts]
     kinds.append([f"file: {name}" for name in QUICK])
-    names = [name for kind in kinds for name in random.Random(0).sample(kind, SAMPLE // 4)]
+    names = [name for kind in kinds for name in random.Random(0).sample(kind, SAMPLE // 3)]
     return {name: everything[name] for name in names}
 
 
@@ -181,7 +181,7 @@ def finish(store: Store, jobs: list[int]) -> State:
 
 
 def test_a_server_stays_as_it_was(tmp_path: Path) -> None:
-    hub = HostileHub(lambda kind, name: None)
+    hub = Hub()
     server, good = Server(tmp_path, hub), 0
     with hub.running():
         with server.running() as first, open_store(server.store) as store:
@@ -204,11 +204,10 @@ def test_a_server_stays_as_it_was(tmp_path: Path) -> None:
                 )
                 assert grown < _MEMORY, name
                 assert server.strays() == strays, name
-                assert hub.told == [], name
         with server.running() as again:
             server.look()
         print(f"started in {first:.1f} s, then in {again:.1f} s")
-    assert good >= SAMPLE
+    assert good >= 3 * (SAMPLE // 3)
 
 
 # BERT's tokenizer has no line break.

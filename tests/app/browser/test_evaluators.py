@@ -17,7 +17,6 @@ from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.placement import Placement
-from stepsight.core.net import download
 from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.jobs import State, Task, list_jobs
 from tests.app.browser.acts import PROBLEM, SOLUTION, listening, overflow, score
@@ -38,7 +37,6 @@ def hub(tmp_path, monkeypatch):
     write_token_classifier(one.folders[REPO], "qwen2", max_position_embeddings=4096)
     point_to(monkeypatch, one.url, tmp_path / "hub")
     monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.05)
     with one.running():
         yield one
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.net import download
 from tests.checkpoints import write_token_classifier
 from tests.hub import Hub, point_to
 
@@ -23,6 +22,5 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         one.folders[repo] = folder
     point_to(monkeypatch, one.url, tmp_path / "hub")
     monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.05)
     with one.running():
         yield one

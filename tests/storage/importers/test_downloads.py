@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.core.net import download
 from stepsight.core.paths import cache_folder
-from stepsight.storage.importers import KINDS
+from stepsight.storage.importers import KINDS, downloads
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.rows.kind import PublicFile
 from tests.messages import refused
@@ -35,7 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Not asked for this machine's own addresses.
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
-    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(downloads, "_FIRST_PAUSE", 0.01)
     return folder
 
 
@@ -104,65 +103,32 @@ def test_a_server_that_is_not_there(cache: Path) -> None:
     assert kept(cache) == []
 
 
-@pytest.mark.parametrize("ranges", [True, False])
-def test_a_transfer_that_is_cut_off_goes_on_by_itself(server: PublicServer, cache: Path, ranges: bool) -> None:
-    server.ranges = ranges
-    server.cut["/rows.json"] = [100_000]
-    assert fetch(published(server)).read_bytes() == CONTENT
-    assert server.requests == [("/rows.json", None), ("/rows.json", "bytes=100000-")]
-    assert kept(cache) == ["rows.json"]
-
-
-def test_a_transfer_that_is_cut_off_again_and_again_goes_on_in_the_next_call(
-    server: PublicServer, cache: Path
+@pytest.mark.parametrize("chunked", [True, False])
+def test_a_transfer_that_is_cut_off_begins_again_by_itself(
+    server: PublicServer, cache: Path, chunked: bool
 ) -> None:
-    server.cut["/rows.json"] = [100_000, 0, 0, 0, 0, 0]
-    with refused():
-        fetch(published(server))
-    assert kept(cache) == ["rows.json.stepsight.incomplete"]
-    assert fetch(published(server)).read_bytes() == CONTENT
-    assert server.requests[-1] == ("/rows.json", "bytes=100000-")
+    """Also where the server does not tell the size."""
+    server.chunked = {"/rows.json"} if chunked else set()
+    server.cut["/rows.json"] = [100_000]
+    sizes: list[int | None] = []
+    assert fetch(published(server), lambda _, size: sizes.append(size)).read_bytes() == CONTENT
+    assert set(sizes) == {None, len(CONTENT)}
+    assert len(server.requests) == 2
     assert kept(cache) == ["rows.json"]
 
 
-def test_a_server_that_begins_anew_each_time_is_not_asked_for_ever(server: PublicServer) -> None:
-    server.ranges = False
+def test_a_transfer_that_is_cut_off_again_and_again_is_given_up(server: PublicServer, cache: Path) -> None:
     server.cut["/rows.json"] = [100_000, 50_000] * 20
     with refused():
         fetch(published(server))
-    assert len(server.requests) == 6
+    assert len(server.requests) == 5
+    assert kept(cache) == []
 
 
 def test_a_server_that_is_busy_is_asked_again(server: PublicServer) -> None:
     server.busy = 2
     assert fetch(published(server)).read_bytes() == CONTENT
     assert len(server.requests) == 3
-
-
-def test_a_cut_is_seen_where_the_server_does_not_tell_the_size(server: PublicServer) -> None:
-    server.chunked.add("/rows.json")
-    server.cut["/rows.json"] = [1000]
-    sizes: list[int | None] = []
-    assert fetch(published(server), lambda _, size: sizes.append(size)).read_bytes() == CONTENT
-    assert set(sizes) == {None, len(CONTENT)}
-    assert [asked for _, asked in server.requests] == [None, "bytes=1000-"]
-
-
-def test_a_partial_that_is_too_long_is_fetched_from_the_start(server: PublicServer, cache: Path) -> None:
-    folder = cache / "downloads" / SHA256
-    folder.mkdir(parents=True)
-    (folder / "rows.json.stepsight.incomplete").write_bytes(CONTENT + b"more")
-    assert fetch(published(server)).read_bytes() == CONTENT
-    assert [asked for _, asked in server.requests] == [f"bytes={len(CONTENT) + 4}-", None]
-
-
-def test_a_partial_of_another_content_is_found_out_and_dropped(server: PublicServer, cache: Path) -> None:
-    folder = cache / "downloads" / SHA256
-    folder.mkdir(parents=True)
-    (folder / "rows.json.stepsight.incomplete").write_bytes(b"x" * 50)
-    with refused():
-        fetch(published(server))
-    assert fetch(published(server)).read_bytes() == CONTENT
 
 
 def test_a_cache_that_cannot_be_written(

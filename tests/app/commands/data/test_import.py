@@ -173,7 +173,7 @@ def test_a_benchmark_comes_with_its_scores_from_the_cache(command, db, data, tmp
     place = tmp_path / "cache" / "downloads" / benchmark.file.sha256 / benchmark.file.name
     place.parent.mkdir(parents=True)
     place.write_bytes(content)
-    monkeypatch.setattr(downloads, "Downloader", lambda *_: pytest.fail("a server was asked"))
+    monkeypatch.setattr(downloads, "make_client", lambda *_: pytest.fail("a server was asked"))
     code, out, _ = command("import", "perturbation", "--download", "--db", db)
     assert (code, out) == (0, "perturbation: 1,064 traces added; 1,064 in the dataset.\n")
 

@@ -10,7 +10,6 @@ from stepsight.app.commands.evaluation import verifying
 from stepsight.core.hubs.hub_cache import find_fetched
 from stepsight.core.hubs.public import BenchmarkPart, ProcessBenchFigures, PublicEvaluator
 from stepsight.core.models import memory
-from stepsight.core.net import download
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.verifications import Verification, list_verifications
@@ -26,7 +25,6 @@ def hub(tmp_path, monkeypatch):
     one.folders[REPO] = tmp_path / "published"
     write_token_classifier(one.folders[REPO], "qwen2", max_position_embeddings=512)
     point_to(monkeypatch, one.url, tmp_path / "hub")
-    monkeypatch.setattr(download, "_FIRST_PAUSE", 0.05)
     with one.running():
         yield one
 
@@ -63,8 +61,8 @@ def test_the_list_has_what_is_here_what_was_verified_and_what_can_be_fetched(com
     assert line.split()[1:5] == ["7B", "validity", "73.5", "65.5"]
     assert "GAIR/ReasonEval-7B" in out
     (line,) = [line for line in out.splitlines() if line.startswith("PRIME-RL/EurusPRM-Stage1 ")]
-    # Two models of 7B in float32.
-    assert line.endswith("64.7 GB")
+    # Two models of 7B in bfloat16.
+    assert line.endswith("32.5 GB")
     command("evaluators", "fetch", REPO)
     _, out, _ = command("evaluators", "--db", db)
     assert f"Fetched: {REPO} at {COMMIT[:12]}, " in out
