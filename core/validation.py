@@ -261,14 +261,17 @@ def _known_keys(path: Place, key: str, kind: Any) -> str:
     """Return a hint that suggests the key most similar to the last one in `path`, or else lists all valid keys."""
     kinds = _members(kind)
     for part in path[:-1]:
-        inner = []
+        inner: list[Any] = []
         for outer in kinds:
-            arguments = get_args(outer)[-1:] if get_origin(outer) is dict else get_args(outer)
-            inner += [fields[str(part)]] if part in (fields := _fields(outer)) else [] if fields else arguments
+            keys = _keys(outer)
+            if keys:
+                inner += [keys[str(part)]] if part in keys else []
+            else:
+                inner += get_args(outer)[-1:] if get_origin(outer) is dict else get_args(outer)
         kinds = _members(tuple(inner))
-    keys = [name for outer in kinds for name in _fields(outer)]
-    listed = f"The keys are {', '.join(keys)}." if keys else ""
-    return _did_you_mean(path[-1], keys, key.removesuffix(str(path[-1]))) or listed
+    names = [name for outer in kinds for name in _keys(outer)]
+    listed = f"The keys are {', '.join(names)}." if names else ""
+    return _did_you_mean(path[-1], names, key.removesuffix(str(path[-1]))) or listed
 
 
 def _members(kind: Any) -> list[Any]:
@@ -280,7 +283,7 @@ def _members(kind: Any) -> list[Any]:
     return _members(get_args(kind)) if get_origin(kind) in (Union, UnionType) else [kind]
 
 
-def _fields(kind: Any) -> dict[str, Any]:
+def _keys(kind: Any) -> dict[str, Any]:
     fields = getattr(kind, "__pydantic_fields__", {})
     return {field.alias or name: field.annotation for name, field in fields.items()}
 

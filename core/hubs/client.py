@@ -22,7 +22,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils import build_hf_headers
+from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import is_hub_id

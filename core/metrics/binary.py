@@ -12,80 +12,145 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64, Ints
-from stepsight.core.metrics.bootstrap import Value, Weights, chunks, weighted_sums
+from stepsight.core.metrics.bootstrap import Value, Weights, chunks, ratio, statistic, weighted_sums
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items
 
 BINS = 10
 NO_PAIR = "no trace has items of both classes"
 
 
-def macro_f1(items: Items) -> Value:
-    """Return the mean of both classes' F1 scores over all items.
+def _has_positive(items: Items) -> str:
+    return "" if items.gold.any() else "the gold has no such item"
 
-    A class that is never predicted has an F1 of 0. The result is undefined if all gold labels are of one class.
+
+@statistic(lambda items: items.problem)
+def macro_f1(items: Items, weights: Weights) -> Floats64:
+    """The mean of both classes' F1 scores over all items.
+
+    A class that is never predicted has an F1 of 0. It is undefined if all gold labels are of one class.
     """
-    if items.problem:
-        return Value.none(items.problem)
-    return Value((_f1(items.gold, items.predicted) + _f1(~items.gold, ~items.predicted)) / 2)
+    cells = [items.gold & items.predicted, items.gold & ~items.predicted,
+             ~items.gold & items.predicted, ~items.gold & ~items.predicted]  # fmt: skip
+    tp, fn, fp, tn = weighted_sums(cells, items.trace, weights)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        positive, negative = 2 * tp / (2 * tp + fp + fn), 2 * tn / (2 * tn + fp + fn)
+    both = (tp + fn > 0) & (fp + tn > 0)
+    return np.where(both, (positive + negative) / 2, np.nan)
 
 
-def f1(items: Items) -> Value:
-    """Return the F1 of the positive class. It is 0 if the class is never predicted, and undefined if no gold label
-    is of this class."""
-    if not items.gold.any():
-        return Value.none("the gold has no such item")
-    return Value(_f1(items.gold, items.predicted))
+@statistic(_has_positive)
+def f1(items: Items, weights: Weights) -> Floats64:
+    """The F1 of the positive class. It is 0 if the class is never predicted, and undefined if no gold label is of
+    this class."""
+    counts = weighted_sums([items.gold & items.predicted, items.gold, items.predicted], items.trace, weights)
+    hits, positives, predicted = counts
+    with np.errstate(invalid="ignore"):
+        return np.where(positives > 0, 2 * hits / (positives + predicted), np.nan)
 
 
-def _f1(gold: Bools, predicted: Bools) -> float:
-    return float(2 * (gold & predicted).sum() / (gold.sum() + predicted.sum()))
+@statistic(lambda items: "" if items.predicted.any() else "nothing is predicted so")
+def precision(items: Items, weights: Weights) -> Floats64:
+    """The share of positive predictions that are right. It is undefined if nothing is predicted positive."""
+    return _quotient(items.gold & items.predicted, items.predicted, items, weights)
 
 
-def auc(items: Items) -> Value:
-    """Return the area under the ROC curve of the scores for the positive class. A tie counts one half.
-
-    It is computed from the Mann-Whitney count of pairs: the number of negatives below a positive is the positive's
-    rank among all items minus its rank among the positives.
-    """
-    if items.ranking_problem:
-        return Value.none(items.ranking_problem)
-    positives = int(items.gold.sum())
-    place = _places(items.scores)
-    counts = np.bincount(place)
-    # Equal scores share the mean of their ranks.
-    rank = np.cumsum(counts) - (counts - 1) / 2
-    won = rank[place[items.gold]].sum() - positives * (positives + 1) / 2
-    return Value(float(won / (positives * (len(items) - positives))))
+@statistic(_has_positive)
+def recall(items: Items, weights: Weights) -> Floats64:
+    """The share of gold positives that are predicted positive. It is undefined if there are no gold positives."""
+    return _quotient(items.gold & items.predicted, items.gold, items, weights)
 
 
-def auc_within(items: Items) -> Value:
-    """Return the AUC over the pairs of a positive and a negative from the same trace. A tie counts one half.
+def _quotient(part: Bools, whole: Bools, items: Items, weights: Weights) -> Floats64:
+    hits, total = weighted_sums([part, whole], items.trace, weights)
+    with np.errstate(invalid="ignore"):
+        shares: Floats64 = hits / total
+    return shares
 
-    It tells how well the scores locate the positives within a trace, without comparing scores between traces.
-    Traces with only one class have no such pair. The result is undefined if there is no pair or there are no
+
+@statistic(lambda items: items.ranking_problem)
+def auc(items: Items, weights: Weights) -> Floats64:
+    """The area under the ROC curve of the scores for the positive class. A tie counts one half.
+
+    It is computed from the Mann-Whitney count of pairs: a positive beats every negative below it, and half of the
+    negatives equal to it. It is NaN if a resample has only one class, or if there are no
     scores.
     """
     if items.ranking_problem:
-        return Value.none(items.ranking_problem)
-    won, pairs = _pairs_within(items)
-    return Value(float(won.sum() / pairs.sum())) if pairs.any() else Value.none(NO_PAIR)
+        return np.full(len(weights), np.nan)
+    ladder = _Ladder.of(items)
+    size = sum(part.shape[0] + part.shape[1] for part in (ladder.positive, ladder.negative))
+    return np.concatenate([_auc_chunk(ladder, chunk) for chunk in chunks(weights, size)])
 
 
-def auc_within_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the `auc_within` of each resample, with shape (draws,). It is NaN for a resample without a pair."""
-    won, pairs = _pairs_within(items)
-    kept = weights[:, : len(pairs)]
+@dataclass(frozen=True, eq=False)
+class _Ladder:
+    """The items in ascending order of score, grouped into rungs within which the order does not matter.
+
+    All positives on one rung are above the same set of negatives. A negative is on the lowest rung whose positives
+    are not below it; negatives above every positive are on an additional last rung. `positive` and `negative` are
+    sparse counts of items by rung and trace, of shape (rungs, traces). `tied` lists the rungs on which some
+    negatives equal the positives, and `ties` counts these negatives by rung and trace.
+    """
+
+    positive: Any
+    negative: Any
+    ties: Any
+    tied: AnyInts
+
+    @classmethod
+    def of(cls, items: Items) -> "_Ladder":
+        # Most modules that import this one need no AUC, and SciPy takes half a second.
+        from scipy.sparse import csr_array
+
+        def counts(rows: AnyInts, traces: AnyInts, shape: tuple[int, int]) -> Any:
+            return csr_array((np.ones(len(rows), np.float32), (rows, traces)), shape=shape)
+
+        # The rank of each score among the distinct scores, from 0.
+        value = np.unique(items.scores, return_inverse=True)[1].astype(np.int32)
+        has_positive, has_negative = np.zeros((2, int(value.max()) + 1), np.bool_)
+        has_positive[value[items.gold]] = True
+        has_negative[value[~items.gold]] = True
+        # A score with positives begins a rung unless there is no negative from the one before it up to itself.
+        above = np.flatnonzero(has_positive)
+        begins = np.zeros(len(has_positive), np.bool_)
+        begins[above[0]] = True
+        negatives = np.cumsum(has_negative, dtype=np.int32)
+        begins[above[1:]] = negatives[above[1:]] > (negatives - has_negative)[above[:-1]]
+        # Negatives go to the rung of the next positive above them.
+        rung = np.cumsum(begins, dtype=np.int32)
+        rung_of_positive, rung_of_negative = rung - np.int32(1), rung - has_positive
+        shape = int(rung[-1]) + 1, int(items.trace.max()) + 1
+        tie = ~items.gold & has_positive[value]
+        tied, place = np.unique(rung_of_positive[value[tie]], return_inverse=True)
+        return cls(
+            counts(rung_of_positive[value[items.gold]], items.trace[items.gold], shape),
+            counts(rung_of_negative[value[~items.gold]], items.trace[~items.gold], shape),
+            counts(place, items.trace[tie], (len(tied), shape[1])),
+            tied,
+        )
+
+
+def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
+    """Compute the AUC for one chunk of the resamples.
+
+    Sums of counts are exact in single precision below 16 million. Products of sums are computed in double
+    precision.
+    """
+    drawn = np.ascontiguousarray(weights[:, : ladder.positive.shape[1]].T, np.float32)
+    positive, below = ladder.positive @ drawn, ladder.negative @ drawn
+    np.cumsum(below, axis=0, out=below)
+    won = np.einsum("rd,rd->d", positive, below, dtype=np.float64)
+    won -= np.einsum("rd,rd->d", positive[ladder.tied], ladder.ties @ drawn, dtype=np.float64) / 2
+    pairs = positive.sum(axis=0, dtype=np.float64) * below[-1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray((kept @ won) / (kept @ pairs), np.float64)
+        return np.where(pairs > 0, won / pairs, np.nan)
 
 
-def _pairs_within(items: Items) -> tuple[Floats64, Floats64]:
-    """Return, for each trace, the number of (positive, negative) pairs in which the positive scores higher,
-    counting a tie as half, and the number of all such pairs. Both arrays have the shape (traces,)."""
-    size = int(items.trace.max()) + 1
+def pairs_within(items: Items, size: int) -> tuple[Floats64, Floats64]:
+    """Return, for each of `size` traces, the number of (positive, negative) pairs in which the positive scores
+    higher, counting a tie as half, and the number of all such pairs."""
     won, pairs = np.zeros((2, size))
     order = np.argsort(items.trace, kind="stable")
     traces, starts = np.unique(items.trace[order], return_index=True)
@@ -97,53 +162,22 @@ def _pairs_within(items: Items) -> tuple[Floats64, Floats64]:
     return won, pairs
 
 
-def precision(items: Items) -> Value:
-    """Return the share of positive predictions that are right. It is undefined if nothing is predicted positive."""
-    if not items.predicted.any():
-        return Value.none("nothing is predicted so")
-    return Value(float(items.gold[items.predicted].mean()))
-
-
-def recall(items: Items) -> Value:
-    """Return the share of gold positives that are predicted positive. It is undefined if there are no gold
-    positives."""
-    if not items.gold.any():
-        return Value.none("the gold has no such item")
-    return Value(float(items.predicted[items.gold].mean()))
-
-
-def f1_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the F1 of the positive class on each resample, with shape (draws,). It is NaN for a resample without
-    gold positives."""
-    counts = weighted_sums([items.gold & items.predicted, items.gold, items.predicted], items.trace, weights)
-    hits, positives, predicted = counts
-    with np.errstate(invalid="ignore"):
-        return np.where(positives > 0, 2 * hits / (positives + predicted), np.nan)
-
-
-def macro_f1_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the macro-F1 of each resample, with shape (draws,). It is NaN if a resample has only one class."""
-    cells = [items.gold & items.predicted, items.gold & ~items.predicted,
-             ~items.gold & items.predicted, ~items.gold & ~items.predicted]  # fmt: skip
-    tp, fn, fp, tn = weighted_sums(cells, items.trace, weights)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        positive, negative = 2 * tp / (2 * tp + fp + fn), 2 * tn / (2 * tn + fp + fn)
-    both = (tp + fn > 0) & (fp + tn > 0)
-    return np.where(both, (positive + negative) / 2, np.nan)
-
-
-def auc_draws(items: Items, weights: Weights) -> Floats64:
-    """Return the AUC of each resample, with shape (draws,). It is NaN if the resample has only one class or there
-    are no scores.
-
-    It is computed from the Mann-Whitney count: a positive beats every negative below it, and half of the negatives
-    equal to it.
-    """
+def _pair_problem(items: Items) -> str:
+    """Return the reason why pairs within traces cannot be compared, or "" if they can."""
     if items.ranking_problem:
-        return np.full(len(weights), np.nan)
-    ladder = _Ladder.of(items)
-    size = sum(part.shape[0] + part.shape[1] for part in (ladder.positive, ladder.negative))
-    return np.concatenate([_auc_chunk(ladder, chunk) for chunk in chunks(weights, size)])
+        return items.ranking_problem
+    has_both = np.intersect1d(items.trace[items.gold], items.trace[~items.gold])
+    return "" if len(has_both) else NO_PAIR
+
+
+@statistic(_pair_problem)
+def auc_within(items: Items, weights: Weights) -> Floats64:
+    """The AUC over the pairs of a positive and a negative from the same trace. A tie counts one half.
+
+    It tells how well the scores locate the positives within a trace, without comparing scores between traces.
+    Traces with only one class have no such pair. It is undefined if there is no pair or there are no scores.
+    """
+    return ratio(*pairs_within(items, weights.shape[1]), weights)
 
 
 @dataclass(frozen=True)
@@ -180,82 +214,6 @@ def mcnemar(first: Items, second: Items) -> McNemar:
 
 
 @dataclass(frozen=True, eq=False)
-class _Ladder:
-    """The items in ascending order of score, grouped into rungs within which the order does not matter.
-
-    All positives on one rung are above the same set of negatives. A negative is on the lowest rung whose positives
-    are not below it; negatives above every positive are on an additional last rung. `positive` and `negative` are
-    sparse counts of items by rung and trace, of shape (rungs, traces). `tied` lists the rungs on which some
-    negatives equal the positives, and `ties` counts these negatives by rung and trace.
-    """
-
-    positive: Any
-    negative: Any
-    ties: Any
-    tied: AnyInts
-
-    @classmethod
-    def of(cls, items: Items) -> "_Ladder":
-        value = _places(items.scores)
-        has_positive, has_negative = np.zeros((2, int(value.max()) + 1), np.bool_)
-        has_positive[value[items.gold]] = True
-        has_negative[value[~items.gold]] = True
-        # A score with positives begins a rung unless there is no negative from the one before it up to itself.
-        above = np.flatnonzero(has_positive)
-        begins = np.zeros(len(has_positive), np.bool_)
-        begins[above[0]] = True
-        negatives = np.cumsum(has_negative, dtype=np.int32)
-        begins[above[1:]] = negatives[above[1:]] > (negatives - has_negative)[above[:-1]]
-        # Negatives go to the rung of the next positive above them.
-        rung = np.cumsum(begins, dtype=np.int32)
-        rung_of_positive, rung_of_negative = rung - np.int32(1), rung - has_positive
-        shape = int(rung[-1]) + 1, int(items.trace.max()) + 1
-        tie = ~items.gold & has_positive[value]
-        tied, place = np.unique(rung_of_positive[value[tie]], return_inverse=True)
-        return cls(
-            _counts(rung_of_positive[value[items.gold]], items.trace[items.gold], shape),
-            _counts(rung_of_negative[value[~items.gold]], items.trace[~items.gold], shape),
-            _counts(place, items.trace[tie], (len(tied), shape[1])),
-            tied,
-        )
-
-
-def _places(scores: Floats64) -> NDArray[np.int32]:
-    """Return the rank of each score among the distinct scores, in ascending order from 0. The result has the shape
-    (n,)."""
-    order = np.argsort(scores)
-    ranked = scores[order]
-    rises = np.zeros(len(scores), np.bool_)
-    np.not_equal(ranked[1:], ranked[:-1], out=rises[1:])
-    place = np.empty(len(scores), np.int32)
-    place[order] = np.cumsum(rises, dtype=np.int32)
-    return place
-
-
-def _counts(rows: AnyInts, traces: AnyInts, shape: tuple[int, int]) -> Any:
-    # Most modules that import this one need no AUC, and SciPy takes half a second.
-    from scipy.sparse import csr_array
-
-    return csr_array((np.ones(len(rows), np.float32), (rows, traces)), shape=shape)
-
-
-def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
-    """Compute the AUC for one chunk of the resamples.
-
-    Sums of counts are exact in single precision below 16 million. Products of sums are computed in double
-    precision.
-    """
-    drawn = np.ascontiguousarray(weights[:, : ladder.positive.shape[1]].T, np.float32)
-    positive, below = ladder.positive @ drawn, ladder.negative @ drawn
-    np.cumsum(below, axis=0, out=below)
-    won = np.einsum("rd,rd->d", positive, below, dtype=np.float64)
-    won -= np.einsum("rd,rd->d", positive[ladder.tied], ladder.ties @ drawn, dtype=np.float64) / 2
-    pairs = positive.sum(axis=0, dtype=np.float64) * below[-1]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(pairs > 0, won / pairs, np.nan)
-
-
-@dataclass(frozen=True, eq=False)
 class Reliability:
     """A reliability diagram with bins of equal width from 0 to 1.
 
@@ -282,16 +240,20 @@ def reliability(items: Items, bins: int = BINS) -> Reliability:
     return Reliability(count, score, share)
 
 
+def _score_problem(items: Items) -> str:
+    if not len(items):
+        return NO_ITEMS
+    return NO_SCORES if np.isnan(items.scores).any() else ""
+
+
 def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
     """Return the expected calibration error (Naeini et al., 2015).
 
     It is the mean over the bins, weighted by their counts, of the distance between the bin's mean score and its
     share of positives. It is undefined if there are no items or no scores.
     """
-    if not len(items):
-        return Value.none(NO_ITEMS)
-    if np.isnan(items.scores).any():
-        return Value.none(NO_SCORES)
+    if problem := _score_problem(items):
+        return Value.none(problem)
     diagram = reliability(items, bins)
     filled = diagram.count > 0
     distance = np.abs(diagram.score[filled] - diagram.share[filled])
@@ -301,9 +263,7 @@ def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
 def brier(items: Items) -> Value:
     """Return the Brier score, from 0 to 1: the mean squared difference between the scores and the gold labels (0 or
     1)."""
-    if not len(items):
-        return Value.none(NO_ITEMS)
-    if np.isnan(items.scores).any():
-        return Value.none(NO_SCORES)
+    if problem := _score_problem(items):
+        return Value.none(problem)
     # Rounding can lift the sum of two probabilities above 1, in published scores too.
     return Value(float(np.mean((np.clip(items.scores, 0.0, 1.0) - items.gold) ** 2)))

@@ -8,9 +8,9 @@ import math
 import mmap
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,36 +112,31 @@ def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
 
 
 def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> Value:
-    """Return the share of hits among the items.
+    """Return the share of hits among the items, with its interval over traces if `weights` (the resamples) are
+    given. If there are no items, it is undefined, with `lacking` as the reason."""
+    return mean(hit.astype(np.float64), trace, weights) if len(hit) else Value.none(lacking)
 
-    It has an interval if `weights` (the resamples) are given and the items belong to several traces. If there are
-    no items, it is undefined, with `lacking` as the reason.
-    """
-    if not len(hit):
-        return Value.none(lacking)
-    value = Value(float(hit.mean()))
+
+def mean(numbers: Floats64, trace: AnyInts, weights: Weights | None) -> Value:
+    """Return the mean of numbers, of which there has to be at least one. `trace` is the index of the trace of each
+    number. It has an interval over traces if `weights` are given and there are several traces."""
+    value = Value(float(numbers.mean()))
     if weights is None:
         return value
     # Pairs of people share few of many traces.
-    kept, place = np.unique(trace, return_inverse=True)
-    if len(kept) == 1:
+    present, place = np.unique(trace, return_inverse=True)
+    if len(present) == 1:
         return value
-    hits, total = weighted_sums([hit, np.ones_like(hit)], place, weights[:, kept])
-    with np.errstate(invalid="ignore"):
-        return interval(value, hits / total)
+    return interval(value, ratio(np.bincount(place, numbers), np.bincount(place), weights[:, present]))
 
 
-def mean(numbers: Floats64, trace: AnyInts, weights: Weights) -> Value:
-    """Return the mean of numbers with its interval over traces. `trace` is the index of the trace of each number.
-    There has to be at least one."""
-    value = Value(float(numbers.mean()))
-    if len(np.unique(trace)) == 1:
-        return value
-    size = weights.shape[1]
-    columns = np.stack([np.bincount(trace, numbers, size), np.bincount(trace, minlength=size)], axis=1)
-    sums, counts = weighted_totals(columns, weights).T
-    with np.errstate(invalid="ignore"):
-        return interval(value, sums / counts)
+def ratio(parts: NDArray[Any], wholes: NDArray[Any], weights: Weights) -> Floats64:
+    """Return a ratio of sums on each resample, with shape (draws,), given the terms of both sums for each trace. It
+    is NaN where nothing is drawn."""
+    sums = weighted_totals(np.stack([parts, wholes], axis=1).astype(np.float64), weights).T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        quotients: Floats64 = sums[0] / sums[1]
+    return quotients
 
 
 def interval(value: Value, draws: Floats64) -> Value:
@@ -159,6 +154,70 @@ def difference(first: Value, second: Value, first_draws: Floats64, second_draws:
     for value in (first, second):
         if not value.exists:
             return Value.none(value.reason)
-    draws = first_draws - second_draws
-    low, high = (np.nan, np.nan) if np.isnan(draws).mean() > 0.5 else np.nanpercentile(draws, [2.5, 97.5])
-    return Value(first.number - second.number).within(float(low), float(high))
+    return interval(Value(first.number - second.number), first_draws - second_draws)
+
+
+class OfTraces(Protocol):
+    """A sample whose `trace` holds the index of the trace of each of its items, with shape (n,)."""
+
+    @property
+    def trace(self) -> AnyInts: ...
+
+
+Sample = TypeVar("Sample", bound=OfTraces)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """A metric's value with its 95 % interval, and its values on the resamples (`draws`, of shape (draws,))."""
+
+    value: Value
+    draws: Floats64
+
+    @classmethod
+    def without_interval(cls, value: Value, weights: Weights) -> "Measurement":
+        """Return a measurement of `value` that has no interval and NaN for every resample."""
+        return cls(value, np.full(len(weights), np.nan))
+
+
+@dataclass(frozen=True)
+class Statistic(Generic[Sample]):
+    """A metric of a sample: one function `draws` of the sample and of how often each trace is drawn.
+
+    `draws(sample, weights)` returns the metric on each resample, with shape (draws,), and NaN where it is
+    undefined. Its value is the metric where each trace is drawn once. `problem(sample)` is the reason why the value
+    is undefined, or "", and `note(sample)` what a defined value leaves out.
+    """
+
+    draws: Callable[[Sample, Weights], Floats64]
+    problem: Callable[[Sample], str]
+    note: Callable[[Sample], str] = lambda sample: ""
+
+    def __call__(self, sample: Sample) -> Value:
+        """Return the value of the metric, without an interval."""
+        reason = self.problem(sample)
+        if reason:
+            return Value.none(reason)
+        once = np.ones((1, int(sample.trace.max()) + 1), np.uint8)
+        return Value(float(self.draws(sample, once)[0]), self.note(sample))
+
+    def measure(self, sample: Sample, weights: Weights) -> Measurement:
+        """Return the value with its interval, and the values on the resamples."""
+        value = self(sample)
+        if not value.exists:
+            return Measurement.without_interval(value, weights)
+        draws = self.draws(sample, weights)
+        return Measurement(interval(value, draws), draws)
+
+
+def statistic(
+    problem: Callable[[Sample], str], note: Callable[[Sample], str] = lambda sample: ""
+) -> Callable[[Callable[[Sample, Weights], Floats64]], Statistic[Sample]]:
+    """Return a decorator that makes a metric of its draws (see `Statistic`)."""
+
+    def decorate(draws: Callable[[Sample, Weights], Floats64]) -> Statistic[Sample]:
+        made = Statistic(draws, problem, note)
+        object.__setattr__(made, "__doc__", draws.__doc__)
+        return made
+
+    return decorate

@@ -1,29 +1,19 @@
 """All metrics that a table of results can show for an evaluator, and their values on the resamples."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import replace
 
 import numpy as np
 
 from stepsight.core.label import Label
-from stepsight.core.metrics import ternary
-from stepsight.core.metrics.binary import (
-    auc,
-    auc_draws,
-    brier,
-    expected_calibration_error,
-    macro_f1,
-    macro_f1_draws,
-)
-from stepsight.core.metrics.bootstrap import Value, Weights, interval
-from stepsight.core.metrics.first_error import (
-    accuracy_on_wrong,
-    matthews,
-    process_bench_f1,
-    process_bench_f1_draws,
-)
-from stepsight.core.metrics.measurement import Measurement, Metric, Subject, Topic, measured, without_interval
+from stepsight.core.metrics import shares, ternary
+from stepsight.core.metrics.binary import auc, brier, expected_calibration_error, macro_f1
+from stepsight.core.metrics.bootstrap import Measurement, Statistic, Value, Weights, interval
+from stepsight.core.metrics.first_error import accuracy_on_wrong, matthews, process_bench_f1
+from stepsight.core.metrics.measurement import Metric, Subject, Topic
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, items, prm_items
-from stepsight.core.metrics.shares import brier_of_shares, order_within_traces, spearman_of_shares
+from stepsight.core.metrics.shares import ShareItems
+from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs
 
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
@@ -37,15 +27,16 @@ def protocol(
     figures: dict[str, Measurement] = {}
     for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
         if level == Level.STEP and not subject.outputs.has_steps:
-            none = without_interval(Value.none("the evaluator says nothing of steps"), weights)
+            none = Measurement.without_interval(Value.none("the evaluator says nothing of steps"), weights)
             figures |= {name: none for name in ("step_f1", "step_auc") if name in only}
             continue
         chosen = subject.items(errors, level)
         if f"{short}_f1" in only:
-            value = _with_stricter(macro_f1(chosen), subject, errors, level)
-            figures[f"{short}_f1"] = measured(value, macro_f1_draws, chosen, weights)
+            measured = macro_f1.measure(chosen, weights)
+            value = _with_stricter(measured.value, subject, errors, level)
+            figures[f"{short}_f1"] = Measurement(value, measured.draws)
         if f"{short}_auc" in only:
-            figures[f"{short}_auc"] = measured(auc(chosen), auc_draws, chosen, weights)
+            figures[f"{short}_auc"] = auc.measure(chosen, weights)
     return figures
 
 
@@ -58,7 +49,7 @@ def _with_stricter(value: Value, subject: Subject, errors: Errors, level: Level)
     if strict == value.number:
         return value
     reason = "unreadable verdicts that blame no step count as finding no error, as in ReasonEval's script"
-    return Value(value.number, f"{reason}; counted as wrong, it is {100 * strict:.1f} %")
+    return replace(value, reason=f"{reason}; counted as wrong, it is {100 * strict:.1f} %")
 
 
 def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
@@ -74,14 +65,14 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
         return figures
     for label in Label if subject.outputs == Outputs.THREE_WAY else (Label.NEG,):
         side = steps.against_rest(label)
-        figures[f"{label.text}_auc"] = measured(auc(side), auc_draws, side, weights)
+        figures[f"{label.text}_auc"] = auc.measure(side, weights)
     if subject.outputs == Outputs.THREE_WAY:
         # Drawing the classes' curves again would take most of the time of an evaluation.
         of_classes = [one.draws for one in figures.values() if one.value.exists]
         draws = np.mean(of_classes, axis=0)
         figures = {
-            "accuracy": measured(ternary.accuracy(steps), ternary.accuracy_draws, steps, weights),
-            "macro_f1": measured(ternary.macro_f1(steps), ternary.macro_f1_draws, steps, weights),
+            "accuracy": ternary.accuracy.measure(steps, weights),
+            "macro_f1": ternary.macro_f1.measure(steps, weights),
             "macro_auc": Measurement(interval(ternary.macro_auc(steps), draws), draws),
         } | figures
     return figures
@@ -99,42 +90,49 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
         if classes and not groups & set(classes):
             continue
         side = prm_items(subject.table, subject.thresholds, classes, subject.outputs)
-        scores[name] = measured(macro_f1(side), macro_f1_draws, side, weights)
+        scores[name] = macro_f1.measure(side, weights)
     return scores
 
 
-def _first_error_accuracy(subject: Subject, weights: Weights) -> Measurement:
-    """Compute the first-error accuracy, the part of MR-Score that concerns steps."""
-    return without_interval(accuracy_on_wrong(subject.first_errors), weights)
+def _steps(subject: Subject) -> Items:
+    return subject.items(Errors.INVALID, Level.STEP)
 
 
-def _processbench_f1(subject: Subject, weights: Weights) -> Measurement:
-    draws = process_bench_f1_draws(subject.first_errors, weights)
-    return Measurement(interval(process_bench_f1(subject.first_errors), draws), draws)
+def _once(value: Callable[[Subject], Value]) -> Callable[[Subject, Weights], Measurement]:
+    """Return the measure of a metric that is shown without an interval."""
+    return lambda subject, weights: Measurement.without_interval(value(subject), weights)
 
 
-def _mr_mcc(subject: Subject, weights: Weights) -> Measurement:
-    """Compute Matthews' correlation, the part of MR-Score that concerns solutions."""
-    return without_interval(matthews(subject.first_errors), weights)
-
-
-def _ece(subject: Subject, weights: Weights) -> Measurement:
-    return without_interval(expected_calibration_error(subject.items(Errors.INVALID, Level.STEP)), weights)
-
-
-def _brier(subject: Subject, weights: Weights) -> Measurement:
-    return without_interval(brier(subject.items(Errors.INVALID, Level.STEP)), weights)
+def _of_shares(metric: Statistic[ShareItems]) -> Callable[[Subject, Weights], Measurement]:
+    return lambda subject, weights: metric.measure(ShareItems.of(subject), weights)
 
 
 METRICS: tuple[Metric, ...] = (
-    Metric("first_error_accuracy", "First-error accuracy", Topic.FIRST_ERRORS, _first_error_accuracy),
-    Metric("processbench_f1", "ProcessBench F1", Topic.FIRST_ERRORS, _processbench_f1),
-    Metric("mr_mcc", "MR-Score, solutions (MCC)", Topic.FIRST_ERRORS, _mr_mcc),
-    Metric("ece", "ECE", Topic.CALIBRATION, _ece),
-    Metric("brier", "Brier", Topic.CALIBRATION, _brier),
-    Metric("share_spearman", "Spearman to shares", Topic.SHARES, spearman_of_shares),
-    Metric("share_order", "Order within traces", Topic.SHARES, order_within_traces),
-    Metric("share_brier", "Brier to shares", Topic.SHARES, brier_of_shares),
+    # The part of MR-Score that concerns steps.
+    Metric(
+        "first_error_accuracy",
+        "First-error accuracy",
+        Topic.FIRST_ERRORS,
+        _once(lambda subject: accuracy_on_wrong(subject.first_errors)),
+    ),
+    Metric(
+        "processbench_f1",
+        "ProcessBench F1",
+        Topic.FIRST_ERRORS,
+        lambda subject, weights: process_bench_f1.measure(subject.first_errors, weights),
+    ),
+    # Matthews' correlation, the part of MR-Score that concerns solutions.
+    Metric(
+        "mr_mcc",
+        "MR-Score, solutions (MCC)",
+        Topic.FIRST_ERRORS,
+        _once(lambda subject: matthews(subject.first_errors)),
+    ),
+    Metric("ece", "ECE", Topic.CALIBRATION, _once(lambda subject: expected_calibration_error(_steps(subject)))),
+    Metric("brier", "Brier", Topic.CALIBRATION, _once(lambda subject: brier(_steps(subject)))),
+    Metric("share_spearman", "Spearman to shares", Topic.SHARES, _of_shares(shares.spearman)),
+    Metric("share_order", "Order within traces", Topic.SHARES, _of_shares(shares.order_within_traces)),
+    Metric("share_brier", "Brier to shares", Topic.SHARES, _of_shares(shares.brier)),
 )
 """The metrics that belong to no kind of error. A new one is a module of this package and its line here."""
 
@@ -155,7 +153,7 @@ def figures(subject: Subject, errors: Errors, weights: Weights, names: Collectio
     for compute in (three_way, others, prm_scores):
         if any(name not in computed for name in names):
             computed |= compute(subject, weights)
-    none = without_interval(Value.none("these traces have no labels for it"), weights)
+    none = Measurement.without_interval(Value.none("these traces have no labels for it"), weights)
     return {name: computed.get(name, none) for name in names}
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64
-from stepsight.core.metrics.bootstrap import Value, Weights, weighted_sums
+from stepsight.core.metrics.bootstrap import Value, Weights, statistic, weighted_sums
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import ONE_CLASS, SILENT, StepTable
 from stepsight.core.scores import Outputs, Thresholds
@@ -173,43 +173,46 @@ def count_outcomes(errors: FirstErrors) -> dict[Outcome, int]:
     return dict(zip(OUTCOMES, counts.tolist(), strict=True))
 
 
-def accuracy_on_wrong(errors: FirstErrors) -> Value:
-    """Return the first-error accuracy: among traces with an error, the share whose first error is found."""
-    if not errors.wrong.any():
-        return Value.none("no trace has an error")
-    return Value(float(errors.hit[errors.wrong].mean()), errors.left_out)
+def _problem_of_wrong(errors: FirstErrors) -> str:
+    return "" if errors.wrong.any() else "no trace has an error"
 
 
-def accuracy_on_right(errors: FirstErrors) -> Value:
-    """Return the share of traces without an error in which the evaluator finds none."""
-    if errors.wrong.all():
-        return Value.none("every trace has an error" if len(errors.gold) else "there is nothing to measure")
-    return Value(float(errors.hit[~errors.wrong].mean()), errors.left_out)
+def _problem_of_right(errors: FirstErrors) -> str:
+    if not errors.wrong.all():
+        return ""
+    return "every trace has an error" if len(errors.gold) else "there is nothing to measure"
 
 
-def process_bench_f1(errors: FirstErrors) -> Value:
-    """Return ProcessBench's F1: the harmonic mean of the accuracies on wrong and right solutions, or 0 if either
-    accuracy is 0. It is undefined if there are no wrong or no right solutions."""
-    parts = [accuracy_on_wrong(errors), accuracy_on_right(errors)]
-    lacking = next((part for part in parts if not part.exists), None)
-    if lacking is not None:
-        return lacking
-    return Value(float(_harmonic(*(np.array([part.number]) for part in parts))[0]), errors.left_out)
+def _left_out(errors: FirstErrors) -> str:
+    return errors.left_out
 
 
-def process_bench_f1_draws(errors: FirstErrors, weights: Weights) -> Floats64:
-    """Return ProcessBench's F1 on each resample. It is NaN if a resample has only right or only wrong solutions."""
-    rates = []
-    for kind in (errors.wrong, ~errors.wrong):
-        hits, total = weighted_sums([kind & errors.hit, kind], errors.trace, weights)
-        with np.errstate(invalid="ignore"):
-            rates.append(hits / total)
-    return _harmonic(*rates)
-
-
-def _harmonic(a: Floats64, b: Floats64) -> Floats64:
+def _rate(errors: FirstErrors, kind: Bools, weights: Weights) -> Floats64:
+    hits, total = weighted_sums([kind & errors.hit, kind], errors.trace, weights)
     with np.errstate(invalid="ignore"):
-        return np.where(a + b > 0, 2 * a * b / (a + b), a + b)
+        rates: Floats64 = hits / total
+    return rates
+
+
+@statistic(_problem_of_wrong, _left_out)
+def accuracy_on_wrong(errors: FirstErrors, weights: Weights) -> Floats64:
+    """The first-error accuracy: among traces with an error, the share whose first error is found."""
+    return _rate(errors, errors.wrong, weights)
+
+
+@statistic(_problem_of_right, _left_out)
+def accuracy_on_right(errors: FirstErrors, weights: Weights) -> Floats64:
+    """The share of traces without an error in which the evaluator finds none."""
+    return _rate(errors, ~errors.wrong, weights)
+
+
+@statistic(lambda errors: _problem_of_wrong(errors) or _problem_of_right(errors), _left_out)
+def process_bench_f1(errors: FirstErrors, weights: Weights) -> Floats64:
+    """ProcessBench's F1: the harmonic mean of the accuracies on wrong and right solutions, or 0 if either accuracy
+    is 0. It is undefined if there are no wrong or no right solutions."""
+    wrong, right = _rate(errors, errors.wrong, weights), _rate(errors, ~errors.wrong, weights)
+    with np.errstate(invalid="ignore"):
+        return np.where(wrong + right > 0, 2 * wrong * right / (wrong + right), wrong + right)
 
 
 def matthews(errors: FirstErrors) -> Value:

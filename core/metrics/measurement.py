@@ -1,30 +1,15 @@
-"""Measured metrics of evaluators, with intervals and resamples, and the declaration of metrics."""
+"""What is measured of an evaluator, and the declaration of metrics."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from stepsight.core.metrics.bootstrap import Value, Weights, interval
+from stepsight.core.metrics.bootstrap import Measurement, Weights
 from stepsight.core.metrics.first_error import FirstErrors, first_errors, redundant_solutions
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
-
-Draws = NDArray[np.float64]
-Sample = TypeVar("Sample")
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """A metric's value with its 95 % interval, and its values on the resamples (`draws`, of shape (draws,))."""
-
-    value: Value
-    draws: Draws
 
 
 @dataclass(frozen=True)
@@ -67,22 +52,6 @@ class Metric:
     title: str
     topic: Topic
     measure: Callable[[Subject, Weights], Measurement]
-
-
-def without_interval(value: Value, weights: Weights) -> Measurement:
-    """Return a measurement of `value` that has no interval and NaN for every resample."""
-    return Measurement(value, np.full(len(weights), np.nan))
-
-
-def measured(
-    value: Value, draw: Callable[[Sample, Weights], Draws], sample: Sample, weights: Weights
-) -> Measurement:
-    """Return the measurement of a metric with its interval. `draw` computes the metric on the resamples, and is
-    called only if the value is defined."""
-    if not value.exists:
-        return without_interval(value, weights)
-    draws = draw(sample, weights)
-    return Measurement(interval(value, draws), draws)
 
 
 def as_json(measured: Mapping[str, Measurement]) -> dict[str, object]:

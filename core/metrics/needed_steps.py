@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepsight.core.metrics.binary import auc, auc_draws
+from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.bootstrap import Value, interval, resamples
 from stepsight.core.metrics.table import Items
 
@@ -50,5 +50,5 @@ def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
     items = Items(scores, needed, needed, np.array([problems[one.problem] for one in known], np.int64))
     value = auc(items)
     if value.exists and len(problems) > 1:
-        value = interval(value, auc_draws(items, resamples(len(problems))))
+        value = interval(value, auc.draws(items, resamples(len(problems))))
     return NeededSteps(value, int(needed.sum()), int((~needed).sum()), len(problems))

@@ -7,18 +7,14 @@ problems does not matter.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Floats64
-from stepsight.core.metrics.bootstrap import Value, Weights, interval, weighted_totals
-from stepsight.core.metrics.measurement import Measurement, Subject, without_interval
+from stepsight.core.metrics.bootstrap import Weights, ratio, statistic
+from stepsight.core.metrics.measurement import Subject
 from stepsight.core.metrics.shortcuts import correlate_ranks
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES
-
-_SAME = "all scores or all shares are the same"
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,68 +36,57 @@ class ShareItems:
             return NO_ITEMS
         return NO_SCORES if np.isnan(self.validity).any() else ""
 
+    @classmethod
+    def of(cls, subject: Subject) -> "ShareItems":
+        """Return the steps with a share. An evaluator of verdicts has no scores, and its validities are NaN."""
+        table = subject.table
+        if table.share is None:
+            return cls(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+        kept = ~np.isnan(table.share)
+        # Rounding can lift the sum of two probabilities above 1.
+        validity = np.clip(table.validity[kept].astype(np.float64), 0.0, 1.0)
+        if not subject.outputs.has_scores:
+            validity[:] = np.nan
+        return cls(validity, table.share[kept], table.trace[kept])
 
-def share_items(subject: Subject) -> ShareItems:
-    """Return the steps with a share. An evaluator of verdicts has no scores, and its validities are NaN."""
-    table = subject.table
-    if table.share is None:
-        return ShareItems(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
-    kept = ~np.isnan(table.share)
-    # Rounding can lift the sum of two probabilities above 1.
-    validity = np.clip(table.validity[kept].astype(np.float64), 0.0, 1.0)
-    if not subject.outputs.has_scores:
-        validity[:] = np.nan
-    return ShareItems(validity, table.share[kept], table.trace[kept])
 
-
-def brier_of_shares(subject: Subject, weights: Weights) -> Measurement:
-    """Measure the mean squared difference between validity and share, from 0 to 1; lower is better."""
-    items = share_items(subject)
-    if items.problem:
-        return without_interval(Value.none(items.problem), weights)
+@statistic(lambda items: items.problem)
+def brier(items: ShareItems, weights: Weights) -> Floats64:
+    """The mean squared difference between validity and share, from 0 to 1; lower is better."""
     errors = np.bincount(items.trace, (items.validity - items.share) ** 2, weights.shape[1])
-    return _ratio(errors, np.bincount(items.trace, minlength=weights.shape[1]), weights)
+    return ratio(errors, np.bincount(items.trace, minlength=weights.shape[1]), weights)
 
 
-def spearman_of_shares(subject: Subject, weights: Weights) -> Measurement:
-    """Measure Spearman's rank correlation of validity and share over all steps, from -1 to 1.
+def _spearman_problem(items: ShareItems) -> str:
+    is_constant = items.problem or np.ptp(items.validity) == 0 or np.ptp(items.share) == 0
+    return items.problem or ("all scores or all shares are the same" if is_constant else "")
+
+
+@statistic(_spearman_problem)
+def spearman(items: ShareItems, weights: Weights) -> Floats64:
+    """Spearman's rank correlation of validity and share over all steps, from -1 to 1.
 
     It is undefined if either does not vary. Every resample has the ranks of the whole sample.
     """
-    items = share_items(subject)
-    if items.problem:
-        return without_interval(Value.none(items.problem), weights)
     one_group = np.zeros(len(items), np.int64)
-    number, draws = correlate_ranks(items.validity, items.share, one_group, items.trace, weights)
-    if np.isnan(number):
-        return without_interval(Value.none(_SAME), weights)
-    return Measurement(interval(Value(number), draws), draws)
+    return correlate_ranks(items.validity, items.share, one_group, items.trace, weights)
 
 
-def order_within_traces(subject: Subject, weights: Weights) -> Measurement:
-    """Measure in how many pairs of steps of one trace the step with the larger share has the larger validity.
+def _order_problem(items: ShareItems) -> str:
+    several = np.unique(np.stack([items.trace, items.share]), axis=1).shape[1] > len(np.unique(items.trace))
+    return items.problem or ("" if several else "no trace has steps with different shares")
+
+
+@statistic(_order_problem)
+def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
+    """In how many pairs of steps of one trace the step with the larger share has the larger validity.
 
     Pairs with equal shares do not count. Equal validities count one half, so that a constant has 0.5.
     """
-    items = share_items(subject)
-    if items.problem:
-        return without_interval(Value.none(items.problem), weights)
     won, pairs = np.zeros((2, weights.shape[1]))
-    order = np.argsort(items.trace, kind="stable")
-    traces, starts = np.unique(items.trace[order], return_index=True)
-    for trace, own in zip(traces, np.split(order, starts[1:]), strict=True):
+    for trace in np.unique(items.trace):
+        own = items.trace == trace
         share, validity = items.share[own], items.validity[own]
-        larger = share[:, None] > share
-        above = (validity[:, None] - validity)[larger]
+        above = (validity[:, None] - validity)[share[:, None] > share]
         won[trace], pairs[trace] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
-    if not pairs.any():
-        return without_interval(Value.none("no trace has steps with different shares"), weights)
-    return _ratio(won, pairs, weights)
-
-
-def _ratio(parts: NDArray[Any], wholes: NDArray[Any], weights: Weights) -> Measurement:
-    """Return the measurement of a ratio of sums, given the terms of both for each trace."""
-    sums = weighted_totals(np.stack([parts, wholes], axis=1), weights).T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        draws = sums[0] / sums[1]
-    return Measurement(interval(Value(float(parts.sum() / wholes.sum())), draws), draws)
+    return ratio(won, pairs, weights)

@@ -21,23 +21,23 @@ def rank_correlation(first: Floats64, second: Floats64, group: AnyInts, trace: A
     All arrays have the shape (n,): `group` numbers the group of each step, and `trace` its trace. With a single
     group, this is Spearman's correlation. It is undefined if one of the two does not vary within any group.
     """
-    number, draws = correlate_ranks(first, second, group, trace, weights)
-    return Value.none(_SAME) if np.isnan(number) else interval(Value(number), draws)
+    number = float(correlate_ranks(first, second, group, trace, np.ones_like(weights[:1]))[0])
+    if np.isnan(number):
+        return Value.none(_SAME)
+    return interval(Value(number), correlate_ranks(first, second, group, trace, weights))
 
 
 def correlate_ranks(
     first: Floats64, second: Floats64, group: AnyInts, trace: AnyInts, weights: Weights
-) -> tuple[float, Floats64]:
-    """Return the correlation of `rank_correlation`, and its values on the resamples, with shape (draws,). They are
-    NaN where it is undefined."""
-    ranks = [_ranks(numbers) - (len(numbers) + 1) / 2 for numbers in (first, second)]
+) -> Floats64:
+    """Return the correlation of `rank_correlation` on each resample, with shape (draws,). It is NaN where it is
+    undefined."""
+    x, y = (_ranks(numbers) - (len(numbers) + 1) / 2 for numbers in (first, second))
     present, place = np.unique(group, return_inverse=True)
     sums = np.zeros((weights.shape[1], len(present), 6))
-    x, y = ranks
     np.add.at(sums, (trace, place), np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1))
     drawn = weighted_totals(sums.reshape(len(sums), -1), weights)
-    draws = _within_groups(drawn.reshape(-1, len(present), 6))
-    return float(_within_groups(sums.sum(axis=0)[np.newaxis])[0]), draws
+    return _within_groups(drawn.reshape(-1, len(present), 6))
 
 
 def _ranks(numbers: Floats64) -> Floats64:

@@ -1,4 +1,4 @@
-"""Three-class metrics over steps labelled neg, neu or pos, and the bootstrap draws of these metrics."""
+"""Three-class metrics over steps labelled neg, neu or pos."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from stepsight.core.arrays import AnyInts, Floats32, Floats64, Ints
 from stepsight.core.label import Label
-from stepsight.core.metrics.binary import auc, auc_draws, f1, f1_draws
-from stepsight.core.metrics.bootstrap import Value, Weights, weighted_sums
+from stepsight.core.metrics.binary import auc, f1
+from stepsight.core.metrics.bootstrap import Weights, statistic, weighted_sums
 from stepsight.core.metrics.table import NO_ITEMS, ONE_CLASS, SILENT, Items, StepTable
 
 
@@ -48,43 +48,13 @@ def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> 
     return Classified(probs, table.label[kept], predicted, table.trace[kept])
 
 
-def accuracy(steps: Classified) -> Value:
-    """Return the share of steps that are classified correctly."""
-    return Value(float((steps.gold == steps.predicted).mean())) if len(steps) else Value.none(NO_ITEMS)
+def _no_steps(steps: Classified) -> str:
+    return "" if len(steps) else NO_ITEMS
 
 
-def macro_f1(steps: Classified) -> Value:
-    """Return the mean F1 of the classes that occur in the gold labels. A class that is never predicted has an F1 of
-    0."""
-    if not len(steps):
-        return Value.none(NO_ITEMS)
-    values = [f1(steps.against_rest(label)) for label in Label]
-    return Value(float(np.mean([value.number for value in values if value.exists])))
-
-
-def macro_auc(steps: Classified) -> Value:
-    """Return the mean one-against-rest AUC of the classes that occur in the gold labels.
-
-    This is the metric that the paper shows by step position. If a class does not occur, `reason` says so. The
-    result is undefined if only one class occurs.
-    """
-    values = {label: auc(steps.against_rest(label)) for label in Label}
-    present = [value.number for value in values.values() if value.exists]
-    if not present:
-        return Value.none(ONE_CLASS if len(steps) else NO_ITEMS)
-    lacking = [label.text for label, value in values.items() if not value.exists]
-    return Value(float(np.mean(present)), f"the gold has no {' or '.join(lacking)}" if lacking else "")
-
-
-def confusion(steps: Classified) -> Ints:
-    """Return the confusion matrix, with shape (3, 3). Rows are gold labels and columns predicted labels."""
-    counts = np.zeros((3, 3), np.int64)
-    np.add.at(counts, (steps.gold, steps.predicted), 1)
-    return counts
-
-
-def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Return the accuracy of each resample, with shape (draws,)."""
+@statistic(_no_steps)
+def accuracy(steps: Classified, weights: Weights) -> Floats64:
+    """The share of steps that are classified correctly."""
     hits = steps.gold == steps.predicted
     right, total = weighted_sums([hits, np.ones_like(hits)], steps.trace, weights)
     with np.errstate(invalid="ignore"):
@@ -92,20 +62,44 @@ def accuracy_draws(steps: Classified, weights: Weights) -> Floats64:
     return share
 
 
-def macro_f1_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Return the macro-F1 of each resample, with shape (draws,). It is averaged over the classes that occur in that
-    resample."""
-    stacked = np.array([f1_draws(steps.against_rest(label), weights) for label in Label])
+@statistic(_no_steps)
+def macro_f1(steps: Classified, weights: Weights) -> Floats64:
+    """The mean F1 of the classes that occur in the gold labels, or in those of a resample. A class that is never
+    predicted has an F1 of 0."""
+    stacked = np.array([f1.draws(steps.against_rest(label), weights) for label in Label])
     present = ~np.isnan(stacked)
     with np.errstate(invalid="ignore"):
         mean: Floats64 = np.where(present, stacked, 0).sum(axis=0) / present.sum(axis=0)
     return mean
 
 
-def macro_auc_draws(steps: Classified, weights: Weights) -> Floats64:
-    """Return the macro-AUC of each resample, with shape (draws,). It is averaged over the classes that occur in the
-    whole dataset, and NaN if a resample lacks one of them."""
-    sides = [steps.against_rest(label) for label in Label]
-    draws = [auc_draws(items, weights) for items in sides if not items.problem]
+def _lacking(steps: Classified) -> list[str]:
+    return [label.text for label in Label if steps.against_rest(label).problem]
+
+
+def _lacking_words(steps: Classified) -> str:
+    return f"the gold has no {' or '.join(lacking)}" if (lacking := _lacking(steps)) else ""
+
+
+def _macro_auc_problem(steps: Classified) -> str:
+    return _no_steps(steps) or (ONE_CLASS if len(_lacking(steps)) == len(Label) else "")
+
+
+@statistic(_macro_auc_problem, _lacking_words)
+def macro_auc(steps: Classified, weights: Weights) -> Floats64:
+    """The mean one-against-rest AUC of the classes that occur in the gold labels.
+
+    This is the metric that the paper shows by step position. If a class does not occur, the reason of the value
+    says so. It is undefined if only one class occurs, and NaN if a resample lacks one of the classes.
+    """
+    sides = (steps.against_rest(label) for label in Label)
+    draws = [auc.draws(items, weights) for items in sides if not items.problem]
     mean: Floats64 = np.mean(draws, axis=0) if draws else np.full(len(weights), np.nan)
     return mean
+
+
+def confusion(steps: Classified) -> Ints:
+    """Return the confusion matrix, with shape (3, 3). Rows are gold labels and columns predicted labels."""
+    counts = np.zeros((3, 3), np.int64)
+    np.add.at(counts, (steps.gold, steps.predicted), 1)
+    return counts

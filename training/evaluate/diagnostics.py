@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.binary import auc, auc_draws, f1, f1_draws, precision, recall
-from stepsight.core.metrics.bootstrap import Value, Weights, difference, interval
-from stepsight.core.metrics.measurement import Measurement, Subject
+from stepsight.core.metrics.binary import auc, f1, precision, recall
+from stepsight.core.metrics.bootstrap import Measurement, Value, Weights, difference
+from stepsight.core.metrics.measurement import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Items, StepTable, Third, by_change, by_third, retroactive
 from stepsight.core.scores import Outputs
@@ -76,15 +76,11 @@ class ClassFigures:
 def by_class(subject: Subject, weights: Weights) -> dict[Label, ClassFigures]:
     """Return the figures of each class against the rest, with intervals."""
     steps = ternary.classify(subject.table)
-    figures = {}
-    for label in Label:
-        side = steps.against_rest(label)
-        area, score = auc(side), f1(side)
-        figures[label] = ClassFigures(
-            interval(area, auc_draws(side, weights)) if area.exists else area,
-            interval(score, f1_draws(side, weights)) if score.exists else score,
-        )
-    return figures
+    sides = {label: steps.against_rest(label) for label in Label}
+    return {
+        label: ClassFigures(auc.measure(side, weights).value, f1.measure(side, weights).value)
+        for label, side in sides.items()
+    }
 
 
 def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
@@ -111,20 +107,12 @@ def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
     parts = by_third(table, counted(table, row.errors))
     figures = {}
     for third, part in parts.items():
-        figures[third] = {"step_auc": _step_auc(replace(subject, table=part), row.errors, weights)}
+        side = replace(subject, table=part).items(row.errors, Level.STEP)
+        figures[third] = {"step_auc": auc.measure(side, weights)}
     if "macro_auc" in row.measured:
         for third, part in by_third(table).items():
-            steps = ternary.classify(part)
-            value, draws = ternary.macro_auc(steps), ternary.macro_auc_draws(steps, weights)
-            figures[third]["macro_auc"] = Measurement(interval(value, draws), draws)
+            figures[third]["macro_auc"] = ternary.macro_auc.measure(ternary.classify(part), weights)
     return figures
-
-
-def _step_auc(subject: Subject, errors: Errors, weights: Weights) -> Measurement:
-    side = subject.items(errors, Level.STEP)
-    value = auc(side)
-    draws = auc_draws(side, weights)
-    return Measurement(interval(value, draws), draws)
 
 
 def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:

@@ -22,7 +22,7 @@ from tqdm import tqdm
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.metrics.binary import auc, auc_draws, macro_f1, macro_f1_draws
+from stepsight.core.metrics.binary import auc, macro_f1
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import Items, build_table
@@ -74,8 +74,8 @@ def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
     for mode in (Mode.ONLINE, Mode.OFFLINE):
         step_items = _items(judgments, mode)
         points[mode.value] = {
-            "step_f1": np.append(macro_f1(step_items).number, macro_f1_draws(step_items, weights)),
-            "step_auc": np.append(auc(step_items).number, auc_draws(step_items, weights)),
+            "step_f1": np.append(macro_f1(step_items).number, macro_f1.draws(step_items, weights)),
+            "step_auc": np.append(auc(step_items).number, auc.draws(step_items, weights)),
         }
     online, offline = points["online"], points["offline"]
     points["offline - online"] = {name: offline[name] - online[name] for name in online}

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from stepsight.core.errors import UserError
-from stepsight.core.metrics.bootstrap import Value, interval, resamples
-from stepsight.core.metrics.first_error import first_errors, process_bench_f1, process_bench_f1_draws
+from stepsight.core.metrics.bootstrap import Value, resamples
+from stepsight.core.metrics.first_error import first_errors, process_bench_f1
 from stepsight.core.metrics.table import StepTable, build_table
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
@@ -29,10 +29,10 @@ def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | No
     table = build_table(judged)
     chosen = best_threshold(table) if threshold is None else threshold
     errors = first_errors(table, chosen)
-    f1 = process_bench_f1(errors)
+    f1 = process_bench_f1.measure(errors, resamples(table.traces)).value
     if not f1.exists:
         raise UserError(f"F1 cannot be computed: {f1.reason}.", "Verify with more traces.")
-    return interval(f1, process_bench_f1_draws(errors, resamples(table.traces))), chosen
+    return f1, chosen
 
 
 def best_threshold(table: StepTable) -> float:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Bools, Floats64, Ints
-from stepsight.core.metrics.bootstrap import Value, interval, resamples, share, weighted_totals
+from stepsight.core.metrics.bootstrap import Value, mean, resamples, share
 from stepsight.core.scores import StepScores
 from stepsight.training.stress.variant import Demand, Transform, Variant
 
@@ -168,10 +168,4 @@ def _mean(values: Floats64, weights: Any) -> Value:
     known = ~np.isnan(values)
     if not known.any():
         return Value.none("No step to compare.")
-    value = Value(float(values[known].mean()))
-    if len(values) < 2:
-        return value
-    columns = np.stack([np.where(known, values, 0.0), known.astype(np.float64)], axis=1)
-    totals = weighted_totals(columns, weights)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return interval(value, totals[:, 0] / totals[:, 1])
+    return mean(values[known], np.flatnonzero(known), weights)

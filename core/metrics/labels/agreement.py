@@ -13,13 +13,14 @@ agreement is then an accuracy. Kappa and its values on the resamples equal sciki
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import krippendorff
 import numpy as np
+from numpy.typing import NDArray
 
 from stepsight.core.arrays import Bools, Floats64, Ints
-from stepsight.core.metrics.bootstrap import Value, Weights, interval, share, weighted_sums, weighted_totals
+from stepsight.core.metrics.bootstrap import Value, Weights, interval, ratio, share, weighted_sums, weighted_totals
 
 NO_LABEL = "nobody has labelled anything"
 ONE_ANNOTATOR = "only one person has labelled"
@@ -73,13 +74,16 @@ def alpha(
     counts = _value_counts(ratings)
     paired = counts.sum(axis=1) > 1
     shared = counts[paired]
-    hits, pairs = _pairs(shared)
+    total = counts.sum(axis=1)
+    hits, pairs = (counts * (counts - 1)).sum(axis=1) / 2, total * (total - 1) / 2
     problem = _problem(ratings, shared)
-    value = Value.none(problem) if problem else Value(_alpha(shared, scale))
-    agreeing = Value(float(hits.sum() / pairs.sum())) if len(shared) else Value.none(problem)
+    value = Value.none(problem)
+    if not problem:
+        level: Literal["nominal", "ordinal"] = "nominal" if scale is Scale.NOMINAL else "ordinal"
+        value = Value(float(krippendorff.alpha(value_counts=shared, level_of_measurement=level)))
     if trace is not None and weights is not None and several(trace[paired]):
         value = interval(value, alpha_draws(ratings, scale, trace, weights))
-        agreeing = interval(agreeing, agreeing_draws(ratings, trace, weights))
+    agreeing = _share_of_pairs(hits, pairs, trace, weights, problem)
     return Agreement(value, agreeing, len(shared), int(pairs.sum()))
 
 
@@ -98,14 +102,6 @@ def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) 
         return draw(counts[paired], trace[paired], weights)
 
 
-def agreeing_draws(ratings: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Return the share of equal pairs in each resample, with shape (draws,). It is NaN if there are no pairs."""
-    drawn = weighted_totals(_by_trace(np.column_stack(_pairs(_value_counts(ratings))), trace, weights), weights)
-    with np.errstate(invalid="ignore"):
-        shares: Floats64 = drawn[:, 0] / drawn[:, 1]
-    return shares
-
-
 def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: Weights | None = None) -> Value:
     """Return how often one person agrees with the others.
 
@@ -114,16 +110,21 @@ def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: W
     """
     own, others = ratings[person], np.delete(ratings, person, axis=0)
     both = ~(np.isnan(own) | np.isnan(others))
-    columns = np.column_stack([((others == own) & both).sum(axis=0), both.sum(axis=0)]).astype(np.float64)
-    hits, pairs = columns.sum(axis=0)
-    if not pairs:
-        return Value.none(NO_OVERLAP)
-    value = Value(float(hits / pairs))
-    if weights is None or not several(trace[both.any(axis=0)]):
+    return _share_of_pairs(((others == own) & both).sum(axis=0), both.sum(axis=0), trace, weights, NO_OVERLAP)
+
+
+def _share_of_pairs(
+    hits: NDArray[Any], pairs: NDArray[Any], trace: Ints | None, weights: Weights | None, lacking: str
+) -> Value:
+    """Return the share of equal pairs, given the numbers of equal and of all pairs within each unit. It has an
+    interval if `weights` are given and the pairs belong to several traces."""
+    if not pairs.any():
+        return Value.none(lacking)
+    value = Value(float(hits.sum() / pairs.sum()))
+    if trace is None or weights is None or not several(trace[pairs > 0]):
         return value
-    drawn = weighted_totals(_by_trace(columns, trace, weights), weights)
-    with np.errstate(invalid="ignore"):
-        return interval(value, drawn[:, 0] / drawn[:, 1])
+    size = weights.shape[1]
+    return interval(value, ratio(np.bincount(trace, hits, size), np.bincount(trace, pairs, size), weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,19 +213,6 @@ def _problem(ratings: Floats64, shared: Floats64) -> str:
     if not len(shared):
         return NO_OVERLAP
     return ALL_SAME if (shared.sum(axis=0) > 0).sum() == 1 else ""
-
-
-def _pairs(counts: Floats64) -> tuple[Floats64, Floats64]:
-    """Count the equal pairs and all pairs of ratings within each unit. Both arrays have the shape (units,)."""
-    total = counts.sum(axis=1)
-    hits: Floats64 = (counts * (counts - 1)).sum(axis=1) / 2
-    pairs: Floats64 = total * (total - 1) / 2
-    return hits, pairs
-
-
-def _alpha(shared: Floats64, scale: Scale) -> float:
-    level: Literal["nominal", "ordinal"] = "nominal" if scale is Scale.NOMINAL else "ordinal"
-    return float(krippendorff.alpha(value_counts=shared, level_of_measurement=level))
 
 
 def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:

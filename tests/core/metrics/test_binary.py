@@ -6,9 +6,7 @@ import pytest
 from stepsight.core.metrics.binary import (
     auc,
     auc_within,
-    auc_within_draws,
     f1,
-    f1_draws,
     macro_f1,
     precision,
     recall,
@@ -55,11 +53,11 @@ def test_a_class_that_is_never_predicted_has_f1_zero():
 def test_the_f1_of_a_class_that_the_gold_lacks_is_undefined_although_it_is_predicted():
     absent = items([0.9, 0.1], [False, False])
     assert f1(absent).reason == "the gold has no such item"
-    assert np.isnan(f1_draws(absent, np.array([[1, 1]]))).all()
+    assert np.isnan(f1.draws(absent, np.array([[1, 1]]))).all()
     # One positive, predicted together with one negative: 2 * 1 / (1 + 2). Without its trace there is none.
     present = items([0.9, 0.8], [True, False])
     assert f1(present).number == pytest.approx(2 / 3)
-    assert f1_draws(present, np.array([[1, 1], [0, 2]])) == pytest.approx([2 / 3, math.nan], nan_ok=True)
+    assert f1.draws(present, np.array([[1, 1], [0, 2]])) == pytest.approx([2 / 3, math.nan], nan_ok=True)
     assert f1(items([0.1], [True])).number == 0
 
 
@@ -99,7 +97,7 @@ def test_auc_within_compares_the_items_of_one_trace():
     found = Items(scores, gold, scores >= 0.5, np.array([0, 0, 0, 1, 1, 1, 2]))
     assert auc_within(found).number == pytest.approx((2 + 0 + 0.5) / 4)
     # Trace 0 drawn twice and trace 2 once; only trace 2.
-    draws = auc_within_draws(found, np.array([[2, 0, 1], [0, 0, 3]], np.uint8))
+    draws = auc_within.draws(found, np.array([[2, 0, 1], [0, 0, 3]], np.uint8))
     assert draws[0] == 1
     assert math.isnan(draws[1])
     only_others = Items(scores[5:], gold[5:] | [True, False], scores[5:] > 0, np.array([0, 1]))

@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import brier_score_loss, f1_score, precision_score, recall_score, roc_auc_score
 
 from stepsight.core.metrics import binary, bootstrap
-from stepsight.core.metrics.binary import auc_draws, brier, macro_f1_draws
+from stepsight.core.metrics.binary import auc, brier, macro_f1
 from stepsight.core.metrics.bootstrap import Value, interval, resamples
 from stepsight.core.metrics.table import Items
 
@@ -31,11 +31,11 @@ def repeated(items, weights):
 
 def test_draws_equal_scikit_learn_on_the_repeated_items(items):
     weights = resamples(40, 60, seed=1)
-    f1s, aucs = macro_f1_draws(items, weights), auc_draws(items, weights)
-    for row, f1, auc in zip(weights, f1s, aucs, strict=True):
+    f1s, aucs = macro_f1.draws(items, weights), auc.draws(items, weights)
+    for row, drawn_f1, drawn_auc in zip(weights, f1s, aucs, strict=True):
         chosen = repeated(items, row)
-        assert f1 == pytest.approx(f1_score(items.gold[chosen], items.predicted[chosen], average="macro"))
-        assert auc == pytest.approx(roc_auc_score(items.gold[chosen], items.scores[chosen]))
+        assert drawn_f1 == pytest.approx(f1_score(items.gold[chosen], items.predicted[chosen], average="macro"))
+        assert drawn_auc == pytest.approx(roc_auc_score(items.gold[chosen], items.scores[chosen]))
 
 
 def test_figures_without_resamples_equal_scikit_learn(items):
@@ -50,9 +50,9 @@ def test_figures_without_resamples_equal_scikit_learn(items):
 
 def test_chunks_change_nothing(items, monkeypatch):
     weights = resamples(40, 30)
-    whole = auc_draws(items, weights)
+    whole = auc.draws(items, weights)
     monkeypatch.setattr("stepsight.core.metrics.bootstrap._CHUNK", 7 * len(items))
-    np.testing.assert_array_equal(auc_draws(items, weights), whole)
+    np.testing.assert_array_equal(auc.draws(items, weights), whole)
 
 
 def test_resamples_draw_as_many_as_there_are_and_repeat_by_seed():
@@ -80,16 +80,16 @@ def test_many_resamples_lie_in_a_file_if_the_disk_has_room(items, monkeypatch, d
     assert (filed == kept).all()
     # Each chunk leaves memory once it is used, and can be used again.
     for _ in range(2):
-        assert np.array_equal(macro_f1_draws(items, filed), macro_f1_draws(items, kept))
-        assert np.array_equal(auc_draws(items, filed), auc_draws(items, kept))
+        assert np.array_equal(macro_f1.draws(items, filed), macro_f1.draws(items, kept))
+        assert np.array_equal(auc.draws(items, filed), auc.draws(items, kept))
 
 
 def test_a_resample_with_one_class_has_no_value():
     # Two traces, one item each: drawing either twice leaves one class.
     items = Items(np.array([0.2, 0.8]), np.array([False, True]), np.array([False, True]), np.array([0, 1]))
     weights = np.array([[1, 1], [2, 0], [0, 2]], np.uint8)
-    np.testing.assert_array_equal(auc_draws(items, weights), [1, np.nan, np.nan])
-    np.testing.assert_array_equal(macro_f1_draws(items, weights), [1, np.nan, np.nan])
+    np.testing.assert_array_equal(auc.draws(items, weights), [1, np.nan, np.nan])
+    np.testing.assert_array_equal(macro_f1.draws(items, weights), [1, np.nan, np.nan])
 
 
 def test_the_interval_holds_the_middle_of_the_draws():
@@ -108,7 +108,7 @@ def test_about_95_of_100_intervals_hold_the_truth():
         golds = np.arange(200) % 2 == 0
         scores = rng.normal(golds.astype(float), 1)
         items = Items(scores, golds, scores > 0.5, np.arange(200))
-        found = interval(Value(0.0), auc_draws(items, resamples(200, 200)))
+        found = interval(Value(0.0), auc.draws(items, resamples(200, 200)))
         held += found.low <= 0.76 <= found.high
     assert 88 <= held <= 100
 
@@ -117,7 +117,7 @@ def test_a_resample_of_one_class_has_no_macro_f1_though_it_is_judged_wrongly():
     # Two traces of one step: one wrong that is missed, one right that is called wrong.
     items = Items(np.array([0.2, 0.8]), np.array([True, False]), np.array([False, True]), np.arange(2))
     weights = np.array([[1, 1], [2, 0], [0, 2]], np.uint8)
-    np.testing.assert_array_equal(macro_f1_draws(items, weights), [0, np.nan, np.nan])
+    np.testing.assert_array_equal(macro_f1.draws(items, weights), [0, np.nan, np.nan])
 
 
 def test_no_value_is_null_with_its_reason():

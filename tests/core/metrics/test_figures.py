@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.bootstrap import Measurement, resamples
 from stepsight.core.metrics.figures import others, prm_scores, protocol, three_way
-from stepsight.core.metrics.measurement import Measurement, Subject, as_json
+from stepsight.core.metrics.measurement import Subject, as_json
 from stepsight.core.metrics.reasoneval import Errors, kinds_of_error
 from stepsight.core.metrics.table import StepTable, TableBuilder
 from stepsight.core.scores import Outputs, StepScores, Thresholds

@@ -13,7 +13,6 @@ from stepsight.core.metrics.first_error import (
     first_errors,
     matthews,
     process_bench_f1,
-    process_bench_f1_draws,
 )
 from stepsight.core.metrics.table import SILENT as NONE
 from stepsight.core.metrics.table import TableBuilder
@@ -128,7 +127,7 @@ def test_no_hit_at_all_is_zero():
 def test_draws_equal_the_metric_on_repeated_traces():
     found = first_errors(JUDGED)
     weights = resamples(5, 40)
-    for row, value in zip(weights, process_bench_f1_draws(found, weights), strict=True):
+    for row, value in zip(weights, process_bench_f1.draws(found, weights), strict=True):
         chosen = np.repeat(np.arange(5), row.astype(int))
         columns = (found.gold, found.predicted, found.trace, found.called_wrong)
         part = FirstErrors(*(column[chosen] for column in columns))

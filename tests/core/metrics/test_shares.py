@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from stepsight.core.metrics.bootstrap import resamples
+from stepsight.core.metrics.bootstrap import Measurement, resamples
 from stepsight.core.metrics.figures import SHARES, others
-from stepsight.core.metrics.measurement import Measurement, Subject
+from stepsight.core.metrics.measurement import Subject
 from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace

@@ -7,13 +7,10 @@ from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.ternary import (
     Classified,
     accuracy,
-    accuracy_draws,
     classify,
     confusion,
     macro_auc,
-    macro_auc_draws,
     macro_f1,
-    macro_f1_draws,
 )
 from tests.core.metrics.tables import three_way
 
@@ -65,7 +62,7 @@ def test_draws_equal_the_metrics_on_repeated_steps():
     steps = Classified(probs, golds, probs.argmax(axis=1), trace)
     weights = resamples(30, 25)
     drawn = zip(
-        weights, accuracy_draws(steps, weights), macro_f1_draws(steps, weights), macro_auc_draws(steps, weights),
+        weights, accuracy.draws(steps, weights), macro_f1.draws(steps, weights), macro_auc.draws(steps, weights),
         strict=True,
     )  # fmt: skip
     for row, acc, f1, auc in drawn:
@@ -87,4 +84,4 @@ def test_a_resample_without_gold_of_a_class_leaves_it_out():
     steps = Classified(np.eye(3)[[2, 0, 0]], np.array([2, 2, 0]), np.array([2, 0, 0]), np.array([0, 0, 1]))
     weights = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], np.uint8)
     # F1 of pos: 2 / (2 + 1), and of neg 1, not 0 where only predictions have it; both: 2 / 3 and 2 / (1 + 2).
-    np.testing.assert_allclose(macro_f1_draws(steps, weights), [2 / 3, 1, 2 / 3, np.nan])
+    np.testing.assert_allclose(macro_f1.draws(steps, weights), [2 / 3, 1, 2 / 3, np.nan])
