@@ -21,11 +21,23 @@ BINS = 10
 NO_PAIR = "no trace has items of both classes"
 
 
-def _has_positive(items: Items) -> str:
+def _problem(items: Items) -> str:
+    return items.problem
+
+
+def _ranking_problem(items: Items) -> str:
+    return items.ranking_problem
+
+
+def _lacks_gold(items: Items) -> str:
     return "" if items.gold.any() else "the gold has no such item"
 
 
-@statistic(lambda items: items.problem)
+def _lacks_predictions(items: Items) -> str:
+    return "" if items.predicted.any() else "nothing is predicted so"
+
+
+@statistic(_problem)
 def macro_f1(items: Items, weights: Weights) -> Floats64:
     """The mean of both classes' F1 scores over all items.
 
@@ -40,7 +52,7 @@ def macro_f1(items: Items, weights: Weights) -> Floats64:
     return np.where(both, (positive + negative) / 2, np.nan)
 
 
-@statistic(_has_positive)
+@statistic(_lacks_gold)
 def f1(items: Items, weights: Weights) -> Floats64:
     """The F1 of the positive class. It is 0 if the class is never predicted, and undefined if no gold label is of
     this class."""
@@ -50,13 +62,13 @@ def f1(items: Items, weights: Weights) -> Floats64:
         return np.where(positives > 0, 2 * hits / (positives + predicted), np.nan)
 
 
-@statistic(lambda items: "" if items.predicted.any() else "nothing is predicted so")
+@statistic(_lacks_predictions)
 def precision(items: Items, weights: Weights) -> Floats64:
     """The share of positive predictions that are right. It is undefined if nothing is predicted positive."""
     return _quotient(items.gold & items.predicted, items.predicted, items, weights)
 
 
-@statistic(_has_positive)
+@statistic(_lacks_gold)
 def recall(items: Items, weights: Weights) -> Floats64:
     """The share of gold positives that are predicted positive. It is undefined if there are no gold positives."""
     return _quotient(items.gold & items.predicted, items.gold, items, weights)
@@ -69,7 +81,7 @@ def _quotient(part: Bools, whole: Bools, items: Items, weights: Weights) -> Floa
     return shares
 
 
-@statistic(lambda items: items.ranking_problem)
+@statistic(_ranking_problem)
 def auc(items: Items, weights: Weights) -> Floats64:
     """The area under the ROC curve of the scores for the positive class. A tie counts one half.
 

@@ -183,6 +183,10 @@ def _problem_of_right(errors: FirstErrors) -> str:
     return "every trace has an error" if len(errors.gold) else "there is nothing to measure"
 
 
+def _problem_of_either(errors: FirstErrors) -> str:
+    return _problem_of_wrong(errors) or _problem_of_right(errors)
+
+
 def _left_out(errors: FirstErrors) -> str:
     return errors.left_out
 
@@ -206,7 +210,7 @@ def accuracy_on_right(errors: FirstErrors, weights: Weights) -> Floats64:
     return _rate(errors, ~errors.wrong, weights)
 
 
-@statistic(lambda errors: _problem_of_wrong(errors) or _problem_of_right(errors), _left_out)
+@statistic(_problem_of_either, _left_out)
 def process_bench_f1(errors: FirstErrors, weights: Weights) -> Floats64:
     """ProcessBench's F1: the harmonic mean of the accuracies on wrong and right solutions, or 0 if either accuracy
     is 0. It is undefined if there are no wrong or no right solutions."""

@@ -50,7 +50,11 @@ class ShareItems:
         return cls(validity, table.share[kept], table.trace[kept])
 
 
-@statistic(lambda items: items.problem)
+def _problem(items: ShareItems) -> str:
+    return items.problem
+
+
+@statistic(_problem)
 def brier(items: ShareItems, weights: Weights) -> Floats64:
     """The mean squared difference between validity and share, from 0 to 1; lower is better."""
     errors = np.bincount(items.trace, (items.validity - items.share) ** 2, weights.shape[1])
