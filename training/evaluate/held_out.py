@@ -29,8 +29,7 @@ from stepsight.core.metrics.table import Items, build_table
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from stepsight.training.synth.corpus import generate
-from stepsight.training.synth.families import HELD_OUT
+from stepsight.training.synth.corpus import HELD_OUT, generate
 
 SEED = 20_000
 SIZE = 1000

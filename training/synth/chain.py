@@ -1,14 +1,11 @@
-"""Chains: a story's calculations carried out on the numbers of a problem, correctly or with one planted error.
-
-A step of the solution states one link of the chain, or two links as a `LinkGroup`.
-"""
+"""Chains: a story's calculations carried out on the numbers of a problem, correctly or with one planted error."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from stepsight.training.synth.formula import Condition, Formula
-from stepsight.training.synth.mistakes import PI, ErrorKind, misread, slip
+from stepsight.training.synth.formula import PI, Formula, parse_formula
+from stepsight.training.synth.mistakes import ErrorKind, misread, slip
 from stepsight.training.synth.story import Calculation, Mistake, Story
 from stepsight.training.synth.style import DECIMALS, Number, Style, Values
 
@@ -48,46 +45,46 @@ class PlantedError:
 @dataclass(frozen=True)
 class Link:
     """One calculation as it is carried out: its formula, the values put into the formula, and the stated result.
-    `turned` holds the keys of the values that are multiples of π."""
+    `of_pi` holds the keys of the values that are multiples of π."""
 
     calculation: Calculation
     formula: Formula
     values: Values
     result: Number
-    turned: frozenset[str] = frozenset()
+    of_pi: frozenset[str] = frozenset()
 
     @property
     def shown(self) -> Formula:
         """The formula as it is written, where π appears in values and results that are multiples of π."""
-        shown, turned = self.formula, self.formula.names & self.turned
-        for name in turned:
-            shown = shown.put(name, Formula.of(f"{name} * {PI}"))
-        return shown if turned or self.calculation.unit != PI else Formula.of(f"{PI} * x").put("x", shown)
+        shown, names = self.formula, self.formula.names & self.of_pi
+        for name in names:
+            shown = shown.put(name, parse_formula(f"{name} * {PI}"))
+        return shown if names or self.calculation.unit != PI else parse_formula(f"{PI} * x").put("x", shown)
 
 
 @dataclass(frozen=True)
-class StoryChain:
+class Chain:
     """The calculations of a story carried out one after another, and the value of every key.
 
-    `answered` is the index of the link whose result is given as the answer.
+    `answered` is the link whose result is given as the answer.
     """
 
     links: tuple[Link, ...]
     values: Values
-    answered: int
+    answered: Link
 
     @property
     def answer(self) -> Number:
-        return self.links[self.answered].result
+        return self.answered.result
 
     @property
     def unit(self) -> str:
-        return self.links[self.answered].calculation.unit
+        return self.answered.calculation.unit
 
 
 def carry_out(
     calculations: Sequence[Calculation], quantities: Values, error: PlantedError | None = None
-) -> StoryChain | None:
+) -> Chain | None:
     """Carry out the calculations, with the planted error if there is one, and return the chain.
 
     Returns None if a result is undefined, as in a division by zero.
@@ -95,34 +92,35 @@ def carry_out(
     values = dict(quantities)
     if error and error.kind == ErrorKind.MISREAD:
         values[error.key] = error.value
-    links = []
-    turned = frozenset(calculation.key for calculation in calculations if calculation.unit == PI)
+    links: list[Link] = []
+    of_pi = frozenset(calculation.key for calculation in calculations if calculation.unit == PI)
     for index, calculation in enumerate(calculations):
         here = error if error is not None and error.index == index else None
-        formula = Formula.of(here.mistake.formula) if here and here.mistake else calculation.parsed
+        formula = here.mistake.formula if here and here.mistake else calculation.formula
         result = here.value if here and here.kind == ErrorKind.SLIP else formula.value(values)
         if result is None:
             return None
-        links.append(Link(calculation, formula, dict(values), result, turned))
+        links.append(Link(calculation, formula, dict(values), result, of_pi))
         values[calculation.key] = result
-    answered = len(links) - 1
+    answered = links[-1]
     if error and error.kind == ErrorKind.ANSWER:
-        answered = [calculation.key for calculation in calculations].index(error.key)
-    return StoryChain(tuple(links), values, answered)
+        answered = next(link for link in links if link.calculation.key == error.key)
+    return Chain(tuple(links), values, answered)
 
 
 @dataclass(frozen=True)
-class DrawnProblem:
-    """The numbers and names of a problem, an error for it, and its chains without and with the error."""
+class Problem:
+    """The numbers and names of a story's problem, an error for it, and its chains without and with the error."""
 
+    story: Story
     quantities: dict[str, Number]
     names: dict[str, str]
     error: PlantedError
-    right: StoryChain
-    faulty: StoryChain
+    right: Chain
+    faulty: Chain
 
 
-def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> DrawnProblem:
+def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Problem:
     """Choose the numbers, the names and the error of a problem at random.
 
     Both chains, with and without the error, must be presentable, even though only one of them is used. Otherwise
@@ -130,19 +128,21 @@ def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Draw
     almost no numbers meet its conditions.
     """
     index, kind = _draw_place(story, rng)
-    conditions = [Condition.of(condition) for condition in story.conditions]
     unfit = 0
     for _ in range(_TRIES):
         quantities, names = story.draw(rng, larger)
         right = carry_out(story.calculations, quantities)
-        if right is None or not _fit(right, story, larger):
+        if right is None or not _is_presentable(right, story, larger):
             continue
-        if not all(condition.holds(right.values) for condition in conditions):
+        if not all(condition.holds(right.values) for condition in story.conditions):
             continue
         error = _draw_error(kind, index, story, right, rng)
         faulty = carry_out(story.calculations, quantities, error)
-        if faulty and _fit(faulty, story, larger) and _differ(right, faulty, error):
-            return DrawnProblem(quantities, names, error, right, faulty)
+        if faulty and _is_presentable(faulty, story, larger):
+            at = index if kind != ErrorKind.ANSWER else -1
+            results = [chain.answer if at < 0 else chain.links[at].result for chain in (right, faulty)]
+            if results[0] != results[1]:
+                return Problem(story, quantities, names, error, right, faulty)
         unfit += 1
         if unfit % _TRIES_OF_A_PLACE == 0:
             index, kind = _draw_place(story, rng)
@@ -152,22 +152,20 @@ def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Draw
     raise RuntimeError(f"no {kind} can be drawn for {story.problems[0]!r} in {_TRIES:,} tries")
 
 
-def _differ(right: StoryChain, faulty: StoryChain, error: PlantedError) -> bool:
-    if error.kind == ErrorKind.ANSWER:
-        return right.answer != faulty.answer
-    return faulty.links[error.index].result != right.links[error.index].result
-
-
-def _fit(chain: StoryChain, story: Story, larger: bool) -> bool:
+def _is_presentable(chain: Chain, story: Story, larger: bool) -> bool:
+    """True if all results keep within the story's range, and can be written as whole numbers or, if the story
+    allows it, as decimals or fractions."""
     largest = story.largest * (_LARGER if larger else 1)
-    return all(story.smallest <= link.result <= largest and _writable(link.result, story) for link in chain.links)
-
-
-def _writable(value: Number, story: Story) -> bool:
-    """True if a result can be written as a whole number or, if the story allows it, as a decimal or a fraction."""
-    if story.whole or value.denominator == 1:
-        return value.denominator == 1
-    return value.denominator in DECIMALS if story.decimals else value.denominator <= _LARGEST_DENOMINATOR
+    for value in (link.result for link in chain.links):
+        if not story.smallest <= value <= largest:
+            return False
+        if value.denominator == 1:
+            continue
+        if story.whole or value.denominator > _LARGEST_DENOMINATOR:
+            return False
+        if story.decimals and value.denominator not in DECIMALS:
+            return False
+    return True
 
 
 def _draw_place(story: Story, rng: random.Random) -> tuple[int, ErrorKind]:
@@ -184,72 +182,48 @@ def _draw_place(story: Story, rng: random.Random) -> tuple[int, ErrorKind]:
 
 
 def _draw_kind(story: Story, index: int, rng: random.Random) -> ErrorKind:
-    kinds = story.kinds_at[index]
+    kinds = story.error_kinds[index]
     return rng.choices(kinds, [_WEIGHTS.get(kind, 1.0) for kind in kinds])[0]
 
 
-def _draw_error(kind: ErrorKind, index: int, story: Story, right: StoryChain, rng: random.Random) -> PlantedError:
-    calculations = story.calculations
-    key = calculations[index].key
+def _draw_error(kind: ErrorKind, index: int, story: Story, right: Chain, rng: random.Random) -> PlantedError:
+    calculation, link = story.calculations[index], right.links[index]
     if kind == ErrorKind.MISREAD:
         read = rng.choice([key for key in story.quantities if story.first_use(key) == index])
         others = [right.values[other] for other in story.quantities if other != read]
         return PlantedError(kind, index, read, misread(right.values[read], others, rng))
     if kind == ErrorKind.ANSWER:
-        return PlantedError(kind, index, rng.choice(calculations[:-1]).key)
+        return PlantedError(kind, index, rng.choice(story.calculations[:-1]).key)
     if kind == ErrorKind.SLIP:
-        link = right.links[index]
         operands = link.formula.operands(link.values)
         factors = operands[1:] if operands and operands[0] == "*" else ()
-        return PlantedError(kind, index, key, slip(link.result, factors, rng))
-    mistake = rng.choice([mistake for mistake in calculations[index].invited if mistake.kind == kind])
-    return PlantedError(kind, index, key, mistake=mistake)
+        return PlantedError(kind, index, calculation.key, slip(link.result, factors, rng))
+    mistake = rng.choice([mistake for mistake in calculation.invited if mistake.kind == kind])
+    return PlantedError(kind, index, calculation.key, mistake=mistake)
 
 
-@dataclass(frozen=True)
-class LinkGroup:
-    """The positions of one or two links that share a step. The group's result is that of its last link."""
-
-    indices: tuple[int, ...]
-
-    def links(self, chain: StoryChain) -> tuple[Link, ...]:
-        return tuple(chain.links[i] for i in self.indices)
-
-    def last(self, chain: StoryChain) -> Link:
-        return chain.links[self.indices[-1]]
-
-    def result(self, chain: StoryChain) -> Number:
-        return self.last(chain).result
-
-    def what(self, chain: StoryChain, names: Mapping[str, str], style: Style) -> str:
-        """Return the name of the result, such as "the share of each"."""
-        return style.fill(self.last(chain).calculation.what, names, chain.values)
-
-    def formula(self, chain: StoryChain) -> Formula:
-        """Return the formula that the step states, in terms of values known before the step."""
-        links = self.links(chain)
-        formula = links[-1].shown
-        return formula.put(links[0].calculation.key, links[0].shown) if len(links) > 1 else formula
-
-    def equation(self, chain: StoryChain, style: Style) -> str:
-        """Return the equation `formula = result` that the step states, without delimiters."""
-        left = self.formula(chain).written(chain.links[self.indices[0]].values, style)
-        right = style.number(self.result(chain)) + self.last(chain).calculation.unit
-        return right if left in (right, right.replace("/", " / ")) else f"{left} = {right}"
-
-    def again(self, chain: StoryChain) -> tuple[Link, ...]:
-        """Return the links with any slip inside the group corrected, or an empty tuple if a result is undefined."""
-        links: list[Link] = []
-        for link in self.links(chain):
-            values = {**link.values, **{before.calculation.key: before.result for before in links}}
-            result = link.formula.value(values)
-            if result is None:
-                return ()
-            links.append(replace(link, values=values, result=result))
-        return tuple(links)
+def draw_groups(story: Story, rate: float, rng: random.Random) -> list[slice]:
+    """Divide the links of a chain into groups, each of which is stated in one step. A group is a single link or, in
+    one place with probability `rate`, two links."""
+    joined = rng.choice(story.joinable) if story.joinable and rng.random() < rate else -1
+    starts = [i for i in range(len(story.calculations)) if i != joined + 1 or joined < 0]
+    return [slice(start, start + (2 if start == joined else 1)) for start in starts]
 
 
-def equations(links: tuple[Link, ...], style: Style) -> list[str]:
+def equation(group: Sequence[Link], style: Style) -> str:
+    """Return the equation `formula = result` that a step states of a group of links, without delimiters.
+
+    The formula is in terms of values known before the step.
+    """
+    formula = group[-1].shown
+    if len(group) > 1:
+        formula = formula.put(group[0].calculation.key, group[0].shown)
+    left = formula.written(group[0].values, style)
+    right = style.number(group[-1].result) + group[-1].calculation.unit
+    return right if left in (right, right.replace("/", " / ")) else f"{left} = {right}"
+
+
+def equations(links: Sequence[Link], style: Style) -> list[str]:
     """Return one equation per link, with delimiters. Trivial equations such as "6 = 6" are left out."""
     pairs = [
         (link.shown.written(link.values, style), f"{style.number(link.result)}{link.calculation.unit}")
@@ -258,13 +232,13 @@ def equations(links: tuple[Link, ...], style: Style) -> list[str]:
     return [style.math(f"{left} = {right}") for left, right in pairs if left != right]
 
 
-def group_links(story: Story, rate: float, rng: random.Random) -> list[LinkGroup]:
-    """Divide the links into groups of one. With probability `rate`, two consecutive links share a group."""
-    pairs = story.joinable
-    joined = rng.choice(pairs) if pairs and rng.random() < rate else -1
-    groups, i = [], 0
-    while i < len(story.calculations):
-        size = 2 if i == joined else 1
-        groups.append(LinkGroup(tuple(range(i, i + size))))
-        i += size
-    return groups
+def recomputed(group: Sequence[Link]) -> tuple[Link, ...]:
+    """Return the links with any slip inside the group corrected, or an empty tuple if a result is undefined."""
+    links: list[Link] = []
+    for link in group:
+        values = {**link.values, **{before.calculation.key: before.result for before in links}}
+        result = link.formula.value(values)
+        if result is None:
+            return ()
+        links.append(replace(link, values=values, result=result))
+    return tuple(links)

@@ -5,12 +5,13 @@ depends on an earlier one, so every step of a drill is labelled.
 """
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from math import comb, factorial, gcd, lcm
 
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
+from stepsight.training.synth.formula import parse_formula
+from stepsight.training.synth.style import Style, signed
 
 _PROBLEMS = (
     "Check each calculation.",
@@ -23,12 +24,14 @@ _FRAMES = (
     "That means {}.", "Now {}, as we can compute.", "I know that {}.", "Simplifying, we get {}.",
 )  # fmt: skip
 _TIMES = {True: (r"\cdot", r"\times"), False: ("*", "*", "x", "×")}
+_STYLES = {latex: Style(latex, "*", "/") for latex in (True, False)}
+_LETTERS = "xxxyntab"
 
 WRONG = 0.5
 """The default share of wrong equations."""
 
-Equation = tuple[str, str, str]
-"""A left side, its correct value, and a wrong one."""
+Equation = tuple[str, int] | tuple[str, str, str]
+"""A left side and its value, or a left side with a correct and a wrong right side."""
 
 
 def generate(seed: int, size: int, wrong: float = WRONG) -> Iterator[Trace]:
@@ -42,7 +45,11 @@ def generate(seed: int, size: int, wrong: float = WRONG) -> Iterator[Trace]:
 
 
 def _step(latex: bool, share: float, rng: random.Random) -> Step:
-    left, right, wrong = rng.choice(_KINDS)(latex, rng)
+    match rng.choice(_KINDS)(latex, rng):
+        case left, int(value):
+            right, wrong = str(value), str(_near(value, rng))
+        case left, right, wrong:
+            pass
     is_wrong = rng.random() < share
     text = f"{left} = {wrong if is_wrong else right}"
     text = f"${text}$" if latex else text
@@ -57,94 +64,73 @@ def _near(value: int, rng: random.Random) -> int:
         place = rng.randrange(len(text))
         digit = rng.choice([d for d in "123456789" if d != text[place]])
         ways += [int(text[:place] + digit + text[place + 1 :]) * (-1 if value < 0 else 1)] * 2
-    wrong = [way for way in ways if way != value]
-    return rng.choice(wrong or [value + 1])
-
-
-def _integer(left: str, value: int, rng: random.Random) -> Equation:
-    return left, str(value), str(_near(value, rng))
+    return rng.choice([way for way in ways if way != value] or [value + 1])
 
 
 def _size(rng: random.Random) -> int:
     return rng.randint(0, rng.choice([9, 9, 20, 20, 99, 99, 999]))
 
 
-def _signed(rng: random.Random) -> int:
-    return _size(rng) * rng.choice([1, 1, 1, -1])
+def _sign(rng: random.Random) -> int:
+    return rng.choice([-1, 1])
 
 
-def _in_brackets(value: int) -> str:
-    return f"({value})" if value < 0 else str(value)
+def _mostly_positive(rng: random.Random) -> int:
+    return rng.choice([1, 1, 1, -1])
 
 
 def _sum(latex: bool, rng: random.Random) -> Equation:
-    values = [_signed(rng) for _ in range(rng.choice([2, 2, 2, 3, 4]))]
+    values = [_size(rng) * _mostly_positive(rng) for _ in range(rng.choice([2, 2, 2, 3, 4]))]
     text, total = str(values[0]), values[0]
     for value in values[1:]:
         sign = rng.choice("+-")
-        text += f" {sign} {_in_brackets(value)}"
+        text += f" {sign} {signed(value)}"
         total += value if sign == "+" else -value
-    return _integer(text, total, rng)
+    return text, total
 
 
 def _product(latex: bool, rng: random.Random) -> Equation:
-    a, b = _signed(rng), rng.choice([1, 1, 1, -1]) * rng.randint(0, 12)
+    a, b = _size(rng) * _mostly_positive(rng), _mostly_positive(rng) * rng.randint(0, 12)
     if rng.random() < 0.5:
         a, b = b, a
-    return _integer(f"{a} {rng.choice(_TIMES[latex])} {_in_brackets(b)}", a * b, rng)
+    return f"{a} {rng.choice(_TIMES[latex])} {signed(b)}", a * b
 
 
 def _quotient(latex: bool, rng: random.Random) -> Equation:
     b, value = rng.randint(1, 25), _size(rng)
     shape = rng.choice([r"\frac{%d}{%d}", "%d/%d", r"%d \div %d"] if latex else ["%d/%d", "%d / %d", "%d ÷ %d"])
-    return _integer(shape % (b * value, b), value, rng)
+    return shape % (b * value, b), value
 
 
 def _power(latex: bool, rng: random.Random) -> Equation:
     base, exponent = rng.randint(-12, 25), 2
     if abs(base) < 7:
         exponent = rng.randint(2, 4)
-    text = (
-        f"{_in_brackets(base)}^{{{exponent}}}"
-        if latex and rng.random() < 0.3
-        else f"{_in_brackets(base)}^{exponent}"
-    )
-    return _integer(text, base**exponent, rng)
+    braces = latex and rng.random() < 0.3
+    return f"{signed(base)}^{f'{{{exponent}}}' if braces else exponent}", base**exponent
 
 
 def _root(latex: bool, rng: random.Random) -> Equation:
-    value = rng.randint(1, 30)
-    return _integer(f"\\sqrt{{{value**2}}}" if latex else f"sqrt({value**2})", value, rng)
+    return _calculated("sqrt(a)", latex, a=rng.randint(1, 30) ** 2)
 
 
 def _mixed(latex: bool, rng: random.Random) -> Equation:
     a, b, c = rng.randint(1, 30), rng.randint(2, 12), rng.randint(2, 12)
     times = rng.choice(_TIMES[latex])
-    left, value = rng.choice([
+    return rng.choice([
         (f"{a} + {b} {times} {c}", a + b * c), (f"{b} {times} {c} - {a}", b * c - a),
         (f"{b}({a} + {c})", b * (a + c)), (f"({a} - {c}) {times} {b}", (a - c) * b),
         (f"{b}({a}) + {c}", b * a + c), (f"{b}({c})^2", b * c * c),
     ])  # fmt: skip
-    return _integer(left, value, rng)
 
 
 def _chain(latex: bool, rng: random.Random) -> Equation:
     """Generate a product plus a number, calculated in two steps. The wrong version has a slip in either step."""
     a, b, c = rng.randint(2, 20), rng.randint(2, 12), rng.randint(1, 60)
-    times = rng.choice(_TIMES[latex])
-    product = a * b
+    left, product = f"{a} {rng.choice(_TIMES[latex])} {b} + {c}", a * b
     slip = _near(product, rng)
-    right = f"{product} + {c} = {product + c}"
     wrong = rng.choice([f"{slip} + {c} = {slip + c}", f"{product} + {c} = {_near(product + c, rng)}"])
-    return f"{a} {times} {b} + {c}", right, wrong
-
-
-def _written(value: Fraction, latex: bool) -> str:
-    if value.denominator == 1:
-        return str(value.numerator)
-    sign = "-" if value < 0 else ""
-    top = abs(value.numerator)
-    return f"{sign}\\frac{{{top}}}{{{value.denominator}}}" if latex else f"{sign}{top}/{value.denominator}"
+    return left, f"{product} + {c} = {product + c}", wrong
 
 
 def _fraction(latex: bool, rng: random.Random) -> Equation:
@@ -152,15 +138,12 @@ def _fraction(latex: bool, rng: random.Random) -> Equation:
     sign = rng.choice("+-*")
     value = {"+": a + b, "-": a - b, "*": a * b}[sign]
     added = Fraction(a.numerator + b.numerator, a.denominator + b.denominator)
-    wrongs = [
-        value + Fraction(1, value.denominator),
-        -value,
-        added,
-        Fraction(_near(value.numerator, rng), value.denominator),
-    ]
+    near = Fraction(_near(value.numerator, rng), value.denominator)
+    wrongs = [value + Fraction(1, value.denominator), -value, added, near]
     wrong = rng.choice([w for w in wrongs if w != value] or [value + 1])
     shown = rng.choice(_TIMES[latex]) if sign == "*" else sign
-    return f"{_written(a, latex)} {shown} {_written(b, latex)}", _written(value, latex), _written(wrong, latex)
+    written = _STYLES[latex].number
+    return f"{written(a)} {shown} {written(b)}", written(value), written(wrong)
 
 
 def _reduced(latex: bool, rng: random.Random) -> Equation:
@@ -168,92 +151,73 @@ def _reduced(latex: bool, rng: random.Random) -> Equation:
     top, bottom = value.numerator * factor, value.denominator * factor
     left = f"\\frac{{{top}}}{{{bottom}}}" if latex else f"{top}/{bottom}"
     wrong = Fraction(_near(value.numerator, rng), value.denominator)
-    return left, _written(value, latex), _written(wrong, latex)
+    return left, _STYLES[latex].number(value), _STYLES[latex].number(wrong)
 
 
 def _decimal(latex: bool, rng: random.Random) -> Equation:
     a, b = rng.randint(1, 999), rng.randint(1, 99)
     if rng.random() < 0.5:
         value, left = a * 10 + b, f"{a / 10:g} + {b / 100:g}"
-        return left, f"{value / 100:g}", f"{_near(value, rng) / 100:g}"
-    value, left = a * (b % 12 + 1), f"{a / 100:g} {rng.choice(_TIMES[latex])} {b % 12 + 1}"
+    else:
+        value, left = a * (b % 12 + 1), f"{a / 100:g} {rng.choice(_TIMES[latex])} {b % 12 + 1}"
     return left, f"{value / 100:g}", f"{_near(value, rng) / 100:g}"
 
 
 def _percent(latex: bool, rng: random.Random) -> Equation:
     share, whole = rng.choice([5, 10, 20, 25, 30, 40, 50, 60, 75, 80]), 20 * rng.randint(1, 40)
-    left = f"{share}\\% \\text{{ of }} {whole}" if latex else f"{share}% of {whole}"
-    return _integer(left, share * whole // 100, rng)
-
-
-def _term(value: int, name: str) -> str:
-    if not name:
-        return str(value)
-    return {1: name, -1: f"-{name}"}.get(value, f"{value}{name}")
-
-
-def _poly(coefficients: dict[str, int]) -> str:
-    text = ""
-    for name, value in coefficients.items():
-        if value:
-            term = _term(abs(value), name)
-            text += (f" {'-' if value < 0 else '+'} {term}") if text else (f"-{term}" if value < 0 else term)
-    return text or "0"
+    return _calculated("percent(a, b)", latex, a=share, b=whole)
 
 
 def _expand(latex: bool, rng: random.Random) -> Equation:
     """Generate a product to multiply out, either of two brackets or of a number and a bracket."""
-    x = rng.choice("xxxyntab")
-    a, b = rng.choice([-1, 1]) * rng.randint(1, 12), rng.choice([-1, 1]) * rng.randint(1, 12)
+    x, a, b = rng.choice(_LETTERS), _sign(rng) * rng.randint(1, 12), _sign(rng) * rng.randint(1, 12)
     if rng.random() < 0.5:
-        right = {f"{x}^2": 1, x: a + b, "": a * b}
-        left = f"({_poly({x: 1, '': a})})({_poly({x: 1, '': b})})"
-        if a == b:
-            left = f"({_poly({x: 1, '': a})})^2"
-    else:
-        c = rng.randint(1, 9)
-        right = {x: a * c, "": a * b}
-        left = f"{_term(a, '')}({_poly({x: c, '': b})})"
-    return left, _poly(right), _poly(_slipped(right, rng))
-
-
-def _slipped(right: dict[str, int], rng: random.Random) -> dict[str, int]:
-    name = rng.choice([key for key, value in right.items() if value] or list(right))
-    value = right[name]
-    changed = rng.choice([-value, 0, _near(value, rng), _near(value, rng)])
-    return right | {name: changed if changed != value else value + 1}
+        factors = [f"({_polynomial([1, number], x)})" for number in (a, b)]
+        return _expanded(f"{factors[0]}^2" if a == b else "".join(factors), [1, a + b, a * b], x, rng)
+    c = rng.randint(1, 9)
+    return _expanded(f"{a}({_polynomial([c, b], x)})", [a * c, a * b], x, rng)
 
 
 def _collect(latex: bool, rng: random.Random) -> Equation:
-    x = rng.choice("xxxyntab")
-    a, b, c, d = (rng.choice([-1, 1]) * rng.randint(1, 20) for _ in range(4))
-    right = {x: a + c, "": b + d}
-    left = f"{_poly({x: a, '': b})} {'-' if c < 0 else '+'} {_poly({x: abs(c), '': d})}"
-    return left, _poly(right), _poly(_slipped(right, rng))
+    x = rng.choice(_LETTERS)
+    a, b, c, d = (_sign(rng) * rng.randint(1, 20) for _ in range(4))
+    left = f"{_polynomial([a, b], x)} {'-' if c < 0 else '+'} {_polynomial([abs(c), d], x)}"
+    return _expanded(left, [a + c, b + d], x, rng)
+
+
+def _expanded(left: str, right: list[int], x: str, rng: random.Random) -> Equation:
+    """Return an equation whose right side is a polynomial, one coefficient of which a slip may change."""
+    index = rng.choice([i for i, value in enumerate(right) if value] or list(range(len(right))))
+    value = right[index]
+    changed = rng.choice([-value, 0, _near(value, rng), _near(value, rng)])
+    wrong = [*right[:index], changed if changed != value else value + 1, *right[index + 1 :]]
+    return left, _polynomial(right, x), _polynomial(wrong, x)
+
+
+def _polynomial(coefficients: Sequence[int], letter: str) -> str:
+    return _STYLES[False].polynomial(coefficients, letter)
 
 
 def _solved(latex: bool, rng: random.Random) -> Equation:
     """Generate a linear equation and its solution. The left side of the result is all the text before the solution,
     such as `3x + 2 = 8, so x`."""
-    x, a, value, b = rng.choice("xxxyntab"), rng.randint(2, 12), rng.randint(-12, 12), rng.randint(-30, 30)
-    joint = rng.choice(
-        [r" \Rightarrow ", r" \implies ", ", so ", "$, so $"] if latex else [", so ", ", then ", " => "]
-    )
-    return f"{_poly({x: a, '': b})} = {a * value + b}{joint}{x}", str(value), str(_near(value, rng))
+    x, a, value, b = rng.choice(_LETTERS), rng.randint(2, 12), rng.randint(-12, 12), rng.randint(-30, 30)
+    plain = [", so ", ", then ", " => "]
+    joint = rng.choice([r" \Rightarrow ", r" \implies ", ", so ", "$, so $"] if latex else plain)
+    return f"{_polynomial([a, b], x)} = {a * value + b}{joint}{x}", value
 
 
 def _whole_numbers(latex: bool, rng: random.Random) -> Equation:
-    a, b = rng.randint(2, 60), rng.randint(2, 60)
-    n = rng.randint(3, 9)
-    k = rng.randint(1, 3)
-    choose = f"\\binom{{{n}}}{{{k}}}" if latex else f"C({n}, {k})"
-    left, value = rng.choice([
-        (f"\\gcd({a}, {b})" if latex else f"gcd({a}, {b})", gcd(a, b)),
-        (f"\\text{{lcm}}({a}, {b})" if latex else f"lcm({a}, {b})", lcm(a, b)),
-        (choose, comb(n, k)), (f"{n % 7 + 1}!", factorial(n % 7 + 1)),
-        (f"|{a} - {b}|", abs(a - b)), (f"{a * 7 + n} \\bmod {a}" if latex else f"{a * 7 + n} mod {a}", n % a),
-    ])  # fmt: skip
-    return _integer(left, value, rng)
+    a, b, n, k = rng.randint(2, 60), rng.randint(2, 60), rng.randint(3, 9), rng.randint(1, 3)
+    formulas = ["gcd(a, b)", "lcm(a, b)", "binom(n, k)", "factorial(f)", "abs(a - b)", "mod(m, a)"]
+    return _calculated(rng.choice(formulas), latex, a=a, b=b, n=n, k=k, f=n % 7 + 1, m=a * 7 + n)
+
+
+def _calculated(text: str, latex: bool, **values: int) -> Equation:
+    formula = parse_formula(text)
+    value = formula.value(values)
+    assert value is not None
+    return formula.written(values, _STYLES[latex]), int(value)
 
 
 _KINDS: tuple[Callable[[bool, random.Random], Equation], ...] = (

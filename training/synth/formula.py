@@ -2,40 +2,37 @@
 
 import ast
 import math
-import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, cached_property
+from types import CodeType
+from typing import Any
 
 from stepsight.training.synth.style import Number, Style, Values
 
-_Calculation = Callable[[Values], Number]
+PI = "π"
 
 _LARGEST_POWER = 12
 _LARGEST_WHOLE = 10**12
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
-_SIGNS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^"}
+_SIGNS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "^",
+    ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
+}  # fmt: skip
 
 
-class _UndefinedError(ArithmeticError):
-    """Raised if a value is undefined, for example an irrational root or the remainder of a fraction."""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Formula:
     """A calculation on named quantities and whole numbers, in Python's notation.
 
     It may use `+ - * / **` and the functions `gcd lcm binom factorial mod floor ceil log sqrt abs percent`.
-    `percent(r, p)` is r percent of p, and `log(b, x)` is the logarithm of x to the base b.
+    `percent(r, p)` is r percent of p, and `log(b, x)` is the logarithm of x to the base b. A condition compares
+    such calculations, such as `a + b < c` or `1 < a <= b`.
     """
 
+    text: str
     tree: ast.expr
-
-    @classmethod
-    def of(cls, text: str) -> "Formula":
-        """Parse a formula. Raises `ValueError` if the text is not a formula."""
-        return _parse_formula(text)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -43,15 +40,20 @@ class Formula:
         return frozenset(n.id for n in ast.walk(self.tree) if isinstance(n, ast.Name) and id(n) not in called)
 
     @cached_property
-    def _calculation(self) -> _Calculation:
-        return _compile(self.tree)
+    def _code(self) -> CodeType:
+        return compile(_exact(self.tree, condition=True), self.text, "eval")
 
     def value(self, values: Values) -> Number | None:
         """Return the exact value, or None if it is undefined, as in a division by zero or an irrational root."""
         try:
-            return self._calculation(values)
+            value: Number = eval(self._code, _SCOPE, values)
         except ArithmeticError:
             return None
+        return value
+
+    def holds(self, values: Values) -> bool:
+        """True if the condition holds for `values`, and False if it fails or a side is undefined."""
+        return bool(self.value(values))
 
     def written(self, values: Values, style: Style) -> str:
         """Return the formula as written with `values` filled in, without the delimiters of `style.math`."""
@@ -59,67 +61,39 @@ class Formula:
 
     def put(self, name: str, inner: "Formula") -> "Formula":
         """Return a copy of the formula in which `name` is replaced by the formula `inner`."""
-        return Formula(_put(self.tree, name, inner.tree))
+        tree = replaced(self.tree, lambda n: inner.tree if isinstance(n, ast.Name) and n.id == name else None)
+        return Formula(ast.unparse(tree), tree)
 
     def operands(self, values: Values) -> tuple[str, Number, Number] | None:
         """Return `(sign, left, right)` if the formula is a single operation `+ - * / %`, and None otherwise."""
-        node = self.tree
-        if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.Pow):
-            left, sign, right = node.left, _SIGNS[type(node.op)], node.right
-        elif isinstance(node, ast.Call) and _name(node) == "percent":
-            left, sign, right = node.args[1], "%", node.args[0]
-        else:
-            return None
+        match self.tree:
+            case ast.BinOp(left=left, op=op, right=right) if not isinstance(op, ast.Pow):
+                sign = _SIGNS[type(op)]
+            case ast.Call(func=ast.Name(id="percent"), args=[right, left]):
+                sign = "%"
+            case _:
+                return None
         if not isinstance(left, ast.Name | ast.Constant) or not isinstance(right, ast.Name | ast.Constant):
             return None
         return sign, _quantity(left, values), _quantity(right, values)
 
-    @property
-    def is_binary(self) -> bool:
-        """True if the formula is a single operation `+ - * /`."""
-        operands = self.operands(dict.fromkeys(self.names, 1))
-        return operands is not None and operands[0] != "%"
 
-
-@dataclass(frozen=True)
-class Condition:
-    """A comparison of formulas, such as `a + b < c`, or a chain of comparisons, such as `1 < a <= b`."""
-
-    sides: tuple[Formula, ...]
-    comparisons: tuple[Callable[[Number, Number], bool], ...]
-
-    @classmethod
-    def of(cls, text: str) -> "Condition":
-        """Parse a comparison. Raises `ValueError` if the text is not a comparison."""
-        return _parse_condition(text)
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        return frozenset[str]().union(*(side.names for side in self.sides))
-
-    def holds(self, values: Values) -> bool:
-        """True if the comparison holds for `values`, and False if it fails or a side is undefined."""
-        sides = [side.value(values) for side in self.sides]
-        triples = zip(sides, self.comparisons, sides[1:], strict=False)
-        return all(a is not None and b is not None and compare(a, b) for a, compare, b in triples)
+@cache
+def parse_formula(text: str) -> Formula:
+    """Parse a calculation. The same text gives the same object. Raises `ValueError` if the text is none."""
+    formula = Formula(text, _parse(text))
+    _exact(formula.tree)
+    return formula
 
 
 @cache
-def _parse_formula(text: str) -> Formula:
-    tree = _parse(text)
-    _compile(tree)
-    return Formula(tree)
-
-
-@cache
-def _parse_condition(text: str) -> Condition:
-    tree = _parse(text)
-    if not isinstance(tree, ast.Compare) or any(type(sign) not in _COMPARISONS for sign in tree.ops):
+def parse_condition(text: str) -> Formula:
+    """Parse a condition. Raises `ValueError` if the text is not a comparison."""
+    condition = Formula(text, _parse(text))
+    if not isinstance(condition.tree, ast.Compare) or any(type(sign) not in _SIGNS for sign in condition.tree.ops):
         raise ValueError(f"{text!r} is no comparison with < <= > >= == !=")
-    sides = (tree.left, *tree.comparators)
-    for side in sides:
-        _compile(side)
-    return Condition(tuple(map(Formula, sides)), tuple(_COMPARISONS[type(sign)] for sign in tree.ops))
+    _exact(condition.tree, condition=True)
+    return condition
 
 
 def _parse(text: str) -> ast.expr:
@@ -129,32 +103,25 @@ def _parse(text: str) -> ast.expr:
         raise ValueError(f"{text!r} is no formula") from None
 
 
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Number, Number], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
+def replaced(tree: ast.expr, replace: Callable[[ast.expr], ast.expr | None]) -> ast.expr:
+    """Return a copy of a formula with every part, from the outside in, for which `replace` returns another one
+    replaced by that one."""
+    if (new := replace(tree)) is not None:
+        return new
+    match tree:
+        case ast.BinOp(left=left, op=op, right=right):
+            return ast.BinOp(replaced(left, replace), op, replaced(right, replace))
+        case ast.UnaryOp(op=op, operand=operand):
+            return ast.UnaryOp(op, replaced(operand, replace))
+        case ast.Call(func=func, args=args):
+            return ast.Call(func, [replaced(arg, replace) for arg in args], [])
+    return tree
 
 
-def _name(node: ast.Call) -> str:
-    assert isinstance(node.func, ast.Name)
-    return node.func.id
-
-
-def _whole(value: Number) -> int:
-    if value.denominator != 1 or not -_LARGEST_WHOLE <= value <= _LARGEST_WHOLE:
-        raise _UndefinedError
+def _whole(value: Number, largest: int = _LARGEST_WHOLE, least: int = 0) -> int:
+    if value.denominator != 1 or not least <= value <= largest:
+        raise ArithmeticError
     return int(value)
-
-
-def _natural(value: Number, largest: int = _LARGEST_WHOLE) -> int:
-    number = _whole(value)
-    if not 0 <= number <= largest:
-        raise _UndefinedError
-    return number
 
 
 def _divide(a: Number, b: Number) -> Number:
@@ -164,21 +131,13 @@ def _divide(a: Number, b: Number) -> Number:
     return Fraction(a) / b
 
 
-def _power(base: Number, exponent: Number) -> Number:
-    return base ** _natural(exponent, _LARGEST_POWER)
-
-
 def _root(value: Number) -> Number:
     if value < 0:
-        raise _UndefinedError
+        raise ArithmeticError
     root = _divide(math.isqrt(value.numerator), math.isqrt(value.denominator))
     if root * root != value:
-        raise _UndefinedError
+        raise ArithmeticError
     return root
-
-
-def _mod(a: Number, b: Number) -> Number:
-    return _whole(a) % _natural(b)
 
 
 def _log(base: Number, value: Number) -> Number:
@@ -186,49 +145,66 @@ def _log(base: Number, value: Number) -> Number:
     for exponent in range(_LARGEST_POWER + 1) if base > 1 else ():
         if base**exponent == value:
             return exponent
-    raise _UndefinedError
+    raise ArithmeticError
 
 
-_OPERATIONS: dict[type[ast.operator], Callable[[Number, Number], Number]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: _divide,
-    ast.Pow: _power,
+_NOTATIONS = {
+    "gcd": ("gcd({0}, {1})", r"\gcd({0}, {1})"),
+    "lcm": ("lcm({0}, {1})", r"\text{{lcm}}({0}, {1})"),
+    "binom": ("C({0}, {1})", r"\binom{{{0}}}{{{1}}}"),
+    "factorial": ("{0}!", "{0}!"),
+    "mod": ("{0} mod {1}", r"{0} \bmod {1}"),
+    "floor": ("floor({0})", r"\lfloor {0} \rfloor"),
+    "ceil": ("ceil({0})", r"\lceil {0} \rceil"),
+    "log": ("log_{0}({1})", r"\log_{{{0}}} {1}"),
+    "sqrt": ("sqrt({0})", r"\sqrt{{{0}}}"),
+    "abs": ("|{0}|", "|{0}|"),
+    "percent": ("{0}% of {1}", r"{0}\% \text{{ of }} {1}"),
 }
-_FUNCTIONS: dict[tuple[str, int], Callable[..., Number]] = {
-    ("gcd", 2): lambda a, b: math.gcd(_natural(a), _natural(b)),
-    ("lcm", 2): lambda a, b: math.lcm(_natural(a), _natural(b)),
-    ("binom", 2): lambda n, k: math.comb(_natural(n, 60), _natural(k, 60)),
-    ("factorial", 1): lambda n: math.factorial(_natural(n, 12)),
-    ("mod", 2): _mod,
-    ("floor", 1): math.floor,
-    ("ceil", 1): math.ceil,
-    ("log", 2): _log,
-    ("sqrt", 1): _root,
-    ("abs", 1): abs,
-    ("percent", 2): lambda r, p: _divide(r * p, 100),
+"""The functions of formulas in plain text and in LaTeX."""
+_ARGUMENTS = {name: plain.count("{") for name, (plain, _) in _NOTATIONS.items()}
+# Those written without brackets of their own.
+_OPEN = {"percent": _SUM, "mod": _SUM, "factorial": _POWER}
+_SCOPE: dict[str, Any] = {
+    "__builtins__": {},
+    "divide": _divide,
+    "power": lambda base, exponent: base ** _whole(exponent, _LARGEST_POWER),
+    "gcd": lambda a, b: math.gcd(_whole(a), _whole(b)),
+    "lcm": lambda a, b: math.lcm(_whole(a), _whole(b)),
+    "binom": lambda n, k: math.comb(_whole(n, 60), _whole(k, 60)),
+    "factorial": lambda n: math.factorial(_whole(n, 12)),
+    "mod": lambda a, b: _whole(a, least=-_LARGEST_WHOLE) % _whole(b),
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "log": _log,
+    "sqrt": _root,
+    "abs": abs,
+    "percent": lambda rate, whole: _divide(rate * whole, 100),
 }
-"""Functions by name and number of arguments."""
 
 
-def _compile(node: ast.expr) -> _Calculation:
-    """Return a function that computes a formula from its values. Raises `ValueError` if a part is not supported."""
+def _exact(node: ast.expr, condition: bool = False) -> str:
+    """Return Python code for the exact value of a formula or, with `condition`, of a comparison.
+
+    Raises `ValueError` if a part is not supported.
+    """
     match node:
         case ast.Constant(value=int(number)) if not isinstance(number, bool):
-            return lambda values: number
+            return str(number)
         case ast.Name(id=name):
-            return operator.itemgetter(name)
+            return name
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            inner = _compile(operand)
-            return lambda values: -inner(values)
-        case ast.BinOp(op=sign) if operation := _OPERATIONS.get(type(sign)):
-            left, right = _compile(node.left), _compile(node.right)
-            return lambda values: operation(left(values), right(values))
-        case ast.Call(func=ast.Name(id=name), args=args) if function := _FUNCTIONS.get((name, len(args))):
-            parts = [_compile(arg) for arg in args]
-            return lambda values: function(*[part(values) for part in parts])
-    raise ValueError(f"{ast.unparse(node)!r} is no formula of + - * / ** and {', '.join(n for n, _ in _FUNCTIONS)}")
+            return f"(-{_exact(operand)})"
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as op, right=right):
+            return f"({_exact(left)} {_SIGNS[type(op)]} {_exact(right)})"
+        case ast.BinOp(left=left, op=ast.Div() | ast.Pow() as op, right=right):
+            return f"{'divide' if isinstance(op, ast.Div) else 'power'}({_exact(left)}, {_exact(right)})"
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if _ARGUMENTS.get(name) == len(args):
+            return f"{name}({', '.join(map(_exact, args))})"
+        case ast.Compare(left=left, ops=ops, comparators=sides) if condition:
+            compared = zip(ops, sides, strict=True)
+            return _exact(left) + "".join(f" {_SIGNS[type(op)]} {_exact(side)}" for op, side in compared)
+    raise ValueError(f"{ast.unparse(node)!r} is no formula of + - * / ** and {', '.join(_NOTATIONS)}")
 
 
 def _quantity(node: ast.Name | ast.Constant, values: Values) -> Number:
@@ -238,25 +214,18 @@ def _quantity(node: ast.Name | ast.Constant, values: Values) -> Number:
     return node.value
 
 
-def _put(node: ast.expr, name: str, inner: ast.expr) -> ast.expr:
-    match node:
-        case ast.Name(id=key):
-            return inner if key == name else node
-        case ast.UnaryOp(op=op, operand=operand):
-            return ast.UnaryOp(op, _put(operand, name, inner))
-        case ast.BinOp(left=left, op=op, right=right):
-            return ast.BinOp(_put(left, name, inner), op, _put(right, name, inner))
-        case ast.Call(func=func, args=args):
-            return ast.Call(func, [_put(arg, name, inner) for arg in args], [])
-    return node
-
-
 def _write(node: ast.expr, values: Values, style: Style, first: bool = False) -> tuple[str, int]:
     """Return the text of a part of a formula, and the precedence of its outermost operation. `first` is True if
     nothing precedes the part, so that a leading minus needs no brackets."""
+
+    def bound(part: ast.expr, least: int, first: bool = False) -> str:
+        """Return the text of a part, in brackets if its precedence is below `least`."""
+        text, binds = _write(part, values, style, first)
+        return text if binds >= least else f"({text})"
+
     match node:
         case ast.Name(id="π"):
-            return "π", _ATOM
+            return PI, _ATOM
         case ast.Constant() | ast.Name():
             value = _quantity(node, values)
             text = style.number(value)
@@ -264,70 +233,28 @@ def _write(node: ast.expr, values: Values, style: Style, first: bool = False) ->
                 return (text, _SUM) if first else (f"({text})", _ATOM)
             return text, _PRODUCT if "/" in text else _POWER if "frac" in text else _ATOM
         case ast.UnaryOp(operand=inner):
-            text = "-" + _bound(inner, values, style, _PRODUCT)
+            text = "-" + bound(inner, _PRODUCT)
             return (text, _SUM) if first else (f"({text})", _ATOM)
+        case ast.BinOp(left=left, op=ast.Pow(), right=right):
+            exponent, binds = _write(right, values, style, first=True)
+            if style.latex and len(exponent) > 1:
+                exponent = f"{{{exponent}}}"
+            elif len(exponent) > 1 and binds < _ATOM:
+                exponent = f"({exponent})"
+            return f"{bound(left, _ATOM)}^{exponent}", _POWER
+        case ast.BinOp(left=left, right=ast.Name(id="π")):
+            return f"{bound(left, _ATOM)}π", _PRODUCT
+        case ast.BinOp(left=left, op=ast.Div(), right=right) if style.over == "frac":
+            top, bottom = (_write(side, values, style, first=True)[0] for side in (left, right))
+            return f"\\frac{{{top}}}{{{bottom}}}", _POWER
         case ast.BinOp(left=left, op=op, right=right):
-            return _write_operation(left, op, right, values, style, first)
-        case ast.Call(args=args):
-            return _write_call(_name(node), args, values, style)
+            binds = _SUM if isinstance(op, ast.Add | ast.Sub) else _PRODUCT
+            sign = {ast.Mult: style.times, ast.Div: style.over}.get(type(op), _SIGNS[type(op)])
+            tight = binds if isinstance(op, ast.Add | ast.Mult) else binds + 1
+            return f"{bound(left, binds, first)} {sign} {bound(right, tight)}", binds
+        case ast.Call(func=ast.Name(id=name), args=args):
+            notation = _NOTATIONS[name][style.latex]
+            if name in _OPEN:
+                return notation.format(*(bound(arg, _ATOM) for arg in args)), _OPEN[name]
+            return notation.format(*(_write(arg, values, style, first=True)[0] for arg in args)), _ATOM
     raise ValueError(f"no formula: {ast.unparse(node)}")
-
-
-def _bound(node: ast.expr, values: Values, style: Style, least: int, first: bool = False) -> str:
-    """Return the text of a part of a formula, in brackets if its precedence is below `least`."""
-    text, binds = _write(node, values, style, first)
-    return text if binds >= least else f"({text})"
-
-
-def _write_operation(
-    left: ast.expr, op: ast.operator, right: ast.expr, values: Values, style: Style, first: bool
-) -> tuple[str, int]:
-    if isinstance(op, ast.Pow):
-        exponent, binds = _write(right, values, style, first=True)
-        raised = exponent if len(exponent) == 1 or (binds == _ATOM and not style.latex) else f"({exponent})"
-        raised = f"{{{exponent}}}" if style.latex and len(exponent) > 1 else raised
-        return f"{_bound(left, values, style, _ATOM)}^{raised}", _POWER
-    if isinstance(right, ast.Name) and right.id == "π":
-        return f"{_bound(left, values, style, _ATOM)}π", _PRODUCT
-    if isinstance(op, ast.Div) and style.over == "frac":
-        parts = [_write(side, values, style, first=True)[0] for side in (left, right)]
-        return f"\\frac{{{parts[0]}}}{{{parts[1]}}}", _POWER
-    binds = _SUM if isinstance(op, ast.Add | ast.Sub) else _PRODUCT
-    sign = {ast.Mult: style.times, ast.Div: style.over}.get(type(op), _SIGNS[type(op)])
-    tight = binds + (0 if isinstance(op, ast.Add | ast.Mult) else 1)
-    return f"{_bound(left, values, style, binds, first)} {sign} {_bound(right, values, style, tight)}", binds
-
-
-def _write_call(name: str, args: list[ast.expr], values: Values, style: Style) -> tuple[str, int]:
-    parts = [_write(arg, values, style, first=True)[0] for arg in args]
-    if name == "percent":
-        parts = [_bound(arg, values, style, _ATOM) for arg in args]
-        return (f"{parts[0]}\\% \\text{{ of }} {parts[1]}" if style.latex else f"{parts[0]}% of {parts[1]}"), _SUM
-    if name == "factorial":
-        return f"{_bound(args[0], values, style, _ATOM)}!", _POWER
-    if name == "mod":
-        sides = [_bound(arg, values, style, _ATOM) for arg in args]
-        return (f"{sides[0]} \\bmod {sides[1]}" if style.latex else f"{sides[0]} mod {sides[1]}"), _SUM
-    if style.latex:
-        shown = {
-            "binom": "\\binom{{{0}}}{{{1}}}",
-            "sqrt": "\\sqrt{{{0}}}",
-            "abs": "|{0}|",
-            "gcd": "\\gcd({0}, {1})",
-            "lcm": "\\text{{lcm}}({0}, {1})",
-            "floor": "\\lfloor {0} \\rfloor",
-            "ceil": "\\lceil {0} \\rceil",
-            "log": "\\log_{{{0}}} {1}",
-        }
-    else:
-        shown = {
-            "binom": "C({0}, {1})",
-            "sqrt": "sqrt({0})",
-            "abs": "|{0}|",
-            "gcd": "gcd({0}, {1})",
-            "lcm": "lcm({0}, {1})",
-            "floor": "floor({0})",
-            "ceil": "ceil({0})",
-            "log": "log_{0}({1})",
-        }
-    return shown[name].format(*parts), _ATOM

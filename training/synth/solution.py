@@ -5,16 +5,20 @@ is planned.
 """
 
 import random
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, Self
 
-from stepsight.core.trace import Trace
+from stepsight.core.label import Label
+from stepsight.core.trace import Step, Trace
 from stepsight.training.synth.style import capital
-from stepsight.training.synth.wording import opener
+from stepsight.training.synth.wording import templates
 
 EVIDENCE_RATE = 0.7
 OTHER_CHECK_RATE = 0.3
 REDUNDANT_RATE = 0.26
+TWO_REDUNDANT_RATE = 0.15
+LATER_REDUNDANT_RATE = 0.4
 CHECK_AT_ONCE_RATE = 0.25
 REDO_RATES = {"merged": 0.4, "separate": 0.2, "none": 0.4}
 
@@ -36,30 +40,29 @@ class SolutionStep:
 
 
 @dataclass(frozen=True)
-class SelfCheck:
-    """A truthful check of the solution step with index `target`.
+class ExtraStep:
+    """A step that a trace may contain anywhere after the solution step with index `after`, where -1 is the start.
 
-    `settles` is True if the outcome shows whether the step in focus is wrong.
+    It is either a truthful check of that step, which passes or fails, or a valid but redundant step, in which
+    `passes` is None. The `kind` of a redundant step is restating (a quantity, the question or a result), detour
+    (calculating there and back), or aside (computing something that is not needed). `settles` is True if the
+    outcome of a check shows whether the step in focus is wrong.
     """
 
     kind: str
-    target: int
-    text: Callable[[], str]
-    passes: bool
-    settles: bool
-
-
-@dataclass(frozen=True)
-class RedundantStep:
-    """A valid but redundant step. It may come anywhere after the solution step `after`, where -1 is the start.
-
-    `kind` is restating (a quantity, the question or a result), detour (calculating there and back), or aside
-    (computing something that is not needed).
-    """
-
     after: int
-    kind: str
     text: Wording
+    passes: bool | None = None
+    settles: bool = False
+
+    @classmethod
+    def check(cls, kind: str, after: int, text: str, passes: bool, settles: bool = True) -> Self:
+        return cls(kind, after, lambda corrected: text, passes, settles)
+
+    def settling(self, wrong: bool) -> Self:
+        """Return this check of a solution that is right or wrong. It settles nothing if it passes despite an error,
+        or fails without one."""
+        return replace(self, settles=self.settles and self.passes != wrong)
 
 
 @dataclass(frozen=True)
@@ -73,80 +76,15 @@ class SolutionPlan:
     """
 
     problem: str
-    steps: tuple[SolutionStep, ...]
+    steps: Sequence[SolutionStep]
     focus: int
     kind: str
     wrong: bool
-    checks: tuple[SelfCheck, ...]
-    redundant: tuple[RedundantStep, ...]
+    checks: Sequence[ExtraStep]
+    redundant: Sequence[ExtraStep]
     redo: Callable[[int], str]
     quantities: StatedValues
     relations: Mapping[str, str]
-
-
-@dataclass
-class _TraceDraft:
-    plan: SolutionPlan
-    consequences: bool
-    steps: list[str] = field(default_factory=list)
-    labels: list[str | None] = field(default_factory=list)
-    roles: list[str] = field(default_factory=list)
-    values: list[StatedValues] = field(default_factory=list)
-    focus: int = -1
-    evidence: dict[str, object] | None = None
-    checks_at: list[int] = field(default_factory=list)
-    redone: bool = False
-
-    @property
-    def last(self) -> int:
-        return len(self.steps) - 1
-
-    @property
-    def after_error(self) -> bool:
-        return self.plan.wrong and self.focus >= 0
-
-    def add(
-        self, text: str, label: str, role: str, values: StatedValues | None = None, stays: bool = False
-    ) -> None:
-        """Append a step.
-
-        After the error, the label is kept only if `stays` is true or if consequences are labelled.
-        """
-        self.steps.append(capital(text))
-        self.labels.append(label if stays or self.consequences or not self.after_error else None)
-        self.roles.append(role)
-        self.values.append(values or {})
-
-    def add_solution_step(self, index: int) -> None:
-        step, is_focus = self.plan.steps[index], index == self.plan.focus
-        values = step.corrected_values if self.redone else step.values
-        self.add(step.text(self.redone), "neg" if is_focus and self.plan.wrong else "pos", "line", values)
-        if is_focus:
-            self.focus = len(self.steps) - 1
-
-    def add_redundant(self, steps: Iterable[RedundantStep]) -> None:
-        for step in steps:
-            self.add(step.text(self.redone), "neu", step.kind)
-
-    def add_check(self, check: SelfCheck, after: int, redo: str, start: str) -> None:
-        """Append a check after a solution step.
-
-        If the check settles whether the focus is wrong, it is recorded as the evidence, and a redo may follow it.
-        """
-        if self.evidence and redo != "none" and not check.settles:
-            return  # it mentions numbers that a redo has replaced
-        text = start + (capital(check.text()) if start.endswith(". ") else check.text())
-        if check.settles and redo == "merged":
-            text = f"{text} {self.plan.redo(after)}"
-        self.add(text, "pos", "check", stays=not check.passes)
-        self.checks_at.append(len(self.steps) - 1)
-        if not check.settles:
-            return
-        self.evidence = {"step": len(self.steps) - 1, "kind": check.kind, "passes": check.passes}
-        if redo == "separate":
-            label, role = ("neu", "restating") if check.passes else ("pos", "redo")
-            self.add(self.plan.redo(after), label, role, stays=not check.passes)
-        self.redone = redo != "none" and not check.passes
 
 
 def assemble_trace(
@@ -164,63 +102,93 @@ def assemble_trace(
     checks = _place_checks(plan, rng)
     redundant = _place_redundant(plan, rng)
     redo = rng.choices(list(REDO_RATES), list(REDO_RATES.values()))[0]
-    start = opener(rng)
-    draft = _TraceDraft(plan, consequences)
-    draft.add_redundant(redundant.get(-1, []))
-    for index in range(len(plan.steps)):
-        draft.add_solution_step(index)
+    start = rng.choice(templates("openers"))
+    steps: list[_Step] = []
+    focus, evidence, redone = -1, None, False
+    for index in range(-1, len(plan.steps)):
+        if index >= 0:
+            step, is_focus = plan.steps[index], index == plan.focus
+            focus = len(steps) if is_focus else focus
+            values = step.corrected_values if redone else step.values
+            label = Label.NEG if is_focus and plan.wrong else Label.POS
+            steps.append(_Step("line", step.text(redone), label, values))
         for check in checks.get(index, []):
-            draft.add_check(check, index, redo, start)
-        draft.add_redundant(redundant.get(index, []))
-    return Trace.of(plan.problem, draft.steps, draft.labels, id=id, meta=_meta(draft, family))
-
-
-def _meta(draft: _TraceDraft, family: str) -> dict[str, object]:
-    plan = draft.plan
-    return {
+            if evidence and redo != "none" and not check.settles:
+                continue  # it mentions numbers that a redo has replaced
+            text = check.text(redone)
+            text = start + (capital(text) if start.endswith(". ") else text)
+            if check.settles and redo == "merged":
+                text = f"{text} {plan.redo(index)}"
+            steps.append(_Step("check", text, Label.POS, exposes=not check.passes))
+            if not check.settles:
+                continue
+            evidence = {"step": len(steps) - 1, "kind": check.kind, "passes": check.passes}
+            if redo == "separate":
+                role, label = ("restating", Label.NEU) if check.passes else ("redo", Label.POS)
+                steps.append(_Step(role, plan.redo(index), label, exposes=not check.passes))
+            redone = redo != "none" and not check.passes
+        for extra in redundant.get(index, []):
+            steps.append(_Step(extra.kind, extra.text(redone), Label.NEU))
+    labelled = tuple(
+        Step((capital(step.text),), step.label if is_first or step.exposes else None)
+        for at, step in enumerate(steps)
+        for is_first in [at <= focus or consequences or not plan.wrong]
+    )
+    meta = {
         "family": family,
         "error": plan.kind if plan.wrong else None,
-        "error_step": draft.focus if plan.wrong else None,
-        "focus": draft.focus,
-        "evidence": draft.evidence,
-        "later_check": any(index > draft.focus for index in draft.checks_at),
-        "redone": draft.redone,
-        "roles": draft.roles,
-        "claims": draft.values,
+        "error_step": focus if plan.wrong else None,
+        "focus": focus,
+        "evidence": evidence,
+        "later_check": any(step.role == "check" for step in steps[focus + 1 :]),
+        "redone": redone,
+        "roles": [step.role for step in steps],
+        "claims": [step.values or {} for step in steps],
         "givens": dict(plan.quantities),
         "relations": dict(plan.relations),
     }
+    return Trace(id, plan.problem, labelled, meta)
 
 
-def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[SelfCheck]]:
-    """Choose at random the checks that the trace contains, keyed by the solution step that they follow."""
+class _Step(NamedTuple):
+    """A step of a trace. `exposes` is True if it shows or mends an earlier error, so that it is always labelled."""
+
+    role: str
+    text: str
+    label: Label
+    values: StatedValues | None = None
+    exposes: bool = False
+
+
+def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[ExtraStep]]:
+    """Choose at random the checks that the trace contains, by the index of the solution step that they follow."""
     settling = [check for check in plan.checks if check.settles]
     others = [check for check in plan.checks if not check.settles]
-    wants_evidence, wants_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
+    with_evidence, with_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
     chosen = []
-    if wants_evidence and settling:
-        kinds = sorted({check.kind for check in settling})
-        kind = rng.choice(kinds)
+    if with_evidence and settling:
+        kind = rng.choice(sorted({check.kind for check in settling}))
         chosen.append(rng.choice([check for check in settling if check.kind == kind]))
-    if wants_other and others:
+    if with_other and others:
         chosen.append(rng.choice(others))
-    placed: dict[int, list[SelfCheck]] = {}
+    placed: dict[int, list[ExtraStep]] = {}
     for check in chosen:
-        last = len(plan.steps) - 1
-        after = check.target if rng.random() < CHECK_AT_ONCE_RATE else rng.randint(check.target, last)
+        at_once = rng.random() < CHECK_AT_ONCE_RATE
+        after = check.after if at_once else rng.randint(check.after, len(plan.steps) - 1)
         placed.setdefault(after, []).append(check)
     return placed
 
 
-def _place_redundant(plan: SolutionPlan, rng: random.Random) -> dict[int, list[RedundantStep]]:
-    """Choose at random the redundant steps that the trace contains, keyed by the solution step that they follow."""
-    placed: dict[int, list[RedundantStep]] = {}
+def _place_redundant(plan: SolutionPlan, rng: random.Random) -> dict[int, list[ExtraStep]]:
+    """Choose at random the redundant steps that the trace contains, by the index of the solution step that they
+    follow."""
+    placed: dict[int, list[ExtraStep]] = {}
     if rng.random() >= REDUNDANT_RATE or not plan.redundant:
         return placed
-    count = 2 if rng.random() < 0.15 and len(plan.redundant) > 1 else 1
+    count = 2 if rng.random() < TWO_REDUNDANT_RATE and len(plan.redundant) > 1 else 1
     for step in rng.sample(plan.redundant, count):
         after = step.after
-        if after >= 0 and rng.random() < 0.4:
+        if after >= 0 and rng.random() < LATER_REDUNDANT_RATE:
             after = rng.randint(after, len(plan.steps) - 1)
         placed.setdefault(after, []).append(step)
     return placed

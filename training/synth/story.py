@@ -1,6 +1,6 @@
 """Stories: templates of problems whose solution is a chain of calculations, read from `stories/*.yaml`.
 
-Each file in `stories/` holds the stories of one family, by name. `families.py` gives each family its weight. A
+Each file in `stories/` holds the stories of one family, by name. `corpus.py` gives each family its weight. A
 story looks like this:
 
     party:
@@ -42,24 +42,24 @@ in which the phrase is true. In those problems the mistake's formula is right, a
 mistake. Steps that are not needed there are left out, and so are verifications and bounds. `what` renames, by key,
 results that mean something else there; they get the common wording.
 
-In a wording, `{eq}` stands for the calculation, `{what}` for the name of its result (see `wording.py`), `[...]` for
-a formula, and `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and
+In a wording, `{eq}` stands for the calculation, `{what}` for the name of its result (see `wording.yaml`), `[...]`
+for a formula, and `<a,b,c>` for a polynomial (see `Style.fill`). A new story changes the traces of every seed, and
 therefore the hashes in `tests/training/synth/test_corpus.py`.
 """
 
 import random
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Annotated, Self
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache, cached_property
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator, Strict, model_validator
+from pydantic import BeforeValidator, Field, PlainValidator, Strict, model_validator
 
 from stepsight.core.validation import ListOf, Model, invalid
-from stepsight.training.synth.formula import Condition, Formula
+from stepsight.training.synth.formula import Formula, parse_condition, parse_formula
 from stepsight.training.synth.mistakes import ErrorKind, invited_errors
-from stepsight.training.synth.style import Number, Values
-from stepsight.training.synth.wording import SAYS
+from stepsight.training.synth.style import Number, Style, Values
+from stepsight.training.synth.wording import templates
 
 WORDS = {
     "people": (
@@ -75,8 +75,6 @@ WORDS = {
 _RANGE = re.compile(r"(-?\d+) to (-?\d+)(?: by (\d+))?")
 # Braces after a command, a bracket, ^ or _ are LaTeX's own.
 _PLACE = re.compile(r"(?<![\w}^\]\\])\{[+(]?([a-zA-Z]\w*)\)?\}")
-_ANSWER_PLACES = ("what", "What", "box")
-_EQUATION_PLACES = ("eq", "weq", "res", "wres")
 _INDIRECT_RATE = 0.7
 
 
@@ -99,24 +97,10 @@ def _words(entry: object) -> tuple[str, ...]:
     raise invalid(f"{entry!r} found, expected a list of words, or {' or '.join(WORDS)}")
 
 
-def _templates(entry: object) -> tuple[str, ...]:
+def _lines(entry: object) -> tuple[str, ...]:
     if isinstance(entry, str) and entry.strip():
         return tuple(line for line in entry.splitlines() if line.strip())
     raise invalid(f"{entry!r} found, expected text, one template a line")
-
-
-def _places(texts: Iterable[str]) -> list[str]:
-    return _PLACE.findall("\n".join(texts))
-
-
-def _formula(text: str) -> str:
-    Formula.of(text)
-    return text
-
-
-def _condition(text: str) -> str:
-    Condition.of(text)
-    return text
 
 
 def _with_keys(entry: object) -> object:
@@ -125,14 +109,11 @@ def _with_keys(entry: object) -> object:
     return entry
 
 
-_Values = Annotated[Sequence[int], PlainValidator(_values)]
-_Words = Annotated[tuple[str, ...], PlainValidator(_words)]
-Templates = Annotated[tuple[str, ...], PlainValidator(_templates)]
+Templates = Annotated[tuple[str, ...], PlainValidator(_lines)]
 """Text in the file, one template a line."""
 # YAML reads a formula that is just a number as a number.
-_FormulaText = Annotated[str, BeforeValidator(lambda entry: str(entry) if type(entry) is int else entry),
-                         AfterValidator(_formula)]  # fmt: skip
-_ConditionText = Annotated[str, AfterValidator(_condition)]
+_Calculated = Annotated[Formula, PlainValidator(lambda entry: parse_formula(str(entry)))]
+_Condition = Annotated[Formula, PlainValidator(lambda entry: parse_condition(str(entry)))]
 
 
 class Quantity(Model):
@@ -143,22 +124,17 @@ class Quantity(Model):
     being chosen at random.
     """
 
-    values: _Values = ()
+    values: Annotated[Sequence[int], PlainValidator(_values)] = ()
     noun: str = ""
     words: dict[int, str] = Field({})
     fixed: bool = False
-    formula: _FormulaText | None = None
+    formula: _Calculated | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if bool(self.values) == bool(self.formula):
             raise invalid("expected either values or a formula")
         return self
-
-    @property
-    def uses(self) -> frozenset[str]:
-        """The names of the quantities in the formula."""
-        return Formula.of(self.formula).names if self.formula else frozenset()
 
     def draw(self, rng: random.Random, larger: bool) -> int:
         value = rng.choice(self.values)
@@ -175,7 +151,7 @@ class Counterpart(Model):
 
     problems: Templates
     what: dict[str, str] = Field({})
-    conditions: ListOf[_ConditionText] = ()
+    conditions: ListOf[_Condition] = ()
 
 
 class Mistake(Model):
@@ -187,7 +163,7 @@ class Mistake(Model):
     """
 
     kind: Annotated[ErrorKind, Strict(False)]
-    formula: _FormulaText
+    formula: _Calculated
     wording: Templates = ()
     reason: Templates = ()
     right: Counterpart | None = None
@@ -207,57 +183,40 @@ class Calculation(Model):
     """
 
     key: str
-    formula: _FormulaText
+    formula: _Calculated
     what: str = ""
     wording: Templates = ()
     mistakes: ListOf[Mistake] = ()
     unit: str = ""
 
-    @cached_property
-    def parsed(self) -> Formula:
-        return Formula.of(self.formula)
-
-    @cached_property
-    def told(self) -> tuple[str, ...]:
+    @property
+    def templates(self) -> tuple[str, ...]:
         """The templates that state this calculation, right or wrong, or () if it uses the common wording."""
         shared = [text for mistake in self.mistakes for text in mistake.wording]
-        return tuple(dict.fromkeys((*(self.wording or (SAYS if shared else ())), *shared)))
+        return tuple(dict.fromkeys((*(self.wording or (templates("says") if shared else ())), *shared)))
 
     @property
-    def wordings(self) -> tuple[str, ...]:
-        """All templates of this calculation, including the reasons of its mistakes."""
-        return (*self.told, *(text for mistake in self.mistakes for text in mistake.reason))
+    def reasons(self) -> tuple[str, ...]:
+        return tuple(text for mistake in self.mistakes for text in mistake.reason)
 
-    @cached_property
+    @property
     def invited(self) -> tuple[Mistake, ...]:
         """The mistakes of this calculation, followed by those that its formula invites by its form."""
-        by_form = invited_errors(self.parsed, self.unit)
-        return (*self.mistakes, *(Mistake(kind=kind, formula=formula) for kind, formula in by_form))
+        return (*self.mistakes, *_invited_by_form(self.formula, self.unit))
 
-    @cached_property
+    @property
     def invites_terse(self) -> bool:
         """True if a mistake just copies a number, so that there is no calculation to show."""
-        return any(mistake.formula.isidentifier() or mistake.formula.isdigit() for mistake in self.invited)
+        texts = [mistake.formula.text for mistake in self.invited]
+        return any(text.isidentifier() or text.isdigit() for text in texts)
 
-    def turned(self, mistake: Mistake, what: str) -> Self:
-        """Return a copy of this calculation with right and wrong exchanged. The formula of `mistake` becomes the
-        right one, and this calculation's own formula becomes the mistake."""
-        own = Mistake.model_construct(kind=mistake.kind, formula=self.formula, reason=self.wording)
-        return self.model_construct(
-            key=self.key,
-            formula=mistake.formula,
-            what=what,
-            wording=(*mistake.reason, *mistake.wording),
-            mistakes=(own,),
-            unit=self.unit,
-        )
 
-    def among(self, known: Collection[str]) -> Self:
-        """Return a copy of this calculation without the mistakes whose formula uses a key not in `known`."""
-        kept = tuple(mistake for mistake in self.mistakes if Formula.of(mistake.formula).names <= set(known))
-        # A copy would keep cached properties of the other mistakes.
-        fields = {name: getattr(self, name) for name in type(self).model_fields}
-        return self.model_construct(**fields | {"mistakes": kept})
+@cache
+def _invited_by_form(formula: Formula, unit: str) -> tuple[Mistake, ...]:
+    return tuple(
+        Mistake.model_construct(kind=kind, formula=parse_formula(text))
+        for kind, text in invited_errors(formula, unit)
+    )
 
 
 class BackCalculation(Model):
@@ -267,14 +226,14 @@ class BackCalculation(Model):
     `result` names the calculation that gives the result; by default it is the last one.
     """
 
-    steps: Annotated[dict[str, _FormulaText], Field(min_length=1)]
+    steps: Annotated[dict[str, _Calculated], Field(min_length=1)]
     equals: str
     result: str = ""
     kind: str = "add back"
 
     @cached_property
     def calculations(self) -> tuple[Calculation, ...]:
-        return tuple(Calculation(key=key, formula=formula) for key, formula in self.steps.items())
+        return tuple(Calculation.model_construct(key=key, formula=formula) for key, formula in self.steps.items())
 
     @property
     def result_key(self) -> str:
@@ -296,11 +255,11 @@ class Story(Model):
     problems: Templates
     quantities: Annotated[dict[str, Quantity], Field(min_length=1)]
     steps: Annotated[dict[str, Calculation], BeforeValidator(_with_keys), Field(min_length=1)]
-    names: dict[str, _Words] = Field({})
+    names: dict[str, Annotated[tuple[str, ...], PlainValidator(_words)]] = Field({})
     hidden: dict[str, Quantity] = Field({})
-    conditions: ListOf[_ConditionText] = ()
+    conditions: ListOf[_Condition] = ()
     verifications: ListOf[BackCalculation] = ()
-    bounds: dict[_ConditionText, str] = Field({})
+    bounds: dict[_Condition, str] = Field({})
     largest: int = 400
     smallest: int = 1
     whole: bool = True
@@ -313,45 +272,42 @@ class Story(Model):
     def _check(self) -> Self:
         if calculated := [key for key, quantity in self.hidden.items() if quantity.formula]:
             raise invalid(f"hidden.{calculated[0]} has a formula, expected values")
-        for key, used, allowed in (*self._formulas(), *self._templates()):
-            if unknown := sorted(set(used) - set(allowed)):
+        for key, uses, allowed in self._uses():
+            texts = "\n".join(text for text in uses if isinstance(text, str))
+            names = {*_PLACE.findall(texts)}.union(*(use.names for use in uses if isinstance(use, Formula)))
+            if unknown := sorted(names - set(allowed)):
                 raise invalid(f"{key} uses {', '.join(unknown)}, expected some of {', '.join(allowed)}")
         return self
 
-    def _formulas(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
-        """Yield a tuple for each formula: its key, the names that it uses, and the names that it may use."""
+    def _uses(self) -> Iterator[tuple[str, Collection[str | Formula], Sequence[str]]]:
+        """Yield a tuple for each part of the story: its key, its formulas and templates, and the names that these
+        may use."""
         drawn = [key for key, quantity in self.quantities.items() if not quantity.formula]
         for key, quantity in self.quantities.items():
-            yield f"quantities.{key}", quantity.uses, [*self.hidden, *drawn]
-        before = list(self.quantities)
-        for key, calculation in self.steps.items():
-            for formula in (calculation.formula, *(mistake.formula for mistake in calculation.mistakes)):
-                yield f"steps.{key}", Formula.of(formula).names, before
+            if quantity.formula:
+                yield f"quantities.{key}", [quantity.formula], [*self.hidden, *drawn]
+            yield f"quantities.{key}", (quantity.noun, *quantity.words.values()), list(self.names)
+        before, given = list(self.quantities), [*self.names, *self.quantities]
+        known = [*given, *self.steps]
+        yield "outlines", self.outlines, given
+        asked = list(self.problems)
+        for key, step in self.steps.items():
+            yield f"steps.{key}", [step.formula, *(mistake.formula for mistake in step.mistakes)], before
+            texts = (step.what, *step.templates, *step.reasons)
+            yield f"steps.{key}", texts, [*known, "what", "What", "box", "eq", "weq", "res", "wres"]
+            asked += [text for mistake in step.mistakes if mistake.right for text in mistake.right.problems]
             before.append(key)
+        yield "problems", asked, [*given, *(f"{key}_" for key in self.quantities)]
         for condition in (*self.conditions, *self.bounds):
-            yield f"the condition {condition}", Condition.of(condition).names, before
+            yield f"the condition {condition.text}", [condition], before
+        yield "bounds", tuple(self.bounds.values()), known
+        yield "answers", self.answers, [*known, "what", "What", "box"]
         for number, verification in enumerate(self.verifications):
             place, back = f"verifications[{number}]", ["answer", *self.quantities]
-            for calculation in verification.calculations:
-                yield f"{place}.steps.{calculation.key}", calculation.parsed.names, back
-                back.append(calculation.key)
-            yield place, [verification.equals, verification.result_key], back
-
-    def _templates(self) -> Iterator[tuple[str, Collection[str], Sequence[str]]]:
-        """Yield a tuple for each template: its key, its placeholders, and the placeholders that can be filled."""
-        drawn = [*self.names, *self.quantities]
-        calculated = [*drawn, *self.steps]
-        turned = [m.right for calculation in self.calculations for m in calculation.mistakes if m.right]
-        asked = [*self.problems, *(text for right in turned for text in right.problems)]
-        yield "problems", _places(asked), [*drawn, *(f"{key}_" for key in self.quantities)]
-        for key, quantity in self.quantities.items():
-            yield f"quantities.{key}", _places((quantity.noun, *quantity.words.values())), list(self.names)
-        yield "outlines", _places(self.outlines), drawn
-        for key, calculation in self.steps.items():
-            places = _places((calculation.what, *calculation.wordings))
-            yield f"steps.{key}", places, [*calculated, *_ANSWER_PLACES, *_EQUATION_PLACES]
-        yield "answers", _places(self.answers), [*calculated, *_ANSWER_PLACES]
-        yield "bounds", _places(self.bounds.values()), calculated
+            for key, formula in verification.steps.items():
+                yield f"{place}.steps.{key}", [formula], back
+                back.append(key)
+            yield place, [parse_formula(verification.equals), parse_formula(verification.result_key)], back
 
     @cached_property
     def calculations(self) -> tuple[Calculation, ...]:
@@ -368,64 +324,68 @@ class Story(Model):
         )
 
     def _turned(self, turned: Calculation, mistake: Mistake, right: Counterpart) -> Self:
-        """Return the variant of this story in which `mistake` is the right calculation. The variant leaves out
-        steps that are not needed and statements about the answer that may be false."""
+        """Return the variant of this story in which `mistake` is right, and this story's own formula the mistake.
+
+        The variant leaves out steps that are not needed and statements about the answer that may be false.
+        """
         steps: dict[str, Calculation] = {}
         needed = {list(self.steps)[-1]}
-        for key, calculation in reversed(self.steps.items()):
-            what = right.what.get(key, calculation.what)
-            if calculation is turned:
-                calculation = calculation.turned(mistake, what)
-            elif key in right.what:
-                calculation = Calculation(key=key, formula=calculation.formula, what=what, unit=calculation.unit)
+        for key, step in reversed(self.steps.items()):
+            changes: dict[str, Any] = (
+                {"what": right.what[key], "wording": (), "mistakes": ()} if key in right.what else {}
+            )
+            if step is turned:
+                own = {"formula": step.formula, "wording": (), "reason": step.wording, "right": None}
+                changes["formula"], changes["wording"] = mistake.formula, (*mistake.reason, *mistake.wording)
+                changes["mistakes"] = (mistake.model_copy(update=own),)
             if key in needed:
-                steps[key] = calculation
-                needed |= calculation.parsed.names
+                steps[key] = step.model_copy(update=changes)
+                needed |= steps[key].formula.names
         known = {*self.quantities, *needed}
-        changed = {
+        for key, step in steps.items():
+            kept = tuple(mistake for mistake in step.mistakes if mistake.formula.names <= known)
+            steps[key] = step.model_copy(update={"mistakes": kept})
+        conditions = (*self.conditions, *right.conditions)
+        changes = {
             "problems": right.problems,
-            "steps": {key: calculation.among(known) for key, calculation in reversed(steps.items())},
-            "conditions": tuple(
-                condition
-                for condition in (*self.conditions, *right.conditions)
-                if Condition.of(condition).names <= known
-            ),
+            "steps": dict(reversed(steps.items())),
+            "conditions": tuple(condition for condition in conditions if condition.names <= known),
         }
-        kept = {name: getattr(self, name) for name in type(self).model_fields}
-        silent: dict[str, object] = {"verifications": (), "bounds": {}, "outlines": (), "answers": ()}
-        return self.model_construct(**kept | silent | changed)
+        silent: dict[str, Any] = {"verifications": (), "bounds": {}, "outlines": (), "answers": ()}
+        return self.model_construct(**{name: getattr(self, name) for name in Story.model_fields} | silent | changes)
 
     @cached_property
-    def kinds_at(self) -> tuple[tuple[ErrorKind, ...], ...]:
+    def error_kinds(self) -> tuple[tuple[ErrorKind, ...], ...]:
         """The kinds of errors that each calculation can contain."""
         read_at = {self.first_use(key) for key in self.quantities}
-        return tuple(
-            tuple(
-                kind
-                for kind in ErrorKind
-                if kind == ErrorKind.SLIP
-                or (kind == ErrorKind.MISREAD and index in read_at)
-                or any(mistake.kind == kind for mistake in calculation.invited)
-            )
+        possible = [
+            {ErrorKind.SLIP, *(mistake.kind for mistake in calculation.invited)}
+            | ({ErrorKind.MISREAD} if index in read_at else set())
             for index, calculation in enumerate(self.calculations)
-        )
+        ]
+        return tuple(tuple(kind for kind in ErrorKind if kind in kinds) for kinds in possible)
 
     @cached_property
     def joinable(self) -> tuple[int, ...]:
         """The indices of the calculations that can share a step with the next one. This requires that only the next
         calculation uses their result."""
-        count = len(self.calculations)
-        return tuple(i for i in range(count - 1) if self._joins(*self.calculations[i : i + 2])) if count > 2 else ()
 
-    def _joins(self, here: Calculation, after: Calculation) -> bool:
-        uses = [calculation for calculation in self.calculations if here.key in calculation.parsed.names]
-        binary = here.parsed.is_binary and after.parsed.is_binary
-        worded = here.wordings or after.wordings
-        return binary and not worded and not here.unit and uses == [after]
+        def single(calculation: Calculation) -> bool:
+            operands = calculation.formula.operands(dict.fromkeys(calculation.formula.names, 1))
+            return operands is not None and operands[0] != "%"
+
+        indices = []
+        for index in range(len(self.calculations) - 1 if len(self.calculations) > 2 else 0):
+            here, after = self.calculations[index : index + 2]
+            uses = [item for item in self.calculations if here.key in item.formula.names]
+            worded = any((*item.templates, *item.reasons) for item in (here, after))
+            if uses == [after] and single(here) and single(after) and not worded and not here.unit:
+                indices.append(index)
+        return tuple(indices)
 
     def first_use(self, key: str) -> int | None:
         """Return the index of the first calculation that uses a quantity, or None if no calculation does."""
-        return next((i for i, item in enumerate(self.calculations) if key in item.parsed.names), None)
+        return next((i for i, item in enumerate(self.calculations) if key in item.formula.names), None)
 
     def draw(self, rng: random.Random, larger: bool) -> tuple[dict[str, Number], dict[str, str]]:
         """Choose random values for the quantities, and random names. The story's conditions are not checked."""
@@ -433,17 +393,17 @@ class Story(Model):
         values: dict[str, Number] = {key: item.draw(rng, larger) for key, item in drawn.items() if not item.formula}
         for key, quantity in self.quantities.items():
             if quantity.formula:
-                value = Formula.of(quantity.formula).value(values)
+                value = quantity.formula.value(values)
                 assert value is not None
                 values[key] = value
         values = {key: values[key] for key in self.quantities}
         return values, {key: rng.choice(choices) for key, choices in self.names.items()}
 
-    def words(self, values: Values, names: Mapping[str, str], rng: random.Random) -> dict[str, str]:
-        """Return the texts that fill the placeholders of a problem, except for plain numbers."""
-        filled = dict(names)
+    def problem(self, values: Values, names: Mapping[str, str], style: Style, rng: random.Random) -> str:
+        """Return the text of a problem with these values and names."""
+        template, texts = rng.choice(self.problems), dict(names)
         for key, quantity in self.quantities.items():
             indirect = quantity.words.get(int(values[key]))
             plain = f"{values[key]} {quantity.noun.format(**names)}"
-            filled[f"{key}_"] = indirect.format(**names) if indirect and rng.random() < _INDIRECT_RATE else plain
-        return filled
+            texts[f"{key}_"] = indirect.format(**names) if indirect and rng.random() < _INDIRECT_RATE else plain
+        return style.fill(template, texts, values, problem=True)

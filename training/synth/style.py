@@ -2,7 +2,7 @@
 
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -11,10 +11,13 @@ Number = int | Fraction
 
 Values = Mapping[str, Number]
 
-_PLACE = re.compile(r"\{([+(]?)(\w+)\)?\}")
+DECIMALS = frozenset({2, 4, 5, 10, 20, 25, 50, 100})
+"""The denominators of fractions that two decimal places express exactly."""
+
+# A formula, or a value with what stands around it.
+_PLACE = re.compile(r"\[(?P<formula>.+?)\]|(?P<money>@?)\{(?P<sign>[+(]?)(?P<key>\w+)\)?\}(?P<percent>%?)")
+_VALUE = re.compile(r"\{(?P<sign>[+(]?)(?P<key>\w+)\)?\}")
 _POLYNOMIAL = re.compile(r"<(?:([a-z]);)?([\w ,-]+)>")
-# Placeholders of a problem's text: a formula, a polynomial, or a value, also of dollars or percent.
-_SLOT = re.compile(r"\[(.+?)\]|(@?)\{(\w+)\}(%?)")
 _TYPESET = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -32,8 +35,6 @@ _TYPESET = tuple(
 _PLAIN = re.compile(r"[<>]=|sqrt\(|[\^_π]|mod")
 # A variable or the name of a function keeps its case at the start of a sentence.
 _CASED = re.compile(r"[a-z]+[(_]|[b-zπ](?:\W|$)")
-_NUMBER = re.compile(r"-?\d+(?:[./]\d+)?")
-DECIMALS = frozenset({2, 4, 5, 10, 20, 25, 50, 100})
 
 
 @dataclass(frozen=True)
@@ -79,74 +80,57 @@ class Style:
     def boxed(self, value: str) -> str:
         return f"$\\boxed{{{_typeset(value)}}}$" if self.latex else value
 
-    def fill(self, template: str, texts: Mapping[str, str], values: Values) -> str:
-        """Fill the template of a step.
-
-        `{key}` is a text or a value, `{(key)}` is a value that is put in brackets if it is negative, and `{+key}`
-        is a value with a plus or minus sign, as in a sum. `[...]` is a formula. `<a,b,c>` is the polynomial ax² +
-        bx + c, whose coefficients are values or whole numbers, and `<t;a,b>` is a polynomial in t. Other braces are
-        kept, since LaTeX needs them.
-        """
-
-        def value(match: re.Match[str]) -> str:
-            how, key = match.groups()
-            if key not in values:
-                return texts.get(key, match[0])
-            number = self.number(_size(values[key]) if how == "+" else values[key])
-            if how == "+":
-                return f"{'-' if values[key] < 0 else '+'} {number}"
-            return f"({number})" if how == "(" and values[key] < 0 else number
-
-        def polynomial(match: re.Match[str]) -> str:
-            letter, keys = match.groups()
-            parts = [key.strip() for key in keys.split(",")]
-            return self.polynomial([values[k] if k in values else int(k) for k in parts], letter or "x")
-
-        def formula(match: re.Match[str]) -> str:
-            return self.math(_PLACE.sub(value, _POLYNOMIAL.sub(polynomial, match[1])))
-
-        def outside(match: re.Match[str]) -> str:
-            text = value(match)
-            return f"${text}$" if self.latex and match[2] in values and "\\frac" in text else text
-
-        text = re.sub(r"\[(.+?)\]", formula, template)
-        return _PLACE.sub(outside, text)
-
-    def polynomial(self, coefficients: list[Number], letter: str = "x") -> str:
+    def polynomial(self, coefficients: Sequence[Number], letter: str = "x") -> str:
         """Return a polynomial as text, such as x^2 - 2x + 3 for `[1, -2, 3]`, or 0 if all coefficients are 0."""
         shown = ""
         for power, coefficient in zip(range(len(coefficients) - 1, -1, -1), coefficients, strict=True):
             if coefficient == 0:
                 continue
             sign = "-" if coefficient < 0 else "+"
-            number = "" if abs(coefficient) == 1 and power else self.number(_size(coefficient))
+            number = "" if abs(coefficient) == 1 and power else self.number(max(coefficient, -coefficient))
             term = number + ("" if power == 0 else letter if power == 1 else f"{letter}^{power}")
             shown += f" {sign} {term}" if shown else ("-" + term if sign == "-" else term)
         return shown or "0"
 
-    def problem(self, template: str, texts: Mapping[str, str], values: Values) -> str:
-        """Fill the template of a problem.
+    def fill(self, template: str, texts: Mapping[str, str], values: Values, problem: bool = False) -> str:
+        """Fill the template of a step or, with `problem`, of a problem, where LaTeX has all values in math mode.
 
-        In addition to the placeholders of `fill`, `@{p}` is an amount in dollars and `{r}%` is a percentage. In
-        LaTeX, numbers are set in math mode.
+        `{key}` is a text or a value, `{(key)}` is a value that is put in brackets if it is negative, and `{+key}`
+        is a value with a plus or minus sign, as in a sum. `@{p}` is an amount in dollars, `{r}%` a percentage.
+        `[...]` is a formula. `<a,b,c>` is the polynomial ax² + bx + c, whose coefficients are values or whole
+        numbers, and `<t;a,b>` is a polynomial in t. Other braces are kept, since LaTeX needs them.
         """
 
-        def slot(match: re.Match[str]) -> str:
-            formula, money, key, percent = match.groups()
-            if formula:
-                return self._given(self.fill(f"[{formula}]", texts, values))
-            value = texts.get(key) or self.number(values[key])
+        def value(match: re.Match[str]) -> str:
+            sign, key = match["sign"], match["key"]
+            if key not in values:
+                return texts.get(key, match[0])
+            number = self.number(max(values[key], -values[key]) if sign == "+" else values[key])
+            if sign == "+":
+                return f"{'-' if values[key] < 0 else '+'} {number}"
+            return f"({number})" if sign == "(" and values[key] < 0 else number
+
+        def polynomial(match: re.Match[str]) -> str:
+            letter, keys = match.groups()
+            parts = [key.strip() for key in keys.split(",")]
+            return self.polynomial([values[k] if k in values else int(k) for k in parts], letter or "x")
+
+        def place(match: re.Match[str]) -> str:
+            if match["formula"]:
+                formula = self.math(_VALUE.sub(value, _POLYNOMIAL.sub(polynomial, match["formula"])))
+                return re.sub(r"\b(\d+)/(\d+)\b", r"\\frac{\1}{\2}", formula) if problem and self.latex else formula
+            key, money, percent = match["key"], match["money"], match["percent"]
+            if key not in values and key not in texts:
+                return match[0]
+            text = value(match)
             if money:
-                return f"\\${value}" if self.latex else f"${value}"
-            if percent:
-                return f"${value}\\%$" if self.latex else f"{value}%"
-            return f"${value}$" if self.latex and (key in values and key not in texts) else value
+                return ("\\$" if self.latex else "$") + text + percent
+            if self.latex and problem and (percent or key in values):
+                return "$" + text + percent.replace("%", "\\%") + "$"
+            return (f"${text}$" if self.latex and key in values and "\\frac" in text else text) + percent
 
         # One pass: a LaTeX fraction has braces of its own.
-        return _SLOT.sub(slot, template)
-
-    def _given(self, formula: str) -> str:
-        return re.sub(r"\b(\d+)/(\d+)\b", r"\\frac{\1}{\2}", formula) if self.latex else formula
+        return _PLACE.sub(place, template)
 
 
 def _typeset(text: str) -> str:
@@ -156,15 +140,11 @@ def _typeset(text: str) -> str:
     return text
 
 
-def _size(value: Number) -> Number:
-    """Return the absolute value."""
-    return value if value >= 0 else -value
-
-
 def signed(value: int) -> str:
     """Return a number as it is written after an operator: in brackets if it is negative."""
     return f"({value})" if value < 0 else str(value)
 
 
 def capital(text: str) -> str:
+    """Return a text as the start of a sentence."""
     return text if _CASED.match(text) else text[:1].upper() + text[1:]

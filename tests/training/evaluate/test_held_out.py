@@ -9,7 +9,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate import held_out
-from stepsight.training.synth.families import HELD_OUT
+from stepsight.training.synth.corpus import HELD_OUT
 from tests.checkpoints import write_evaluator
 
 

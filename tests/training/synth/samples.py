@@ -1,9 +1,8 @@
-"""For the tests of the engine: a small story with its numbers, and the hash of traces."""
+"""For the tests of the corpus: notations, a small story, and the hash of traces."""
 
 import hashlib
 import json
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Any
 
 import yaml
@@ -16,7 +15,6 @@ from stepsight.training.synth.style import Style
 
 PLAIN = Style(False, "*", "/")
 LATEX = Style(True, "\\times", "frac")
-QUANTITIES = {"n": Fraction(12), "p": Fraction(7), "q": Fraction(20)}
 
 
 def sha256(traces: Iterable[Trace]) -> str:

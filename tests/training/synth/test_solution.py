@@ -1,117 +1,129 @@
-"""A plan made into a trace: what is drawn does not depend on whether the plan is wrong."""
+"""Solutions of a small story: its links and checks with each kind of error."""
 
 import random
 from collections import Counter
-from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
-from stepsight.core.label import Label
-from stepsight.core.trace import Trace
-from stepsight.training.synth.solution import RedundantStep, SelfCheck, SolutionPlan, SolutionStep, assemble_trace
+from stepsight.training.synth.chain import (
+    PlantedError,
+    Problem,
+    carry_out,
+    draw_groups,
+    draw_problem,
+    equation,
+    equations,
+    recomputed,
+)
+from stepsight.training.synth.checks import checks
+from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.steps import StorySolution
+from tests.cases import each
+from tests.training.synth.samples import LATEX, PLAIN, SHOP, read_story
+
+QUANTITIES = {"n": Fraction(12), "p": Fraction(7), "q": Fraction(20)}
+ERRORS = {
+    "slip": PlantedError(ErrorKind.SLIP, 0, "a", Fraction(94)),
+    "misread": PlantedError(ErrorKind.MISREAD, 0, "n", Fraction(21)),
+    "inference": PlantedError(ErrorKind.INFERENCE, 0, "a", mistake=SHOP.calculations[0].mistakes[0]),
+    "answer": PlantedError(ErrorKind.ANSWER, 2, "b"),
+}
 
 
-def step(stated: str, right: str, key: str, value: str, right_value: str, wrong: bool) -> SolutionStep:
-    values, right_values = {key: value if wrong else right_value}, {key: right_value}
-    return SolutionStep(lambda corrected: stated if wrong and not corrected else right, values, right_values)
+def solution(error: PlantedError, wrong: bool = True) -> StorySolution:
+    right, faulty = carry_out(SHOP.calculations, QUANTITIES), carry_out(SHOP.calculations, QUANTITIES, error)
+    problem = Problem(SHOP, QUANTITIES, {"name": "Ann"}, error, right, faulty)
+    groups = [slice(i, i + 1) for i in range(3)]
+    return StorySolution(problem, wrong, groups, PLAIN, None, False, random.Random(1))
 
 
-def plan(wrong: bool) -> SolutionPlan:
-    return SolutionPlan(
-        problem="What is (2 + 3) * 4?",
-        steps=(
-            step("so 2 + 3 = 5.", "so 2 + 3 = 5.", "a", "5", "5", wrong),
-            step("then 5 * 4 = 30.", "then 5 * 4 = 20.", "b", "30", "20", wrong),
-            step("the answer is 30.", "the answer is 20.", "answer", "30", "20", wrong),
+@each(
+    "name, results, answer",
+    [
+        # 12 * 7 = 84, 84 + 20 = 104, 104 + 5 = 109.
+        ("slip", [94, 114, 119], 119),
+        ("misread", [147, 167, 172], 172),
+        ("inference", [144, 164, 169], 169),
+        ("answer", [84, 104, 109], 104),
+    ],
+)
+def test_an_error_is_carried_on(name, results, answer):
+    chain = solution(ERRORS[name]).stated
+    assert ([link.result for link in chain.links], chain.answer) == (results, answer)
+
+
+@each(
+    "name, settling, texts",
+    [
+        # 94 is no multiple of 7. From the answer 119 back: 119 - 5 = 114, 114 - 20 = 94, and 94 / 12 is not whole.
+        (
+            "slip",
+            {"recompute", "plausibility", "contradiction"},
+            {"contradiction": "with 119, 119 - 5 = 114 and 114 - 20 = 94 and 94 / 12 ", "recompute": "7 * 12 = 84"},
         ),
-        focus=1,
-        kind="arithmetic slip",
-        wrong=wrong,
-        checks=(
-            SelfCheck(
-                "inverse", 1, lambda: "30 / 4 is not 5." if wrong else "20 / 4 = 5, as stated.", not wrong, True
-            ),
-            SelfCheck("reread", 0, lambda: "the problem says 2, as stated.", True, False),
+        # 172 - 5 = 167, 167 - 20 = 147, and 147 / 12 is not whole.
+        ("misread", {"reread", "recompute", "contradiction"}, {"reread": "the problem says 12 cups, "}),
+        # 169 - 5 = 164, 164 - 20 = 144, and 144 / 12 is 12, not 7.
+        (
+            "inference",
+            {"method", "recompute", "add back"},
+            {"method": "the cost of the cups must be 12 * 7 = 84, ", "add back": "and 144 / 12 = 12, "},
         ),
-        redundant=(RedundantStep(-1, "aside", lambda corrected: "by the way, 2 * 2 = 4."),),
-        redo=lambda step: "So 5 * 4 = 20.",
-        quantities={"n": "2", "m": "3", "k": "4"},
-        relations={"a": "n + m", "b": "a * k", "answer": "b"},
-    )
+        (
+            "answer",
+            {"question", "contradiction"},
+            {"question": "the question asks for the total with delivery, which is 109, "},
+        ),
+    ],
+)
+def test_checks_see_the_errors_that_they_can_see(name, settling, texts):
+    offered = list(checks(solution(ERRORS[name])))
+    assert {check.kind for check in offered if check.settles} == settling
+    assert not any(check.passes for check in offered if check.settles)
+    for kind, text in texts.items():
+        assert any(text in check.text(False) for check in offered if check.kind == kind and check.settles)
 
 
-def woven(wrong: bool, count: int = 400) -> list[Trace]:
-    return [assemble_trace(plan(wrong), "sums", f"t-{seed}", random.Random(seed)) for seed in range(count)]
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+def test_in_a_right_solution_every_check_passes(error):
+    offered = list(checks(solution(error, wrong=False)))
+    assert all(check.passes for check in offered)
+    # 109 - 5 = 104, 104 - 20 = 84, 84 / 12 = 7: the price that was given.
+    [back] = [check.text(False) for check in offered if check.kind == "add back"]
+    assert back.startswith("with 109, 109 - 5 = 104 and 104 - 20 = 84 and 84 / 12 = 7, ")
 
 
-def test_behind_an_error_each_step_can_be_labelled_by_itself():
-    for seed in range(100):
-        bare, whole = (
-            assemble_trace(plan(True), "sums", "t", random.Random(seed), consequences)
-            for consequences in (False, True)
-        )
-        assert bare.substeps == whole.substeps
-        at = whole.meta["error_step"]
-        expected = [Label.NEU if role in ("aside", "restating") else Label.POS for role in whole.meta["roles"]]
-        # "The answer is 30." carries the error on, and is right of what stands before it.
-        assert list(whole.labels) == [*expected[:at], Label.NEG, *expected[at + 1 :]]
-        assert all(one in (None, other) for one, other in zip(bare.labels, whole.labels, strict=True))
+def test_one_link_or_two_in_a_step():
+    right, faulty = solution(ERRORS["slip"], wrong=False).stated.links, solution(ERRORS["slip"]).stated.links
+    assert equation(right[:1], PLAIN) == "12 * 7 = 84"
+    assert equation(right[:2], LATEX) == "12 \\times 7 + 20 = 104"
+    assert equation(faulty[:2], PLAIN) == "12 * 7 + 20 = 114"
+    # 12 * 7 is 84 and not 94, so the second line starts from 84.
+    assert equations(recomputed(faulty[:2]), PLAIN) == ["12 * 7 = 84", "84 + 20 = 104"]
+    joined = {tuple(group.start for group in draw_groups(SHOP, 1.0, random.Random(seed))) for seed in range(20)}
+    assert joined == {(0, 2), (0, 1)}
+    assert [group.start for group in draw_groups(SHOP, 0.0, random.Random(1))] == [0, 1, 2]
 
 
-def test_labels_and_meta_of_a_wrong_trace():
-    for trace in woven(wrong=True):
-        at = trace.meta["error_step"]
-        assert trace.steps[at].text == "Then 5 * 4 = 30."
-        assert trace.labels[at] == Label.NEG
-        assert trace.meta["error"] == "arithmetic slip"
-        assert trace.meta["roles"][at] == "line"
-        assert trace.meta["claims"][at] == {"b": "30"}
-        for i, (role, label) in enumerate(zip(trace.meta["roles"], trace.labels, strict=True)):
-            exposes = role == "redo" or (role == "check" and "is not 5" in trace.steps[i].text)
-            if i > at:
-                assert label == (Label.POS if exposes else None)
-            elif i < at:
-                assert label == (Label.NEU if role in ("aside", "restating", "detour") else Label.POS)
-
-
-def test_after_a_redo_the_rest_is_right():
-    redone = [trace for trace in woven(wrong=True) if trace.meta["redone"]]
-    assert len(redone) > 30
-    for trace in redone:
-        last = [claims for claims in trace.meta["claims"] if "answer" in claims]
-        step = trace.meta["evidence"]["step"]
-        ends = trace.meta["claims"].index(last[0])
-        assert last == [{"answer": "20" if ends > step else "30"}]
-
-
-def test_a_right_trace_is_labelled_throughout():
-    for trace in woven(wrong=False):
-        assert trace.meta["error"] is None
-        assert trace.meta["error_step"] is None
-        assert not trace.meta["redone"]
-        assert None not in trace.labels
-        assert Label.NEG not in trace.labels
-
-
-@pytest.mark.parametrize("feature", ["steps", "roles", "evidence"])
-def test_right_and_wrong_are_drawn_alike(feature):
-    def shape(trace: Trace) -> object:
-        roles = ["redo" if "So 5 * 4" in s.text and r != "check" else r
-                 for s, r in zip(trace.steps, trace.meta["roles"], strict=True)]  # fmt: skip
-        evidence = trace.meta["evidence"] and trace.meta["evidence"]["step"]
-        return {"steps": len(trace.steps), "roles": tuple(roles), "evidence": evidence}[feature]
-
-    assert [shape(trace) for trace in woven(True)] == [shape(trace) for trace in woven(False)]
-
-
-def test_the_same_seed_gives_the_same_trace():
-    assert assemble_trace(plan(True), "sums", "t", random.Random(5)) == assemble_trace(
-        plan(True), "sums", "t", random.Random(5)
-    )
-
-
-def test_every_offered_text_is_used():
-    roles = Counter(role for trace in woven(True) for role in trace.meta["roles"])
-    assert set(roles) == {"line", "check", "redo", "aside"}
-    bare = replace(plan(False), checks=(), redundant=())
-    assert {len(assemble_trace(bare, "sums", "t", random.Random(seed)).steps) for seed in range(50)} == {3}
+def test_problems_keep_the_conditions_of_their_story_and_their_error_changes_a_result():
+    story = read_story("""
+        problems: What is [{a} + {b}]?
+        quantities: {a: {values: 0 to 19}, b: {values: 0 to 19}}
+        steps: {c: {formula: a + b}, d: {formula: c * 2}, e: {formula: d - a}}
+        conditions: [a > b + 5]
+        largest: 60
+    """)
+    kinds = Counter()
+    for seed in range(200):
+        problem = draw_problem(story, random.Random(seed))
+        error, right, faulty = problem.error, problem.right.links, problem.faulty.links
+        assert problem.quantities["a"] > problem.quantities["b"] + 5
+        assert all(link.result.denominator == 1 and 1 <= link.result <= 60 for link in (*right, *faulty))
+        same = [a.result == b.result for a, b in zip(right, faulty, strict=True)]
+        if error.kind == ErrorKind.ANSWER:
+            assert problem.right.answer != problem.faulty.answer
+        else:
+            assert same[: error.index + 1] == [True] * error.index + [False]
+        kinds[error.kind] += 1
+    assert {ErrorKind.SLIP, ErrorKind.MISREAD, ErrorKind.OPERATION, ErrorKind.ANSWER} <= set(kinds)

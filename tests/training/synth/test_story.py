@@ -6,11 +6,13 @@ import pytest
 
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.training.synth import story
-from stepsight.training.synth.families import FAMILIES, STORIES
-from stepsight.training.synth.planner import plan_story
-from stepsight.training.synth.story import Quantity, Story
+from stepsight.training.synth.corpus import FAMILIES, QUADRATIC, STORIES, plan_story, read_family
+from stepsight.training.synth.mistakes import ErrorKind, misread, slip
+from stepsight.training.synth.story import Calculation, Quantity, Story
+from stepsight.training.synth.wording import ending
+from tests.cases import each
 from tests.messages import refused
-from tests.training.synth.samples import SHOP, read_story
+from tests.training.synth.samples import PLAIN, SHOP, read_story
 
 ROOTS = """
     problems: "x^2 + {b}x + {c} = 0"
@@ -20,33 +22,19 @@ ROOTS = """
 """
 
 
-def test_larger_numbers_lie_beyond_all_others():
-    quantity = Quantity(values="10 to 90 by 10")
-    rng = random.Random(1)
-    usual = {quantity.draw(rng, larger=False) for _ in range(300)}
-    larger = {quantity.draw(rng, larger=True) for _ in range(300)}
-    assert max(usual) < min(larger)
-    assert all(number % 10 == 0 for number in usual | larger)
-
-
-@pytest.mark.parametrize(
-    "fields", [{"values": [1, 2, 6], "fixed": True}, {"values": [7, 14], "noun": "days", "words": {7: "a week"}}]
+@each(
+    "fields, usual, larger",
+    [
+        ({"values": "10 to 30 by 10"}, {10, 20, 30}, {40, 50, 60}),
+        ({"values": ["-3 to -2", 2, "4 to 5"]}, {-3, -2, 2, 4, 5}, {6, 7, 11, 13, 14}),
+        ({"values": [1, 2, 6], "fixed": True}, {1, 2, 6}, {1, 2, 6}),
+        ({"values": [7, 14], "noun": "days", "words": {7: "a week"}}, {7, 14}, {7, 14}),
+    ],
 )
-def test_fixed_quantities_do_not_grow(fields):
-    rng = random.Random(1)
-    assert {Quantity(**fields).draw(rng, larger=True) for _ in range(100)} == set(fields["values"])
-
-
-def test_values_are_ranges_and_numbers():
-    assert list(Quantity(values="5 to 20 by 5").values) == [5, 10, 15, 20]
-    assert list(Quantity(values=["-3 to -1", 2, "4 to 5"]).values) == [-3, -2, -1, 2, 4, 5]
-
-
-def test_quantities_and_names_are_drawn():
-    values, names = SHOP.draw(random.Random(4), larger=False)
-    assert set(values) == {"n", "p", "q"}
-    assert all(number in SHOP.quantities[key].values for key, number in values.items())
-    assert names["name"] in ("Ann", "Ben")
+def test_quantities_are_drawn(fields, usual, larger):
+    quantity, rng = Quantity(**fields), random.Random(1)
+    assert {quantity.draw(rng, larger=False) for _ in range(100)} == usual
+    assert {quantity.draw(rng, larger=True) for _ in range(100)} == larger
 
 
 def test_quantities_are_calculated_from_hidden_ones():
@@ -55,10 +43,12 @@ def test_quantities_are_calculated_from_hidden_ones():
 
 
 def test_a_dozen_is_said_in_words_or_in_digits():
-    values = {"n": Fraction(12), "p": Fraction(3), "q": Fraction(5)}
-    texts = {SHOP.words(values, {}, random.Random(i))["n_"] for i in range(50)}
-    assert texts == {"a dozen cups", "12 cups"}
-    assert SHOP.words({**values, "n": Fraction(11)}, {}, random.Random(1))["n_"] == "11 cups"
+    def texts(cups: int) -> set[str]:
+        values = {"n": Fraction(cups), "p": Fraction(3), "q": Fraction(5)}
+        return {SHOP.problem(values, {"name": "Ann"}, PLAIN, random.Random(i)).split(" at")[0] for i in range(50)}
+
+    assert texts(12) == {"Ann buys a dozen cups", "Ann buys 12 cups"}
+    assert texts(11) == {"Ann buys 11 cups"}
 
 
 def test_the_example_of_a_story_is_one(tmp_path):
@@ -95,31 +85,35 @@ LEFT = """
 
 
 def test_in_a_counterpart_the_mistake_is_right_and_what_was_right_is_the_mistake():
+    assert read_story(LEFT).steps["b"].templates == ("Together, {eq}.", "{What} comes to {eq}.")
     taken_off, one_pen = read_story(LEFT).counterparts
     paid = taken_off.steps["b"]
     assert taken_off.problems == ("{n} pens at {p}, and {q} off. What is paid?",)
-    assert (paid.formula, paid.what) == ("a - q", "what is paid")
+    assert (paid.formula.text, paid.what) == ("a - q", "what is paid")
     assert paid.wording == ("The bag is taken off: {eq}.", "{What} comes to {eq}.")
-    assert [(m.kind, m.formula, m.reason) for m in paid.mistakes] == [("sign", "a + q", ("Together, {eq}.",))]
+    mistakes = [(m.kind, m.formula.text, m.reason) for m in paid.mistakes]
+    assert mistakes == [("sign", "a + q", ("Together, {eq}.",))]
     assert not taken_off.verifications
     # The cost of all the pens is not needed, so neither is what speaks of it.
     assert list(one_pen.steps) == ["b"]
     assert (one_pen.steps["b"].what, one_pen.steps["b"].mistakes, one_pen.conditions) == ("both prices", (), ())
 
 
-def test_a_mistake_is_told_in_the_words_of_the_right_calculation_and_they_in_its():
-    paid = read_story(LEFT).steps["b"]
-    assert paid.told == ("Together, {eq}.", "{What} comes to {eq}.")
-
-
-def test_no_story_replaces_another_of_its_name():
+def test_every_family_has_a_file_of_stories_with_names_of_their_own():
+    assert {path.stem for path in STORIES.iterdir()} == set(FAMILIES)
     for path in STORIES.iterdir():
         names = re.findall(r"^(\w+):", path.read_text(encoding="utf-8"), re.MULTILINE)
         assert len(names) == len(set(names)), path.name
 
 
-def test_every_family_has_a_file():
-    assert {path.stem for path in STORIES.iterdir()} == set(FAMILIES)
+def test_every_problem_gives_all_quantities():
+    for family in set(FAMILIES) - {QUADRATIC}:
+        for name, read in read_family(family, dict[str, Story]).items():
+            for template in (template for version in (read, *read.counterparts) for template in version.problems):
+                given = set(re.findall(r"\{[+(]?(\w+?)_?\)?\}", template))
+                for keys in re.findall(r"<(?:[a-z];)?([\w ,-]+)>", template):
+                    given |= {key.strip() for key in keys.split(",")}
+                assert given >= set(read.quantities), (family, name, template)
 
 
 @pytest.mark.parametrize(
@@ -142,3 +136,56 @@ def test_a_story_that_is_none_is_refused_with_file_and_key(tmp_path, old, new):
     path.write_text(f"roots:{ROOTS}".replace(old, new), encoding="utf-8")
     with refused():
         validate_yaml(dict[str, Story], path)
+
+
+@each(
+    "formula, unit, expected",
+    [
+        ("a + b", "", {"wrong operation": ["a - b", "a * b"]}),
+        ("a * b", "", {"wrong operation": ["a + b", "a / b"]}),
+        ("a * b", "π", {"wrong operation": ["a / b"]}),
+        ("a + b * c", "", {"sign": ["a - b * c"], "dropped term": ["a", "a + b"]}),
+        ("a * 60", "", {"wrong operation": ["a + 60", "a / 60"], "wrong unit": ["a * 100", "a * 24"]}),
+        ("a * 61", "", {"wrong operation": ["a + 61", "a / 61"]}),
+    ],
+)
+def test_mistakes_that_a_formula_invites(formula, unit, expected):
+    calculation = Calculation(key="r", formula=formula, unit=unit)
+    invited = [(mistake.kind, mistake.formula.text) for mistake in calculation.invited]
+    assert invited == [(ErrorKind(kind), text) for kind, texts in expected.items() for text in texts]
+
+
+@each("right", [2, 7, 19, 60, 385, -12, 0, 1])
+def test_a_slip_is_wrong_and_near(right):
+    rng = random.Random(right)
+    drawn = [slip(Fraction(right), (Fraction(7),), rng) for _ in range(200)]
+    assert right not in drawn
+    assert len(set(drawn)) > 5
+    assert all(abs(number - right) <= 100 for number in drawn)
+    # Most keep the last digit, so that no rule of thumb detects them.
+    assert right < 100 or sum(number % 10 == right % 10 for number in drawn) > 100
+
+
+def test_a_slip_of_a_fraction_is_another_fraction():
+    drawn = {slip(Fraction(3, 8), (), random.Random(seed)) for seed in range(100)}
+    # A part too many or too few, a part too small, or upside down.
+    assert drawn == {Fraction(1, 2), Fraction(1, 4), Fraction(1, 3), Fraction(5, 8), Fraction(8, 3)}
+
+
+@each("value", [24, 7, 100, -6, 1])
+def test_a_misread_number_is_another(value):
+    drawn = {misread(Fraction(value), [Fraction(15)], random.Random(seed)) for seed in range(200)}
+    assert value not in drawn
+    assert len(drawn) >= 3
+    assert value != 24 or {42, 15} <= drawn
+
+
+@each("name", ["verdict", "inverse", "back", "bound", "expanded"])
+def test_a_passing_check_never_sounds_like_a_failing_one(name):
+    passing = {ending(name, True, random.Random(seed), c=84) for seed in range(300)}
+    failing = {ending(name, False, random.Random(seed), c=94) for seed in range(300)}
+    assert not any(word in text for text in passing for word in ("not", "wrong", "mistake"))
+    assert name == "bound" or all("94" in text for text in failing)
+    # Some words do not tell: whoever reads them has to compare the numbers.
+    neutral = {text.replace("84", "#") for text in passing} & {text.replace("94", "#") for text in failing}
+    assert bool(neutral) == (name in ("verdict", "inverse", "back"))
