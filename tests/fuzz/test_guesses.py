@@ -15,9 +15,10 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.text.split import split_steps
+from stepsight.storage.database.store import Store
 from stepsight.storage.importers.doubts import Doubt, doubtful
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, kind_of, recognise
-from stepsight.training.experiments.filtering.pool import Pool
+from stepsight.training.experiments.filtering.pool import import_pool
 from stepsight.training.experiments.reranking.candidates import read_candidates
 from tests.fuzz.attack import COUNT
 
@@ -397,7 +398,7 @@ def test_labels_of_steps_are_read_as_they_are_meant() -> None:
         assert golds(read(chosen)) == expected, (number, rows[0], found)
 
 
-def test_candidates_and_pools_with_a_reference_are_refused(tmp_path: Path) -> None:
+def test_candidates_and_pools_with_a_reference_are_refused(tmp_path: Path, sqlite_store: Store) -> None:
     for number in range(COUNT):
         rng = random.Random(f"pool:{number}")
         path, count = tmp_path / "rows.jsonl", rng.randint(1, 4)
@@ -409,7 +410,7 @@ def test_candidates_and_pools_with_a_reference_are_refused(tmp_path: Path) -> No
         }
         rows = table(rng, columns)
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        for read in (read_candidates, lambda path: Pool.open([path])):
+        for read in (read_candidates, lambda path: import_pool(sqlite_store, [path])):
             with pytest.raises(UserError) as refusal:
                 read(path)
             assert responses in str(refusal.value), (number, str(refusal.value))
@@ -417,4 +418,4 @@ def test_candidates_and_pools_with_a_reference_are_refused(tmp_path: Path) -> No
             "".join(f"{json.dumps({key: row[key] for key in row if key != responses})}\n" for row in rows)
         )
         assert len(read_candidates(path)) == len(rows)
-        Pool.open([path])
+        assert import_pool(sqlite_store, [path], str(number)).traces == len(rows)

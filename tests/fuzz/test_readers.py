@@ -30,7 +30,6 @@ from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.imports import import_file, import_table
-from stepsight.training.experiments.filtering.pool import BadRow, Pool
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from stepsight.training.experiments.finetuning.results import read_printed, read_result
 from stepsight.training.experiments.finetuning.study import read_study
@@ -120,18 +119,6 @@ def test_candidates(tmp_path):
     ]
     sound = "".join(json.dumps(row) + "\n" for row in rows).encode()
     attack("candidates", sound, tmp_path / "candidates.jsonl", read_candidates, damaged, changed_lines)
-
-
-def test_pools(tmp_path):
-    sound = b"".join(json.dumps({"query": f"{n}?", "response": f"{n} = {n}."}).encode() + b"\n" for n in range(4))
-
-    def read(path: Path) -> None:
-        # A bad row is set aside with its reason, and the others are read.
-        for entry in list(Pool.open([path])):
-            if isinstance(entry, BadRow):
-                raise entry.error
-
-    attack("pool", sound, tmp_path / "pool.jsonl", read, damaged, changed_lines)
 
 
 def held(store: Store) -> dict[str, int]:

@@ -1,58 +1,65 @@
-"""Filtering runs, which score a pool and choose subsets by the scores. An interrupted run can be resumed.
+"""Filtering: an evaluator scores a pool, and subsets of it are chosen by the scores.
 
 FOLDER/run.json        the record that identifies the run
-FOLDER/scores.jsonl    a line for each row of the pool
-FOLDER/NAME.jsonl      the subsets
+FOLDER/NAME.jsonl      the subsets, in the order of the pool
 FOLDER/manifest.json   counts, thresholds and fingerprints; written last
 """
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.files.atomic import atomic_file
 from stepsight.core.files.json_values import read_json, write_json
-from stepsight.core.judgment import Mode
-from stepsight.core.models.evaluator_base import Evaluator
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.training.experiments.filtering.drawing import Draw
-from stepsight.training.experiments.filtering.output import MANIFEST, make_manifest, subset_path, write_subsets
-from stepsight.training.experiments.filtering.pool import Fields, Pool
-from stepsight.training.experiments.filtering.scores import ChunkedScores, UnscoredRow, copy_scores
-from stepsight.training.experiments.filtering.scoring import CHUNK, SHOWN, ChunkScorer, check_pool, refusal
+from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import read_table
+from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name, register_loaded
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import Dataset, list_left_out, trace_batches
+from stepsight.training.experiments.filtering.pool import QUERY, RESPONSE, Pool, output_row
 from stepsight.training.experiments.filtering.subsets import (
     BOTH,
     RANDOM,
     SUBSETS,
     VALIDITY,
+    ChosenSubset,
     PoolScores,
     SubsetRule,
     choose,
+    overlaps,
 )
-from stepsight.training.runs.folder import RECORD, RunFolder
+from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.progress import Watch, unwatched
+from stepsight.training.runs.provenance import versions
 
-_ROWS = "rows"
-# The keys of a run's record on which its scores depend; the others concern the choice of subsets.
-_SCORING = ("pool", "draw", "fields", "benchmarks", "evaluator", "mode", "chunk")
+MANIFEST = "manifest.json"
+FORMAT = "stepsight-filter"
+# The left-out rows that the manifest names, and those that an error names.
+_NAMED, _SHOWN = 1_000, 5
 
 
 @dataclass(frozen=True)
 class Filtering:
-    """The options of a filtering run: the pool, the evaluator that scores it, and how subsets are chosen.
+    """The options of a filtering run. Those without an annotation, which is also the help text of the command's
+    option, are these: `output` is the folder to write to. `evaluator` scores the pool at `place`; if it cannot run
+    here, its stored scores are used. `by` and `match` are explained in `SubsetRule`. `validity` and `redundancy`
+    are thresholds, which default to the evaluator's own."""
 
-    `output` is the folder to write to. `by`, `match` and `seed` are explained in `SubsetRule`. `validity` and
-    `redundancy` are thresholds, which default to the evaluator's own. `fields` gives the names of the query and
-    response fields; if it is None, they are recognised. `chunk` is the number of rows scored together. `where`
-    holds conditions in the syntax of `core.files.row_conditions`. The remaining options are described by their
-    annotations, which also serve as help texts of the command.
-    """
-
-    pool: tuple[Path, ...]
     output: Path
     evaluator: str = "mini-bidir"
     by: tuple[str, ...] = SUBSETS
@@ -60,168 +67,227 @@ class Filtering:
     seed: Annotated[int, "seed of the random choices"] = 0
     validity: float | None = None
     redundancy: float | None = None
-    fields: Fields | None = None
     skip_bad: Annotated[bool, "leave out, and count, rows that cannot be scored"] = False
     benchmarks: Annotated[
         tuple[Path, ...],
         "leave out rows whose query is a problem of this file, such as MATH-500's; may be repeated",
     ] = ()
-    scores: Annotated[Path | None, "take the scores of another run on the same pool, from its folder"] = None
     place: Placement = Placement()  # noqa: RUF009 (it is frozen)
-    chunk: int = CHUNK
     where: Annotated[
         tuple[str, ...], "only rows with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE; may be repeated"
     ] = ()
     sample: Annotated[int | None, "only so many of those rows, drawn by --seed before any is scored"] = None
 
-    @property
-    def draw(self) -> Draw:
-        """The rule that says which rows of the files belong to the pool."""
-        # Without a sample the seed does not affect the rows, so scores are valid for every seed.
-        return Draw(self.where, self.sample, 0 if self.sample is None else self.seed)
+    def pool(self, store: Store, dataset: Dataset) -> Pool:
+        """Read the pool that the options describe. Raises `UserError` in the same cases as `Pool.read`."""
+        return Pool.read(store, dataset, self.where, self.sample, self.seed, self.benchmarks)
 
-    def rule(self, own: Thresholds) -> SubsetRule:
-        """Return the rule for choosing subsets. It has the evaluator's thresholds `own` unless the options override
-        them."""
+    def rule(self, evaluator: StoredEvaluator) -> SubsetRule:
+        """Return the rule for choosing subsets. Raises `UserError` if there is no such subset, or if the rule needs
+        redundancy but the evaluator gives none."""
+        unknown = sorted(set(self.by) - set(SUBSETS))
+        if unknown or not self.by:
+            raise UserError(
+                f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}."
+            )
+        if self.match is not None and self.match < 1:
+            raise UserError(f"{self.match} solutions per subset are requested, expected 1 or more.")
+        own = evaluator.thresholds
         validity = own.validity if self.validity is None else self.validity
         redundancy = own.redundancy if self.redundancy is None else self.redundancy
         by = tuple(name for name in SUBSETS if name in self.by)
-        return SubsetRule(by, self.match, self.seed, Thresholds(validity, redundancy))
+        rule = SubsetRule(by, self.match, self.seed, Thresholds(validity, redundancy))
+        if rule.needs_redundancy and evaluator.outputs != Outputs.THREE_WAY:
+            raise UserError(
+                f"{evaluator.name} judges validity, but not redundancy.",
+                f"Give --by {VALIDITY} --by {RANDOM} and --match N.",
+            )
+        return rule
 
 
-def filter_pool(wanted: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
-    """Score the pool, write the subsets and return the manifest. If called again, resume the run.
+def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch = unwatched) -> dict[str, Any]:
+    """Score the solutions of a pool that have no scores yet, write the subsets and return the manifest.
 
-    Raises `UserError` if an option, the pool or one of its rows is invalid, if the rule needs redundancy but the
-    evaluator gives none, or if the folder belongs to a different run.
+    If called again, return the manifest of the finished run. Raises `UserError` if an option is invalid, if a
+    solution cannot be scored, if too few qualify, or if the folder belongs to a different run.
     """
-    _check(wanted)
-    pool = Pool.open(wanted.pool, wanted.fields, wanted.benchmarks, wanted.draw)
-    place = wanted.place
-    evaluator = load_evaluator(wanted.evaluator, place.device, place.dtype, place.device_map)
-    rule = wanted.rule(evaluator.thresholds)
-    _check_outputs(evaluator, rule)
-    values = _identity(pool, evaluator, rule, wanted.chunk)
-    folder = RunFolder(wanted.output, free=[_ROWS])
-    folder.check(values)
-    if _is_done(wanted.output, rule):
-        return _done(wanted)
-    with folder.lock():
-        _begin(wanted, folder, pool, evaluator, values, watch)
-        with ChunkedScores(wanted.output, wanted.chunk, folder.record()[_ROWS]) as scores:
-            _score(pool, evaluator, scores, watch)
-            pool_scores = PoolScores.read(scores.scores())
-            _check_left_out(scores, wanted.skip_bad)
-            subsets = choose(pool_scores, rule)
-            hashes = write_subsets(wanted.output, pool, scores, subsets, watch)
-            manifest = make_manifest(pool, evaluator, rule, scores, pool_scores, subsets, hashes)
-        write_json(wanted.output / MANIFEST, manifest)
-    return manifest
-
-
-def _check(wanted: Filtering) -> None:
-    """Raise `UserError` if an option is invalid. This does not read any files."""
-    unknown = sorted(set(wanted.by) - set(SUBSETS))
-    if unknown or not wanted.by:
-        raise UserError(f"there is no subset {unknown[0] if unknown else ''!r}.", f"Expected {', '.join(SUBSETS)}.")
-    if wanted.sample is not None and wanted.sample < 1:
-        raise UserError(f"a sample of {wanted.sample} rows is requested, expected 1 or more.")
-    if wanted.match is not None and wanted.match < 1:
-        raise UserError(f"{wanted.match} solutions per subset are requested, expected 1 or more.")
-
-
-def _check_outputs(evaluator: Evaluator, rule: SubsetRule) -> None:
-    if evaluator.outputs != Outputs.THREE_WAY and rule.needs_redundancy:
-        raise UserError(
-            f"{evaluator.name} judges validity, but not redundancy.",
-            f"Give --by {VALIDITY} --by {RANDOM} and --match N.",
-        )
-
-
-def _identity(pool: Pool, evaluator: Evaluator, rule: SubsetRule, chunk: int) -> dict[str, Any]:
-    return {
+    pool = options.pool(store, dataset)
+    loaded = None
+    if can_load(options.evaluator):
+        place = options.place
+        loaded = load_evaluator(options.evaluator, place.device, place.dtype, place.device_map)
+    evaluator = register_loaded(store, loaded) if loaded else find_by_name(store, options.evaluator)
+    rule = options.rule(evaluator)
+    folder = RunFolder(options.output)
+    identity = {
         "pool": pool.sha256,
-        "fields": [list(file.fields) for file in pool.files],
-        "benchmarks": list(pool.benchmarks),
+        "benchmarks": [benchmark.records[0]["files"][0]["sha256"] for benchmark in pool.benchmarks],
         "evaluator": evaluator.fingerprint,
-        "mode": str(Mode.OFFLINE),
-        # A run of a whole pool has the record of earlier versions.
-        **({} if pool.draw.takes_all else {"draw": pool.draw.as_json()}),
-        "chunk": chunk,
         "subsets": list(rule.by),
         "match": BOTH if rule.match is None else rule.match,
         "seed": rule.seed,
         "thresholds": [rule.thresholds.validity, rule.thresholds.redundancy],
+        "draw": {key: pool.draw.get(key) for key in ("where", "size")},
+        "skip_bad": options.skip_bad,
     }
-
-
-def _is_done(folder: Path, rule: SubsetRule) -> bool:
-    return (folder / MANIFEST).is_file() and all(subset_path(folder, name).is_file() for name in rule.by)
-
-
-def _done(wanted: Filtering) -> dict[str, Any]:
-    """Return the manifest of the finished run.
-
-    Raises `UserError` if rows were left out although `skip_bad` is not set.
-    """
-    manifest = read_json(wanted.output / MANIFEST)
-    left_out = manifest["left_out"]
-    if left_out["rows"] and not wanted.skip_bad:
-        raise refusal(manifest["pool"]["rows"], left_out["rows"], left_out["first"][:SHOWN])
+    folder.check(identity)
+    if (options.output / MANIFEST).is_file():
+        return read_json(options.output / MANIFEST)
+    scores, errors = _score(store, pool, evaluator, Scorer(loaded) if loaded else None, watch)
+    left_out = len(pool) - len(pool.problem_of) - len(scores)
+    _check_scored(pool, left_out, errors, options.skip_bad)
+    subsets = choose(scores, rule)
+    with folder.lock():
+        folder.begin(identity)
+        hashes = {
+            name: _write(store, pool, subset, options.output / f"{name}.jsonl") for name, subset in subsets.items()
+        }
+        bad = [f"{row['file']} {row['place']}: {row['error']}" for row in list_left_out(store, dataset.id)]
+        per_benchmark = Counter(pool.problem_of.values())
+        manifest = {
+            "format": FORMAT,
+            "pool": {
+                "dataset": dataset.name,
+                "sha256": pool.sha256,
+                "rows": len(pool),
+                **({"drawn": dict(pool.draw)} if pool.draw else {}),
+            },
+            "written_as": [QUERY, RESPONSE],
+            "evaluator": {
+                "name": evaluator.name,
+                "format": evaluator.format,
+                "outputs": str(evaluator.outputs),
+                "fingerprint": evaluator.fingerprint,
+            },
+            "mode": str(Mode.OFFLINE),
+            "thresholds": {"validity": rule.thresholds.validity, "redundancy": rule.thresholds.redundancy},
+            "match": identity["match"],
+            "size": max(len(subset.rows) for subset in subsets.values()),
+            "seed": rule.seed,
+            "solutions": _counts(scores, rule.thresholds, evaluator.outputs),
+            "left_out": {"rows": left_out + len(bad), "first": [*bad, *errors][:_NAMED]},
+            "benchmarks": [
+                {
+                    "name": benchmark.records[0]["path"],
+                    "sha256": benchmark.records[0]["files"][0]["sha256"],
+                    "problems": benchmark.records[0]["problems"],
+                    "rows": per_benchmark[number],
+                }
+                for number, benchmark in enumerate(pool.benchmarks)
+            ],
+            "subsets": {name: subset.as_json() | {"sha256": hashes[name]} for name, subset in subsets.items()},
+            "shared": overlaps(subsets),
+            "versions": versions(),
+        }
+        write_json(options.output / MANIFEST, manifest)
     return manifest
 
 
-def _begin(
-    wanted: Filtering, folder: RunFolder, pool: Pool, evaluator: Evaluator, values: Mapping[str, Any], watch: Watch
-) -> None:
-    """Claim the folder for this run, after checking every row of the pool. If the scores of an earlier run are
-    reused, copy them instead of checking the rows."""
-    if folder.has_run():
-        return
-    if wanted.scores is None:
-        rows = check_pool(pool, evaluator, wanted.skip_bad, watch)
-    else:
-        rows = _rows_of(wanted.scores, values)
-    folder.begin({**values, _ROWS: rows})
-    if wanted.scores is not None:
-        copy_scores(wanted.scores, wanted.output)
+def _score(
+    store: Store, pool: Pool, evaluator: StoredEvaluator, scorer: Scorer | None, watch: Watch
+) -> tuple[PoolScores, list[str]]:
+    """Return the scores of the pool, after scoring what has none if there is a scorer, and the errors of solutions
+    that are too long for it. Solutions of benchmark problems are left out."""
+    values = _read_scores(store, pool, evaluator)
+    missing = [
+        id
+        for id, validity in zip(pool.trace_ids, values[:, 0].tolist(), strict=True)
+        if np.isnan(validity) and id not in pool.problem_of
+    ]
+    errors: list[str] = []
+    if missing and scorer is not None:
+
+        def skip(_: Trace, error: UserError) -> None:
+            errors.append(error.message)
+
+        def watched(judgments: Iterator[Judgment]) -> Iterator[Judgment]:
+            for number, judgment in enumerate(judgments, start=1):
+                yield judgment
+                watch("solutions scored", number, len(missing))
+
+        traces = chain.from_iterable(trace_batches(store, missing))
+        save_judgments(store, evaluator.id, watched(scorer.score(traces, Mode.OFFLINE, skip)))
+        values = _read_scores(store, pool, evaluator)
+    values[[id in pool.problem_of for id in pool.trace_ids]] = np.nan
+    rows = np.flatnonzero(~np.isnan(values[:, 0]))
+    redundancy = values[rows, 1] if evaluator.outputs == Outputs.THREE_WAY else np.full(len(rows), np.nan)
+    return PoolScores(rows + 1, values[rows, 0], redundancy), errors
 
 
-def _rows_of(folder: Path, values: Mapping[str, Any]) -> int:
-    """Return the number of rows in the pool of the run in `folder`, whose scores are to be reused. Raises
-    `UserError` if those scores are not the ones that this run needs."""
-    other = RunFolder(folder)
-    if not other.has_run():
-        raise UserError(f"{folder}: there is no {RECORD}.", "Give the --output of another stepsight filter.")
-    theirs = other.record()
-    if keys := [key for key in _SCORING if theirs.get(key) != values.get(key)]:
+def _read_scores(store: Store, pool: Pool, evaluator: StoredEvaluator) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """Return the validity and redundancy of each solution of the pool, with shape (n, 2). They are NaN if a step
+    has no scores. Steps that an evaluator in words does not judge count as faultless."""
+    table = read_table(store, pool.gold, evaluator.id, Mode.OFFLINE)
+    validity, redundancy = table.validity, table.redundancy
+    if evaluator.outputs.in_words:
+        validity, redundancy = np.nan_to_num(validity, nan=1.0), np.nan_to_num(redundancy, nan=0.0)
+    values = np.full((len(pool.gold.ids), 2), np.nan)
+    if len(table):
+        starts = np.flatnonzero(np.diff(table.trace, prepend=-1))
+        judged = table.trace[starts]
+        values[judged, 0] = np.minimum.reduceat(validity, starts)
+        values[judged, 1] = np.maximum.reduceat(redundancy, starts)
+    return values[pool.gold.places(np.array(pool.trace_ids, np.int64))]
+
+
+def _check_scored(pool: Pool, left_out: int, errors: list[str], skip_bad: bool) -> None:
+    """Raise `UserError` if nothing can be scored, or if some solutions cannot be and `skip_bad` is not set."""
+    if not len(pool):
+        raise UserError("there is no solution in the pool.", "Write one object with query and response a line.")
+    if len(pool.problem_of) == len(pool):
         raise UserError(
-            f"the scores in {folder} are of a run that differs in {' and '.join(keys)}.", "Leave --scores out."
+            f"all {len(pool):,} rows are problems of the benchmarks.", "Nothing is left to choose from."
         )
-    return int(theirs[_ROWS])
-
-
-def _score(pool: Pool, evaluator: Evaluator, scores: ChunkedScores, watch: Watch) -> None:
-    if scores.is_whole:
+    if not left_out or (skip_bad and left_out < len(pool) - len(pool.problem_of)):
         return
-    scorer = ChunkScorer(pool, Scorer(evaluator), scores.size)
-    for number in range(scores.chunks, scores.planned):
-        scores.add_chunk(scorer(number))
-        watch("solutions scored", scores.rows, scores.total)
-    if not scores.is_whole:
-        raise UserError(
-            f"{scores.total - scores.rows:,} rows of the pool were not scored.", "The same command goes on."
-        )
+    shown = [f"  {error}" for error in errors[:_SHOWN]]
+    more = [f"  and {left_out - _SHOWN:,} more"] if left_out > _SHOWN else []
+    head = f"{left_out:,} of {len(pool):,} solutions have no scores; leave them out with --skip-bad."
+    raise UserError("\n".join([head, *shown, *more]))
 
 
-def _check_left_out(scores: ChunkedScores, skip_bad: bool) -> None:
-    """Raise `UserError` if the run to be resumed has left out bad rows although `skip_bad` is not set."""
-    if skip_bad:
-        return
-    bad, first = 0, []
-    for row in scores.scores():
-        if isinstance(row, UnscoredRow):
-            bad += 1
-            first += [row.left_out] if bad <= SHOWN else []
-    if bad:
-        raise refusal(scores.rows, bad, first)
+def _write(store: Store, pool: Pool, subset: ChosenSubset, path: Path) -> str:
+    """Write a subset to a file and return the file's SHA-256."""
+    digest = hashlib.sha256()
+    ids = [pool.trace_ids[row - 1] for row in subset.rows]
+    with atomic_file(path) as partial, open(partial, "wb") as file:
+        for trace in chain.from_iterable(trace_batches(store, ids)):
+            line = f"{json.dumps(output_row(trace), ensure_ascii=False)}\n".encode()
+            file.write(line)
+            digest.update(line)
+    return digest.hexdigest()
+
+
+def _counts(scores: PoolScores, thresholds: Thresholds, outputs: Outputs) -> dict[str, int]:
+    counts = {"scored": len(scores), "valid": int((scores.validity >= thresholds.validity).sum())}
+    if outputs != Outputs.THREE_WAY:
+        return counts
+    return counts | {
+        "redundant": int((scores.redundancy >= thresholds.redundancy).sum()),
+        "valid_and_not_redundant": int(scores.passing(thresholds).sum()),
+    }
+
+
+def summary(manifest: Mapping[str, Any], folder: Path) -> str:
+    """Summarise a manifest in a few lines of text."""
+    solutions, thresholds = manifest["solutions"], manifest["thresholds"]
+    names = ", ".join(manifest["subsets"])
+    judged = f"{solutions['scored']:,} solutions judged by {manifest['evaluator']['name']}"
+    judged += f": {solutions['valid']:,} valid (from {thresholds['validity']:g})"
+    if "redundant" in solutions:
+        judged += f", {solutions['redundant']:,} redundant (from {thresholds['redundancy']:g})"
+        judged += f", {solutions['valid_and_not_redundant']:,} valid and not redundant"
+    lines = [f"{judged}.", f"{manifest['size']:,} of them in each of {names}."]
+    if drawn := manifest["pool"].get("drawn"):
+        of = f" that meet {' and '.join(drawn['where'])}" if drawn["where"] else ""
+        lines.insert(0, f"The pool: {manifest['pool']['rows']:,} of {drawn['met']:,} solutions{of}.")
+    match = manifest["match"]
+    if isinstance(match, int) and match > manifest["size"]:
+        lines.append(f"{match:,} were requested, and there are no more to choose from: all subsets have as many.")
+    for benchmark in manifest["benchmarks"]:
+        if rows := benchmark["rows"]:
+            what = "row is a problem" if rows == 1 else "rows are problems"
+            lines.append(f"{rows:,} {what} of {benchmark['name']}, and left out.")
+    if rows := manifest["left_out"]["rows"]:
+        lines.append(f"{rows:,} {'row was' if rows == 1 else 'rows were'} left out; {folder / MANIFEST} says why.")
+    return "\n".join(lines)

@@ -10,10 +10,9 @@ the row decides. The choice therefore does not depend on anything else, such as 
 """
 
 import hashlib
-import math
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
-from stepsight.training.experiments.filtering.scores import ScoredRow, ScoreRow
 
 BOTH, VALIDITY, REDUNDANCY, RANDOM = "val+red", "val", "red", "random"
 SUBSETS = (BOTH, VALIDITY, REDUNDANCY, RANDOM)
@@ -31,22 +29,12 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PoolScores:
-    """The row numbers, counted from 1, and the scores of all scored solutions, in arrays of shape (n,). The arrays
-    take 24 bytes per solution. Redundancy is NaN if the evaluator does not give it."""
+    """The row numbers, counted from 1, and the scores of all scored solutions of a pool, in arrays of shape (n,).
+    Redundancy is NaN if the evaluator does not give it."""
 
     rows: Rows
     validity: NDArray[np.float64]
     redundancy: NDArray[np.float64]
-
-    @classmethod
-    def read(cls, score_rows: Iterable[ScoreRow]) -> "PoolScores":
-        rows, validity, redundancy = array("q"), array("d"), array("d")
-        for row in score_rows:
-            if isinstance(row, ScoredRow):
-                rows.append(row.row)
-                validity.append(row.validity)
-                redundancy.append(math.nan if row.redundancy is None else row.redundancy)
-        return cls(np.array(rows, np.int64), np.array(validity, np.float64), np.array(redundancy, np.float64))
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -95,53 +83,36 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
     solution qualifies for val+red and the size depends on it.
     """
     passing = scores.passing(rule.thresholds)
-    size = subset_size(scores, rule)
+    available = int(passing.sum()) if rule.match is None or BOTH in rule.by else len(scores)
+    if not available:
+        valid, redundant = rule.thresholds.validity, rule.thresholds.redundancy
+        raise UserError(
+            f"of {len(scores):,} solutions none is valid (from {valid:g}) and not redundant ({redundant:g}).",
+            "Give other thresholds, or --by val, red or random with --match N; the scores are stored.",
+        )
+    size = min(available, rule.match or available)
     chosen = {}
     for name in rule.by:
         chance = _chance(scores.rows, f"{rule.seed} {name}")
-        if name == BOTH:
-            chosen[name] = ChosenSubset(_first(scores.rows, [chance, ~passing], size))
-        elif name == RANDOM:
-            chosen[name] = ChosenSubset(_first(scores.rows, [chance], size))
+        # In ascending order, so that validity is negated.
+        ranked = {BOTH: ~passing, RANDOM: chance, VALIDITY: -scores.validity, REDUNDANCY: scores.redundancy}[name]
+        order = np.lexsort((scores.rows, chance, ranked))[:size]
+        rows = np.sort(scores.rows[order])
+        if name in (BOTH, RANDOM):
+            chosen[name] = ChosenSubset(rows)
         else:
-            # Validity is negated, so that ascending order puts the best first.
-            values = -scores.validity if name == VALIDITY else scores.redundancy
-            edge = np.sort(values)[size - 1]
-            shown = float(-edge if name == VALIDITY else edge)
-            chosen[name] = ChosenSubset(
-                _first(scores.rows, [chance, values], size), shown, int((values == edge).sum())
-            )
+            values = scores.validity if name == VALIDITY else scores.redundancy
+            edge = float(values[order[-1]])
+            chosen[name] = ChosenSubset(rows, edge, int((values == edge).sum()))
     return chosen
-
-
-def subset_size(scores: PoolScores, rule: SubsetRule) -> int:
-    """Return the number of solutions in each subset. Raises `UserError` if no solution qualifies."""
-    there = int(scores.passing(rule.thresholds).sum())
-    if rule.match is None or BOTH in rule.by:
-        if not there:
-            valid, redundant = rule.thresholds.validity, rule.thresholds.redundancy
-            raise UserError(
-                f"of {len(scores):,} solutions none is valid (from {valid:g}) and not redundant ({redundant:g}).",
-                "Give other thresholds, or --by val, red or random with --match N, and another --output; with "
-                "--scores it need not score again.",
-            )
-        return min(there, rule.match or there)
-    return min(len(scores), rule.match)
 
 
 def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
     """Return the number of rows that each pair of subsets has in common."""
-    names = [*subsets]
     return {
-        f"{one} and {other}": len(np.intersect1d(subsets[one].rows, subsets[other].rows, assume_unique=True))
-        for number, one in enumerate(names)
-        for other in names[number + 1 :]
+        f"{first} and {second}": len(np.intersect1d(subsets[first].rows, subsets[second].rows, assume_unique=True))
+        for first, second in combinations(subsets, 2)
     }
-
-
-def _first(rows: Rows, keys: Sequence[NDArray[Any]], size: int) -> Rows:
-    """Return the `size` rows with the smallest last key, in the pool's order. Earlier keys break ties."""
-    return np.sort(rows[np.lexsort((rows, *keys))[:size]])
 
 
 def _chance(rows: Rows, salt: str) -> NDArray[np.uint64]:

@@ -15,7 +15,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.files.jsonl import open_input, read_rows
 from stepsight.storage.importers.rows.fields import located, text
-from stepsight.training.experiments.filtering.output import MANIFEST
+from stepsight.training.experiments.filtering.run import MANIFEST
 from stepsight.training.experiments.filtering.subsets import SUBSETS
 from stepsight.training.experiments.finetuning.recipe import QUERY
 

@@ -1,5 +1,6 @@
 """Running a study in its folder: choosing the subsets, creating the initial model, and doing the remaining runs.
 
+    FOLDER.db                      the store of the pool and its scores
     FOLDER/study.json              the record that identifies the study
     FOLDER/start                   the model from scratch, if the study has one
     FOLDER/EVALUATOR/subsets       the subsets that the evaluator chose, as `stepsight filter` writes them
@@ -16,7 +17,7 @@ hand:
 import argparse
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -25,10 +26,11 @@ import torch
 from stepsight.core.errors import UserError
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import data_files
+from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.grading import Grader
-from stepsight.training.experiments.filtering.output import MANIFEST, summary
-from stepsight.training.experiments.filtering.pool import Pool, Solution
-from stepsight.training.experiments.filtering.run import Filtering, filter_pool
+from stepsight.training.experiments.filtering.pool import QUERY, RESPONSE, Pool, import_pool, output_row
+from stepsight.training.experiments.filtering.run import MANIFEST, Filtering, filter_pool, summary
 from stepsight.training.experiments.finetuning.math500 import (
     Math500Settings,
     Problems,
@@ -40,7 +42,7 @@ from stepsight.training.experiments.finetuning.models import write_scratch_model
 from stepsight.training.experiments.finetuning.recipe import Recipe
 from stepsight.training.experiments.finetuning.results import FILE, Result, read_result
 from stepsight.training.experiments.finetuning.run import CARD, LOG, FineTuning, check_installed, fine_tune
-from stepsight.training.experiments.finetuning.study import RECORD, Study, StudyRun, read_study, slug, study_folder
+from stepsight.training.experiments.finetuning.study import Study, StudyRun, read_study, slug, study_folder
 from stepsight.training.experiments.finetuning.tables import TITLES
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.processes import (
@@ -73,14 +75,18 @@ class Experiment:
         Grader()
         problems_file = problems_path(self.study.problems_file, self.path.parent)
         problems = read_problems(problems_file)
-        pool = [file for name in self.study.pool for _, file in data_files(name, self.path.parent)]
-        if not (self.folder / RECORD).is_file():
+        files = [file for name in self.study.pool for _, file in data_files(name, self.path.parent)]
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with open_store(f"{self.folder}.db") as store:
+            study = self.study
+            dataset = import_pool(store, files, study.name, skip_bad=study.skip_bad, where=study.where)
+            filterings = [self._filtering(problems_file, evaluator) for evaluator in study.evaluators]
             # An impossible draw is an error before the folder is claimed for this study.
-            self._open_pool(pool, problems_file)
-        self._begin()
-        for evaluator in self.study.evaluators:
-            self._filter(pool, problems_file, evaluator)
-        self._prepare(pool, problems_file)
+            pool = filterings[0].pool(store, dataset)
+            self._begin()
+            for filtering in filterings:
+                self._filter(store, dataset, filtering)
+            self._prepare(store, pool)
         planned = [self._planned(run) for run in self.study.runs()]
         missing = [run for run in planned if not run.result.is_file()]
         if jobs == 1:
@@ -102,20 +108,18 @@ class Experiment:
             log=self.folder / _LOGS / f"{run.name}.txt",
         )
 
-    def _filter(self, pool: list[Path], problems: Path, evaluator: str) -> None:
+    def _filter(self, store: Store, dataset: Dataset, filtering: Filtering) -> None:
         """Write the subsets that an evaluator chooses, unless they already exist."""
-        wanted = self._filtering(pool, problems, evaluator)
-        is_new = not (wanted.output / MANIFEST).is_file()
+        is_new = not (filtering.output / MANIFEST).is_file()
         if is_new:
-            print(f"{evaluator} scores the pool", file=sys.stderr)
-        manifest = filter_pool(wanted)
+            print(f"{filtering.evaluator} scores the pool", file=sys.stderr)
+        manifest = filter_pool(store, dataset, filtering)
         if is_new:
-            print(summary(manifest, wanted.output), file=sys.stderr)
+            print(summary(manifest, filtering.output), file=sys.stderr)
 
-    def _filtering(self, pool: list[Path], problems: Path, evaluator: str) -> Filtering:
+    def _filtering(self, problems: Path, evaluator: str) -> Filtering:
         study = self.study
         return Filtering(
-            pool=tuple(pool),
             output=subsets_folder(self.folder, evaluator),
             evaluator=evaluator,
             by=study.subsets,
@@ -128,16 +132,13 @@ class Experiment:
             sample=study.sample,
         )
 
-    def _open_pool(self, pool: list[Path], problems: Path) -> Pool:
-        wanted = self._filtering(pool, problems, self.study.evaluators[0])
-        return Pool.open(wanted.pool, benchmarks=wanted.benchmarks, draw=wanted.draw)
-
-    def _prepare(self, pool: list[Path], problems: Path) -> None:
+    def _prepare(self, store: Store, pool: Pool) -> None:
         """If the study starts from a randomly initialised model, write that model unless it already exists."""
         start = self.study.start
         if start is None or (self.folder / START / "config.json").is_file():
             return
-        texts = _texts(self._open_pool(pool, problems))
+        rows = map(output_row, pool.traces(store))
+        texts = (text for row in rows for text in (row[QUERY], row[RESPONSE]))
         # Its config is written last, so that an incomplete model is never mistaken for a whole one.
         partial = self.folder / f"{START}.partial"
         write_scratch_model(partial, texts, start.backbone, start.vocabulary, start.seed)
@@ -150,12 +151,6 @@ class Experiment:
             f"{sum(result.correct)} of {len(result.correct)} right, {result.length:.0f} tokens",
             file=sys.stderr,
         )
-
-
-def _texts(pool: Pool) -> Iterator[str]:
-    for entry in pool:
-        if isinstance(entry, Solution):
-            yield from (entry.query, entry.response)
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Study(Record):
 
     `pool` lists files, which are looked up in the study's folder, then in the data folder. `where` holds conditions
     that rows must meet. `sample` of the rows that meet them are chosen at random, using `filter_seed`
-    (`training.experiments.filtering.drawing`). `skip_bad` leaves out rows that do not hold a solution or are too
+    (`training.experiments.filtering.pool`). `skip_bad` leaves out rows that do not hold a solution or are too
     long for an evaluator. `leave_out_problems` leaves out rows whose query is one of the problems. `match` is the
     size of the subsets (default: the size of val+red), which are chosen with `filter_seed`.
 

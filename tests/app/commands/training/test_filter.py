@@ -5,9 +5,8 @@ import json
 import pytest
 
 from stepsight.app.commands.cli import main
-from stepsight.training.experiments.filtering import scoring
 from tests.checkpoints import write_evaluator
-from tests.training.experiments.filtering.pools import lines, sums, write_rows
+from tests.training.experiments.filtering.pools import sums, write_rows
 
 
 @pytest.fixture(scope="module")
@@ -17,155 +16,79 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture
 def pool(tmp_path):
-    return str(write_rows(tmp_path / "pool.jsonl", sums(140)))
+    return str(write_rows(tmp_path / "pool.jsonl", sums(40)))
 
 
-def run(*arguments):
-    return main(["filter", *map(str, arguments)])
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments):
+        return main(["filter", *map(str, arguments), "--db", str(tmp_path / "store.db")])
+
+    return run
 
 
-def test_the_manifest_is_named_and_told(tmp_path, capsys, pool, tiny):
+def test_the_manifest_is_named_and_summarised(tmp_path, capsys, run, pool, tiny):
     folder = tmp_path / "out"
     options = ["--evaluator", tiny, "--output", folder, "--validity", "0.3", "--redundancy", "0.6"]
     assert run(pool, *options) == 0
     out, err = capsys.readouterr()
     assert out == f"{folder / 'manifest.json'}\n"
     size = json.loads((folder / "manifest.json").read_text())["size"]
-    assert err.splitlines()[0].startswith("140 solutions judged by tiny: ")
+    assert err.splitlines()[0].startswith("40 solutions judged by tiny: ")
     assert err.splitlines()[0].endswith(f" {size} valid and not redundant.")
     assert err.splitlines()[1] == f"{size} of them in each of val+red, val, red, random."
-    # Again, it only tells.
+    # Again, it only says so; and so it does of the dataset that it made.
     before = (folder / "manifest.json").stat().st_mtime_ns
-    assert run(pool, *options) == 0
-    assert capsys.readouterr() == (out, err)
+    for source in ([pool], ["--dataset", "pool"]):
+        assert run(*source, *options) == 0
+        assert capsys.readouterr() == (out, err)
     assert (folder / "manifest.json").stat().st_mtime_ns == before
 
 
-def test_a_pool_is_drawn_before_it_is_scored(tmp_path, capsys, pool, tiny):
-    folder = tmp_path / "out"
-    options = ["--evaluator", tiny, "--output", folder, "--validity", "0.3", "--redundancy", "0.6"]
-    assert run(pool, *options, "--where", "source=é", "--sample", "20") == 0
-    assert capsys.readouterr().err.startswith("The pool: 20 rows of 140.\n20 solutions judged by tiny: ")
-    assert run(pool, *options, "--where", "sauce=é") == 2
-    assert "no row has the field 'sauce'. Did you mean source?" in capsys.readouterr().err
-    assert run(pool, *options, "--sample", "141") == 2
-    assert "a sample of 141 rows is requested, but only 140 of 140 rows qualify" in capsys.readouterr().err
-
-
-def test_some_subsets_of_a_size(tmp_path, capsys, pool, tiny):
-    folder = tmp_path / "out"
-    options = [
-        "--by",
-        "val",
-        "--by",
-        "random",
-        "--match",
-        "12",
-        "--seed",
-        "3",
-        "--evaluator",
-        tiny,
-        "--output",
-        folder,
-    ]
-    assert run(pool, *options) == 0
-    assert sorted(path.name for path in folder.iterdir()) == [
-        "manifest.json", "random.jsonl", "run.json", "scores.jsonl", "val.jsonl",
-    ]  # fmt: skip
-    assert len(lines(folder / "val.jsonl")) == len(lines(folder / "random.jsonl")) == 12
-    manifest = json.loads((folder / "manifest.json").read_text())
-    assert (manifest["seed"], manifest["match"]) == (3, 12)
-    capsys.readouterr()
-
-
-def test_more_than_there_are_is_said(tmp_path, capsys, pool, tiny):
-    options = ["--by", "val", "--match", "500", "--evaluator", tiny, "--output", tmp_path / "out"]
-    assert run(pool, *options) == 0
-    assert "500 were wanted, and there are no more to choose from" in capsys.readouterr().err
-    assert len(lines(tmp_path / "out" / "val.jsonl")) == 140
-
-
-def test_stopped_by_hand_it_goes_on(tmp_path, capsys, pool, tiny, monkeypatch):
-    options = ["--by", "val", "--match", "12", "--evaluator", tiny, "--output", tmp_path / "out"]
-    score = scoring.ChunkScorer.__call__
-
-    def stop(self, number):
-        if number == 1:
-            raise KeyboardInterrupt
-        return score(self, number)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(scoring.ChunkScorer, "__call__", stop)
-        assert run(pool, *options) == 130
-    assert "stepsight filter: stopped." in capsys.readouterr().err
-    # The first of two chunks of 128.
-    assert len(lines(tmp_path / "out" / "scores.jsonl")) == 128
-    assert run(pool, *options) == 0
-    assert len(lines(tmp_path / "out" / "scores.jsonl")) == 140
-    capsys.readouterr()
-
-
-def test_a_bad_row_is_refused_or_left_out(tmp_path, capsys, tiny):
-    pool = write_rows(tmp_path / "pool.jsonl", [*sums(5), {"instruction": "Q", "output": ""}])
-    options = [pool, "--by", "val", "--match", "2", "--evaluator", tiny, "--output", tmp_path / "out"]
-    assert run(*options) == 2
-    assert capsys.readouterr().err == (
-        "stepsight filter: pool.jsonl line 6: the field 'output' is empty. Give it a text. Fix the row, or leave "
-        "it out with --skip-bad.\n"
-    )
-    assert not (tmp_path / "out").exists()
-    assert run(*options, "--skip-bad") == 0
-    assert f"1 row was left out; {tmp_path / 'out' / 'manifest.json'} says why." in capsys.readouterr().err
-
-
-def test_problems_of_a_benchmark_are_left_out(tmp_path, capsys, tiny):
-    pool = write_rows(tmp_path / "pool.jsonl", sums(5))
-    benchmark = write_rows(tmp_path / "test.jsonl", [{"problem": "What is 2 + 3?", "answer": "5"}])
-    options = [pool, "--by", "val", "--match", "9", "--evaluator", tiny, "--output", tmp_path / "out"]
-    assert run(*options, "--benchmark", benchmark) == 0
-    name = f"{tmp_path.name}/test.jsonl"
-    assert f"1 row is a problem of {name}, and left out." in capsys.readouterr().err
-    assert [row["query"] for row in lines(tmp_path / "out" / "val.jsonl")] == [
-        f"What is {number} + 3?" for number in (0, 1, 3, 4)
-    ]
-    assert run(*options, "--benchmark", tmp_path / "nothing.jsonl") == 2
-    assert "there is no file" in capsys.readouterr().err
-
-
-def test_fields_by_name_and_scores_of_another_run(tmp_path, capsys, tiny):
-    rows = [{"prompt": row["instruction"], "completion": row["output"]} for row in sums(9)]
+def test_every_option_is_passed_on(tmp_path, capsys, run, tiny):
+    rows = [{"ask": row["instruction"], "tell": row["output"], "source": "é"} for row in sums(12)]
+    rows[4]["tell"] = ""
     pool = write_rows(tmp_path / "pool.jsonl", rows)
-    options = [pool, "--fields", "prompt", "completion", "--evaluator", tiny, "--by", "val"]
-    assert run(*options, "--match", "2", "--output", tmp_path / "one") == 0
-    assert run(*options, "--match", "3", "--output", tmp_path / "two", "--scores", tmp_path / "one") == 0
-    assert [len(lines(tmp_path / name / "val.jsonl")) for name in ("one", "two")] == [2, 3]
-    assert set(lines(tmp_path / "two" / "val.jsonl")[0]) == {"query", "response"}
-    capsys.readouterr()
+    benchmark = write_rows(tmp_path / "test.jsonl", [{"problem": "What is 2 + 3?", "answer": "5"}])
+    options = [pool, "--fields", "ask", "tell", "--evaluator", tiny, "--output", tmp_path / "out", "--skip-bad"]
+    options += ["--by", "val", "--by", "random", "--match", "99", "--seed", "3", "--benchmark", benchmark]
+    assert run(*options, "--dataset", "mine", "--where", "source=é", "--sample", "11") == 0
+    err = capsys.readouterr().err.splitlines()
+    assert err[0] == "The pool: 11 of 11 solutions that meet source=é."
+    assert err[-2:] == [
+        f"1 row is a problem of {tmp_path.name}/test.jsonl, and left out.",
+        f"1 row was left out; {tmp_path / 'out' / 'manifest.json'} says why.",
+    ]
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert (manifest["pool"]["dataset"], manifest["seed"], manifest["match"], manifest["size"]) == (
+        "mine",
+        3,
+        99,
+        10,
+    )
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "manifest.json", "random.jsonl", "run.json", "val.jsonl",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--evaluator", "nobody"], "there is no evaluator 'nobody'."),
-        (["--scores", "nowhere"], "nowhere: there is no run.json."),
-        (["--fields", "a", "b"], "none of 140 rows can be scored: pool.jsonl line 1: the field 'a' is missing"),
+        (["{pool}", "--evaluator", "nobody"], "There is no evaluator 'nobody' in the store. It has none."),
+        (["{pool}", "none.jsonl"], "none.jsonl: cannot be read"),
+        ([], "no pool to choose from. Name a file of solutions, or a dataset with --dataset."),
+        (["--dataset", "nothing"], "There is no dataset 'nothing'."),
     ],
 )
-def test_mistakes_are_told_and_nothing_is_written(tmp_path, capsys, pool, tiny, monkeypatch, options, message):
-    monkeypatch.chdir(tmp_path)
-    assert run(pool, "--output", tmp_path / "out", "--evaluator", tiny, *options) == 2
-    assert f"stepsight filter: {message}" in capsys.readouterr().err.replace(f"{tmp_path}/", "")
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_pool_that_is_not_there_is_refused(tmp_path, capsys, pool):
-    assert run(pool, tmp_path / "none.jsonl", "--output", tmp_path / "out") == 2
-    assert f"{tmp_path / 'none.jsonl'}: cannot be read" in capsys.readouterr().err
+def test_mistakes_are_named_and_nothing_is_written(tmp_path, capsys, run, pool, tiny, options, message):
+    given = [option.format(pool=pool) for option in options]
+    assert run("--output", tmp_path / "out", "--evaluator", tiny, *given) == 2
+    assert f"stepsight filter: {message}" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("options", [["--match", "0"], ["--match", "val"], ["--by", "both"], ["--validity", "2"]])
-def test_options_that_cannot_be_are_refused(tmp_path, capsys, pool, options):
+def test_options_that_cannot_be_are_refused(tmp_path, capsys, run, pool, options):
     with pytest.raises(SystemExit) as ended:
         run(pool, "--output", tmp_path / "out", *options)
     assert ended.value.code == 2

@@ -1,322 +1,271 @@
-"""Whole filterings: twice, killed, gone on with, in a folder of another."""
+"""Whole filterings: what is scored, chosen and written, and that the same is done once."""
 
 import hashlib
 import json
-import shutil
-import signal
+from pathlib import Path
 
 import pytest
 
-from stepsight.training.experiments.filtering.run import filter_pool
+from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.paths import asset
+from stepsight.core.scores import judge_solution
+from stepsight.core.scoring.scorer import Scorer
+from stepsight.storage.judgments.score_files import import_scores
+from stepsight.training.experiments.filtering.pool import import_pool
+from stepsight.training.experiments.filtering.run import Filtering, filter_pool, summary
 from stepsight.training.experiments.filtering.subsets import SUBSETS
 from tests.checkpoints import write_evaluator, write_math_shepherd
 from tests.messages import refused
-from tests.training.experiments.filtering.pools import files, lines, sums, wanted, write_rows
-from tests.training.small_runs import forked
+from tests.training.experiments.filtering.pools import lines, sums, write_rows
+
+LONG = {"instruction": "Q", "output": "word " * 400}
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, tiny):
-    """The folder of an uninterrupted filtering of 40 sums, with its pool beside it; not to be changed."""
-    folder = tmp_path_factory.mktemp("whole")
-    filter_pool(wanted(folder, tiny))
-    return folder / "out"
+def tiny(tmp_path_factory):
+    """The folder of an evaluator that reads at most 256 tokens."""
+    return write_evaluator(tmp_path_factory.mktemp("evaluators") / "tiny")
 
 
-def again(tmp_path, whole, tiny, **changes):
-    """The same in another place."""
-    shutil.copy(whole.parent / "pool.jsonl", tmp_path)
-    return wanted(tmp_path, tiny, **changes)
+@pytest.fixture
+def pool(tmp_path, sqlite_store):
+    return import_pool(sqlite_store, [write_rows(tmp_path / "pool.jsonl", sums(40))])
 
 
-def test_four_subsets_of_one_size(whole):
-    manifest = json.loads((whole / "manifest.json").read_text())
-    scores = lines(whole / "scores.jsonl")
-    passing = [row["row"] for row in scores if row["validity"] >= 0.3 and row["redundancy"] < 0.6]
+def options(folder, evaluator, **changes):
+    """A tiny random evaluator calls hardly a solution not redundant, so the threshold of redundancy is high."""
+    return Filtering(
+        **({"output": folder, "evaluator": str(evaluator), "validity": 0.3, "redundancy": 0.6} | changes)
+    )
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_four_subsets_of_one_size(tmp_path, sqlite_store, pool, tiny):
+    seen = []
+    manifest = filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny), lambda *done: seen.append(done))
+    assert seen == [("solutions scored", number, 40) for number in range(1, 41)]
+    scorer = Scorer(load_evaluator(tiny))
+    scores = [judge_solution(one.offline) for one in scorer.score(traces_of(sqlite_store, pool))]
+    passing = [row for row, one in enumerate(scores) if one.validity >= 0.3 and one.redundancy < 0.6]
     # Neither all nor none, or the test would show nothing.
     assert 4 <= len(passing) <= 36
     assert manifest["size"] == len(passing) == manifest["solutions"]["valid_and_not_redundant"]
-    found = {name: lines(whole / f"{name}.jsonl") for name in SUBSETS}
-    assert {name: len(rows) for name, rows in found.items()} == dict.fromkeys(SUBSETS, len(passing))
-    pool = sums(40)
-    rows = {name: [pool.index(as_in_pool(row)) + 1 for row in subset] for name, subset in found.items()}
+    subsets = {name: lines(tmp_path / "out" / f"{name}.jsonl") for name in SUBSETS}
+    queries = [row["instruction"] for row in sums(40)]
+    rows = {name: [queries.index(row["query"]) for row in subset] for name, subset in subsets.items()}
     assert rows["val+red"] == passing
-    by_validity = sorted(scores, key=lambda row: -row["validity"])[: len(passing)]
-    assert rows["val"] == sorted(row["row"] for row in by_validity)
-    by_redundancy = sorted(scores, key=lambda row: row["redundancy"])[: len(passing)]
-    assert rows["red"] == sorted(row["row"] for row in by_redundancy)
+    assert rows["val"] == sorted(sorted(range(40), key=lambda row: -scores[row].validity)[: len(passing)])
+    assert rows["red"] == sorted(sorted(range(40), key=lambda row: scores[row].redundancy)[: len(passing)])
     assert rows["random"] == sorted(rows["random"])
     assert manifest["shared"]["val and red"] == len({*rows["val"]} & {*rows["red"]})
 
 
-def as_in_pool(row):
-    return {"instruction": row["query"], "output": row["response"], "source": row["source"]}
+def traces_of(store, dataset):
+    return options("", "").pool(store, dataset).traces(store)
 
 
-def test_the_manifest(whole, evaluator):
-    manifest = json.loads((whole / "manifest.json").read_text())
-    digest = hashlib.sha256((whole.parent / "pool.jsonl").read_bytes()).hexdigest()
+def test_the_manifest_says_how_it_was_chosen(tmp_path, sqlite_store, pool, tiny):
+    manifest = filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny))
+    digests = "".join(f"{trace.digest}\n" for trace in traces_of(sqlite_store, pool))
     assert manifest["pool"] == {
-        "files": [{"name": "pool.jsonl", "sha256": digest, "fields": ["instruction", "output"]}],
-        "rows": 40,
-    }
+        "dataset": "pool", "sha256": hashlib.sha256(digests.encode()).hexdigest(), "rows": 40,
+    }  # fmt: skip
     assert manifest["evaluator"] == {
         "name": "tiny",
         "format": "stepsight",
         "outputs": "three-way",
-        "fingerprint": evaluator.fingerprint,
+        "fingerprint": load_evaluator(tiny).fingerprint,
     }
     assert manifest["thresholds"] == {"validity": 0.3, "redundancy": 0.6}
     assert (manifest["match"], manifest["seed"], manifest["mode"]) == ("val+red", 0, "offline")
     assert manifest["left_out"] == {"rows": 0, "first": []}
     for name in SUBSETS:
-        held = (whole / f"{name}.jsonl").read_bytes()
-        assert manifest["subsets"][name]["sha256"] == hashlib.sha256(held).hexdigest()
+        content = (tmp_path / "out" / f"{name}.jsonl").read_bytes()
+        assert manifest["subsets"][name]["sha256"] == hashlib.sha256(content).hexdigest()
     # Where files lay concerns nobody else.
-    assert str(whole.parent).encode() not in b"".join(files(whole).values())
+    assert str(tmp_path).encode() not in b"".join(files(tmp_path / "out").values())
 
 
-def test_two_runs_are_the_same_to_the_byte(whole, tmp_path, tiny):
-    filter_pool(again(tmp_path, whole, tiny))
-    assert files(tmp_path / "out") == files(whole)
-    assert set(files(whole)) == {
-        "run.json",
-        "scores.jsonl",
-        "manifest.json",
-        *(f"{name}.jsonl" for name in SUBSETS),
-    }
-
-
-def test_finished_work_is_not_repeated(whole, tmp_path, tiny):
-    job = again(tmp_path, whole, tiny)
-    first = filter_pool(job)
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()}
-    seen = []
-    assert filter_pool(job, lambda *told: seen.append(told)) == first
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "out").iterdir()} == before
-    assert seen == []
-
-
-KILLED = """
-import os, signal, sys
-from dataclasses import asdict
-from pathlib import Path
-from stepsight.training.experiments.filtering import run
-from stepsight.training.experiments.filtering.scores import ChunkedScores
-from stepsight.training.runs.row_file import format_line
-
-class Dying(ChunkedScores):
-    def add_chunk(self, rows):
-        if self.rows == 16:
-            self._file.write("".join(format_line(asdict(row)) for row in rows)[:250].encode())
-            self._file.flush()
-            os.kill(os.getpid(), signal.SIGKILL)
-        super().add_chunk(rows)
-
-run.ChunkedScores = Dying
-folder, evaluator = map(Path, sys.argv[1:])
-pool = (folder / "pool.jsonl",)
-run.filter_pool(run.Filtering(pool, folder / "out", str(evaluator), validity=0.3, redundancy=0.6, chunk=8))
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_one_goes_on_and_ends_the_same(whole, tmp_path, tiny):
-    job = again(tmp_path, whole, tiny)
-    killed = forked(KILLED, tmp_path, tiny)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    left = (tmp_path / "out" / "scores.jsonl").read_bytes()
-    # Two chunks of 8, and of the third two lines and a bit.
-    assert left.count(b"\n") == 18
-    assert not left.endswith(b"\n")
-    seen = []
-    filter_pool(job, lambda *told: seen.append(told))
-    assert [told for told in seen if told[0] == "solutions scored"] == [
-        ("solutions scored", done, 40) for done in (24, 32, 40)
-    ]
-    assert files(tmp_path / "out") == files(whole)
-
-
-def test_one_that_was_stopped_while_writing_ends_the_same(whole, tmp_path, tiny):
-    job = again(tmp_path, whole, tiny)
-
+def test_what_is_done_is_not_repeated_and_scores_are_used_again(tmp_path, sqlite_store, pool, tiny):
     def stop(what, done, total):
-        if (what, done) == ("rows written", 20):
+        if done == 17:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        filter_pool(job, stop)
-    assert set(files(tmp_path / "out")) == {"run.json", "scores.jsonl"}
-    filter_pool(job)
-    assert files(tmp_path / "out") == files(whole)
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"redundancy": 0.7}, {"validity": 0.4}, {"seed": 1}, {"match": 3}, {"by": ("val", "red")}, {"chunk": 16}],
-)
-def test_a_folder_of_another_run_is_refused(whole, tiny, changes):
-    with refused():
-        filter_pool(wanted(whole.parent, tiny, **changes))
-
-
-def test_a_folder_of_another_pool_or_evaluator_is_refused(whole, tmp_path, tiny):
-    other = write_rows(tmp_path / "pool.jsonl", sums(41))
-    with refused():
-        filter_pool(wanted(whole.parent, tiny, pool=(other,)))
-    another = write_evaluator(tmp_path / "another", seed=1)
-    with refused():
-        filter_pool(wanted(whole.parent, another))
-
-
-def test_a_folder_of_something_else_is_refused(tmp_path, tiny):
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "thesis.tex").write_text("Mine.")
-    with refused():
-        filter_pool(wanted(tmp_path, tiny))
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["thesis.tex"]
-
-
-def test_scores_are_taken_over(whole, tmp_path, tiny):
+        filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny), stop)
+    assert not (tmp_path / "out").exists()
     seen = []
-    job = again(tmp_path, whole, tiny, match=5, seed=7, scores=whole)
-    manifest = filter_pool(job, lambda what, *_: seen.append(what))
-    assert set(seen) == {"rows written"}
-    assert (manifest["size"], manifest["match"]) == (5, 5)
-    assert (tmp_path / "out" / "scores.jsonl").read_bytes() == (whole / "scores.jsonl").read_bytes()
+    first = filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny), lambda *done: seen.append(done))
+    assert seen[-1] == ("solutions scored", 23, 23)
+    before = files(tmp_path / "out")
+    assert set(before) == {"run.json", "manifest.json", *(f"{name}.jsonl" for name in SUBSETS)}
+    seen.clear()
+    watch = lambda *done: seen.append(done)  # noqa: E731
+    assert filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny), watch) == first
+    assert filter_pool(sqlite_store, pool, options(tmp_path / "two", tiny, match=5, seed=7), watch)["size"] == 5
+    assert (files(tmp_path / "out"), seen) == (before, [])
 
 
-def test_scores_of_another_evaluator_are_not(whole, tmp_path, tiny):
+def test_a_folder_of_another_run_is_refused(tmp_path, sqlite_store, pool, tiny):
+    filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny))
     another = write_evaluator(tmp_path / "another", seed=1)
+    for changes in (
+        {"redundancy": 0.7},
+        {"seed": 1},
+        {"match": 3},
+        {"by": ("val", "red")},
+        {"sample": 39},
+    ):
+        with refused():
+            filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny, **changes))
     with refused():
-        filter_pool(again(tmp_path, whole, another, scores=whole))
+        filter_pool(sqlite_store, pool, options(tmp_path / "out", another))
+    grown = import_pool(sqlite_store, [write_rows(tmp_path / "pool.jsonl", sums(41))])
     with refused():
-        filter_pool(again(tmp_path, whole, tiny, scores=tmp_path))
+        filter_pool(sqlite_store, grown, options(tmp_path / "out", tiny))
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("Mine.")
+    with refused():
+        filter_pool(sqlite_store, pool, options(tmp_path / "mine", tiny))
+
+
+def test_solutions_that_are_too_long_are_refused_or_left_out(tmp_path, sqlite_store, tiny):
+    rows = [*sums(9), {"instruction": "Q", "output": " "}, LONG, *sums(12)[9:]]
+    path = write_rows(tmp_path / "pool.jsonl", rows)
+    pool = import_pool(sqlite_store, [path], skip_bad=True)
+    with refused():
+        filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny))
     assert not (tmp_path / "out").exists()
-
-
-def test_bad_rows_are_refused_before_anything_is_scored(tmp_path, tiny):
-    write_rows(tmp_path / "pool.jsonl", [*sums(9), {"instruction": "Q", "output": " "}])
-    with refused():
-        filter_pool(wanted(tmp_path, tiny))
-    assert not (tmp_path / "out").exists()
-
-
-def test_bad_rows_are_left_out_and_named(tmp_path, tiny):
-    bad = {"instruction": "Q", "output": " "}
-    long = {"instruction": "Q", "output": "word " * 400}
-    write_rows(tmp_path / "pool.jsonl", [*sums(9), bad, long, *sums(12)[9:]])
-    manifest = filter_pool(wanted(tmp_path, tiny, skip_bad=True))
-    assert (manifest["pool"]["rows"], manifest["solutions"]["scored"], manifest["left_out"]["rows"]) == (14, 12, 2)
+    manifest = filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny, skip_bad=True))
+    assert (manifest["pool"]["rows"], manifest["solutions"]["scored"], manifest["left_out"]["rows"]) == (13, 12, 2)
     empty, too_long = manifest["left_out"]["first"]
-    assert empty == "pool.jsonl line 10: the field 'output' is empty. Give it a text."
-    assert too_long.startswith("pool.jsonl line 11: the trace has ")
-    # The same without leaving rows out is another thing to ask for, though all is there.
-    with refused():
-        filter_pool(wanted(tmp_path, tiny))
-    (tmp_path / "out" / "manifest.json").unlink()
-    with refused():
-        filter_pool(wanted(tmp_path, tiny))
-
-
-def test_problems_of_a_benchmark_are_left_out_and_counted(whole, tmp_path, tiny):
-    (tmp_path / "sums").mkdir()
-    benchmark = write_rows(
-        tmp_path / "sums" / "test.jsonl", [{"problem": "what is $7 + 3$?"}, {"question": "Why?"}]
+    assert empty == (
+        "pool.jsonl line 10: the column 'output' is ' ', expected a list of steps, or a solution as one text."
+        " Choose another column."
     )
-    # The pool has it in the spelling of its own.
-    job = again(tmp_path, whole, tiny, benchmarks=(benchmark,))
-    manifest = filter_pool(job)
+    assert too_long.startswith("trace 'line 11' has ")
+    only = import_pool(sqlite_store, [write_rows(tmp_path / "long.jsonl", [LONG])])
+    with refused():
+        filter_pool(sqlite_store, only, options(tmp_path / "long", tiny, skip_bad=True))
+
+
+def test_problems_of_a_benchmark_are_left_out_and_counted(tmp_path, sqlite_store, pool, tiny):
+    (tmp_path / "sums").mkdir()
+    rows = [{"problem": "what is $7 + 3$?"}, {"question": "Why?"}]
+    benchmark = write_rows(tmp_path / "sums" / "test.jsonl", rows)
+    given = options(tmp_path / "out", tiny, benchmarks=(benchmark,), by=("random",), match=40)
+    manifest = filter_pool(sqlite_store, pool, given)
     digest = hashlib.sha256(benchmark.read_bytes()).hexdigest()
     assert manifest["benchmarks"] == [{"name": "sums/test.jsonl", "sha256": digest, "problems": 2, "rows": 1}]
     assert (manifest["solutions"]["scored"], manifest["left_out"]["rows"]) == (39, 0)
-    scores = lines(tmp_path / "out" / "scores.jsonl")
-    assert scores[7] == {"row": 8, "problem_of": digest[:16]}
-    # What the others got is what they get without a benchmark.
-    before = lines(whole / "scores.jsonl")
-    near = pytest.approx
-    assert [row["validity"] for row in scores if row["row"] != 8] == [
-        near(row["validity"], abs=1e-6) for row in before if row["row"] != 8
-    ]
-    kept = {row["query"] for name in SUBSETS for row in lines(tmp_path / "out" / f"{name}.jsonl")}
-    assert len(kept) > 10
-    assert "What is 7 + 3?" not in kept
+    queries = {row["query"] for row in lines(tmp_path / "out" / "random.jsonl")}
+    assert len(queries) == 39
+    assert "What is 7 + 3?" not in queries
+    write_rows(benchmark, [{"problem": row["instruction"]} for row in sums(40)])
     with refused():
-        filter_pool(again(tmp_path, whole, tiny))
+        filter_pool(sqlite_store, pool, options(tmp_path / "all", tiny, benchmarks=(benchmark,)))
+
+
+def test_thresholds_that_nothing_passes_are_refused(tmp_path, sqlite_store, pool, tiny):
     with refused():
-        filter_pool(again(tmp_path, whole, tiny, name="two", scores=tmp_path / "out"))
+        filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny, validity=1.0, redundancy=0.0))
+    assert filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny))["size"] > 0
 
 
-def test_thresholds_that_nothing_passes_are_told_and_the_scores_kept(tmp_path, tiny):
-    with refused():
-        filter_pool(wanted(tmp_path, tiny, validity=1.0, redundancy=0.0))
-    assert len(lines(tmp_path / "out" / "scores.jsonl")) == 40
-    manifest = filter_pool(wanted(tmp_path, tiny, "other", scores=tmp_path / "out"))
-    assert manifest["size"] > 0
-
-
-def test_an_evaluator_of_validity_alone(tmp_path):
+def test_an_evaluator_of_validity_alone(tmp_path, sqlite_store, pool):
     folder = tmp_path / "math-shepherd-mistral-7b-prm"
     write_math_shepherd(folder)
-    for changes in ({}, {"by": ("red",), "match": 3}, {"by": ("val",)}):
+    for changes in ({}, {"by": ("red",), "match": 3}, {"by": ("both",)}, {"by": ("val",), "match": 0}):
         with refused():
-            filter_pool(wanted(tmp_path, folder, **changes))
-    assert not (tmp_path / "out").exists()
-    manifest = filter_pool(wanted(tmp_path, folder, by=("val", "random"), match=3))
+            filter_pool(sqlite_store, pool, options(tmp_path / "out", folder, **changes))
+    manifest = filter_pool(sqlite_store, pool, options(tmp_path / "out", folder, by=("val", "random"), match=3))
     assert manifest["evaluator"]["outputs"] == "validity"
-    assert {name: len(lines(tmp_path / "out" / f"{name}.jsonl")) for name in manifest["subsets"]} == {
-        "val": 3,
-        "random": 3,
-    }
+    assert [len(lines(tmp_path / "out" / f"{name}.jsonl")) for name in manifest["subsets"]] == [3, 3]
     assert set(manifest["solutions"]) == {"scored", "valid"}
 
 
+def test_scores_of_an_evaluator_that_cannot_run_here(tmp_path, sqlite_store):
+    pool = import_pool(sqlite_store, [write_rows(tmp_path / "pool.jsonl", sums(3))])
+    scores = [{"id": f"line {number}", "scores": [0.5, number / 4]} for number in (1, 2, 3)]
+    import_scores(sqlite_store, "pool", write_rows(tmp_path / "scores.jsonl", scores), "theirs")
+    given = options(tmp_path / "out", "theirs", by=("val",), match=1)
+    assert filter_pool(sqlite_store, pool, given)["subsets"]["val"]["tied_at_edge"] == 2
+    with refused():
+        filter_pool(sqlite_store, pool, options(tmp_path / "none", "nobody"))
+
+
+def test_steps_that_equations_do_not_judge_count_as_faultless(tmp_path, sqlite_store):
+    rows = [{"instruction": "Add.", "output": text} for text in ("2 + 2 = 4.", "2 + 2 = 5.\nDone.", "It is so.")]
+    pool = import_pool(sqlite_store, [write_rows(tmp_path / "pool.jsonl", rows)])
+    given = options(tmp_path / "out", "equations", by=("val",), match=2)
+    assert filter_pool(sqlite_store, pool, given)["subsets"]["val"]["edge"] == 1
+    assert [row["response"] for row in lines(tmp_path / "out" / "val.jsonl")] == ["2 + 2 = 4.", "It is so."]
+
+
+MANIFEST = {
+    "pool": {"rows": 5276},
+    "evaluator": {"name": "mini-bidir"},
+    "thresholds": {"validity": 0.5, "redundancy": 0.15},
+    "solutions": {"scored": 5276, "valid": 5000, "redundant": 300, "valid_and_not_redundant": 4800},
+    "left_out": {"rows": 0, "first": []},
+    "benchmarks": [{"name": "c/test.jsonl", "rows": 0}],
+    "match": "val+red",
+    "size": 4800,
+    "subsets": {"val+red": {}, "val": {}},
+}
+JUDGED = (
+    "5,276 solutions judged by mini-bidir: 5,000 valid (from 0.5), 300 redundant (from 0.15), 4,800 valid and not"
+    " redundant."
+)
+WRITTEN = "4,800 of them in each of val+red, val."
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, [JUDGED, WRITTEN]),
+        ({"match": 100, "size": 100}, [JUDGED, WRITTEN.replace("4,800", "100")]),
+        (
+            {"match": 5000},
+            [
+                JUDGED,
+                WRITTEN,
+                "5,000 were requested, and there are no more to choose from: all subsets have as many.",
+            ],
+        ),
+        ({"left_out": {"rows": 1}}, [JUDGED, WRITTEN, "1 row was left out; out/manifest.json says why."]),
+        (
+            {"benchmarks": [{"name": "a/test.jsonl", "rows": 1}, {"name": "b/test.jsonl", "rows": 1200}]},
+            [
+                *(JUDGED, WRITTEN, "1 row is a problem of a/test.jsonl, and left out."),
+                "1,200 rows are problems of b/test.jsonl, and left out.",
+            ],
+        ),
+        (
+            {"solutions": {"scored": 2, "valid": 1}},
+            ["2 solutions judged by mini-bidir: 1 valid (from 0.5).", WRITTEN],
+        ),
+        (
+            {"pool": {"rows": 12, "drawn": {"where": ["source=B"], "met": 20}}},
+            ["The pool: 12 of 20 solutions that meet source=B.", JUDGED, WRITTEN],
+        ),
+    ],
+)
+def test_a_manifest_in_lines(changes, expected):
+    assert summary(MANIFEST | changes, Path("out")).splitlines() == expected
+
+
 @pytest.mark.slow
-def test_mini_bidir_on_a_real_pool(tmp_path, data):
-    """Two runs on the first 40 solutions, one of them gone on with after its first chunk."""
-    source = data / "sft-pool" / "gsm8k_model_solutions.jsonl"
-    pool = write_rows(tmp_path / "pool.jsonl", source.read_text(encoding="utf-8").splitlines()[:40])
-    real = {"pool": (pool,), "validity": None, "redundancy": None, "chunk": 24}
-
-    def stop(what, done, total):
-        if what == "solutions scored":
-            raise KeyboardInterrupt
-
-    manifest = filter_pool(wanted(tmp_path, "mini-bidir", "one", **real))
-    with pytest.raises(KeyboardInterrupt):
-        filter_pool(wanted(tmp_path, "mini-bidir", "two", **real), stop)
-    assert len(lines(tmp_path / "two" / "scores.jsonl")) == 24
-    filter_pool(wanted(tmp_path, "mini-bidir", "two", **real))
-    assert files(tmp_path / "one") == files(tmp_path / "two")
-    assert manifest["thresholds"] == {"validity": 0.5, "redundancy": 0.15}
-    sizes = {len(lines(tmp_path / "one" / f"{name}.jsonl")) for name in SUBSETS}
-    assert sizes == {manifest["size"]}
-    assert 0 < manifest["size"] < 40
-    row = lines(tmp_path / "one" / "val.jsonl")[0]
-    assert set(row) == {"query", "response", "source", "is_correct", "ground_truth"}
-
-
-MEASURED = """
-import re, sys
-from pathlib import Path
-from stepsight.training.experiments.filtering.run import Filtering, filter_pool
-
-folder, evaluator = map(Path, sys.argv[1:])
-pool = (folder / "pool.jsonl",)
-filter_pool(Filtering(pool, folder / "out", str(evaluator), by=("val", "random"), match=20, chunk=8))
-print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
-"""
-
-
-@pytest.mark.slow
-def test_memory_stays_flat(tmp_path, tiny):
-    peaks = []
-    for count in (24, 200):
-        folder = tmp_path / str(count)
-        folder.mkdir()
-        # 400 KB a row: 80 MB in the larger pool.
-        write_rows(folder / "pool.jsonl", [row | {"ballast": "x" * 400_000} for row in sums(count)])
-        done = forked(MEASURED, folder, tiny)
-        assert done.returncode == 0, done.stderr
-        peaks.append(int(done.stdout) / 1024)
-    assert peaks[1] - peaks[0] < 25, peaks
+def test_the_subsets_of_the_recorded_study(tmp_path, sqlite_store, data):
+    """The subsets of `assets/reports/filter-mini`, to the byte, by the scores of mini-bidir."""
+    recorded = json.loads((asset("reports") / "filter-mini" / "manifest.json").read_text())
+    pool = import_pool(sqlite_store, [data / "sft-pool" / "gsm8k_model_solutions.jsonl"])
+    manifest = filter_pool(sqlite_store, pool, Filtering(tmp_path / "out", match=150))
+    for key in ("evaluator", "solutions", "shared"):
+        assert manifest[key] == recorded[key]
+    # The last digit of a score depends on the number of threads, and no choice does.
+    hashes = [{name: one["sha256"] for name, one in each["subsets"].items()} for each in (manifest, recorded)]
+    assert hashes[0] == hashes[1]

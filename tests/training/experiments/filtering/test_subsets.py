@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from stepsight.core.scores import Thresholds
-from stepsight.training.experiments.filtering.scores import ScoredRow, UnscoredRow
-from stepsight.training.experiments.filtering.subsets import PoolScores, SubsetRule, choose, overlaps, subset_size
+from stepsight.training.experiments.filtering.subsets import PoolScores, SubsetRule, choose, overlaps
 from tests.messages import refused
 
 #              row  1     2     3     4     5     6     7     8     9    10
@@ -17,8 +16,7 @@ PASSING = [1, 3, 5, 6, 8, 10]
 
 
 def scores(validity=VALIDITY, redundancy=REDUNDANCY):
-    rows = zip(validity, redundancy, strict=True)
-    return PoolScores.read(ScoredRow(row, "", 1, *pair) for row, pair in enumerate(rows, start=1))
+    return PoolScores(np.arange(1, len(validity) + 1), np.array(validity), np.array(redundancy))
 
 
 def chosen(found=None, **rule):
@@ -83,7 +81,7 @@ def test_one_subset_is_matched_to_val_and_red_that_is_not_written():
 
 def test_nothing_that_passes_is_told():
     with refused():
-        subset_size(scores(), SubsetRule(thresholds=Thresholds(0.999, 0.15)))
+        choose(scores(), SubsetRule(thresholds=Thresholds(0.999, 0.15)))
 
 
 def test_the_order_of_scoring_changes_nothing():
@@ -123,13 +121,8 @@ def test_subsets_are_drawn_independently():
         assert abs(np.mean([counts[pair] for counts in shared]) - 4) < 1, pair
 
 
-def test_rows_left_out_are_in_no_subset():
-    found = PoolScores.read([ScoredRow(1, "", 1, 0.9, 0.0), UnscoredRow(2, "empty"), ScoredRow(3, "", 1, 0.8, 0.0)])
-    assert chosen(found) == {key: [1, 3] for key in ("val+red", "val", "red", "random")}
-
-
 def test_without_redundancy_nothing_passes():
-    found = PoolScores.read([ScoredRow(1, "", 1, 0.9, None), ScoredRow(2, "", 1, 0.8, None)])
+    found = scores([0.9, 0.8], [math.nan, math.nan])
     assert not found.passing(Thresholds()).any()
     assert chosen(found, by=("val", "random"), match=1)["val"] == [1]
     assert not SubsetRule(by=("val", "random"), match=1).needs_redundancy

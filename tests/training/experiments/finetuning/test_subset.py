@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from stepsight.training.experiments.filtering.output import MANIFEST
+from stepsight.training.experiments.filtering.run import MANIFEST
 from stepsight.training.experiments.finetuning.examples import read_subset
 from tests.messages import refused
 
