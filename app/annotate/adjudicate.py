@@ -7,12 +7,9 @@ can be followed from one trace to the next. Submission times are hidden too.
 `{item, step, label, reason, moment}` once the decision is stored. `step` counts from 0, and `label` is neg, neu,
 pos or null. `reason` may be "" only if the decision is the majority's label. `after` is the decision that the
 page showed.
-
-Of a long trace, the page holds the first steps and those around the next one to decide. Its script requests the
-others from `/annotate/adjudicate/steps`, which takes the page's query with `from` and `to` (see `asked_steps`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -26,11 +23,10 @@ from stepsight.app.annotate.label import ERROR_NAMES, formula
 from stepsight.app.annotate.label_keys import DECISION_KEYS, script_keys
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
-from stepsight.app.web.page_query import Number, PageQuery, Query, read_query
-from stepsight.app.web.step_bars import FIRST, asked_steps, first_steps
+from stepsight.app.web.page_query import Number, PageQuery, read_query
 from stepsight.core.trace import Trace, find_answer
 from stepsight.core.validation import Model
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
 from stepsight.storage.labelling.campaigns import get_campaign, guideline_text
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, vote
@@ -44,16 +40,13 @@ from stepsight.storage.traces.queries import get_trace
 
 class AdjudicationAddress(PageQuery):
     """The query of the page: the id of a campaign, and the id of one of its items. If `item` is 0, the page shows
-    the next undecided item. Of a long trace, it holds the steps around `step`, counted from 1, or with `steps=all`
-    all steps.
+    the next undecided item.
     """
 
     PATH: ClassVar[str] = "/annotate/adjudicate"
 
     campaign: Number = 0
     item: Number = 0
-    step: Number = 0
-    steps: Literal["", "all"] = ""
 
 
 class _NewDecision(Model):
@@ -102,54 +95,24 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
     )
 
 
-def _steps_html(store: Store, query: Query, user: User) -> Markup:
-    """Render some steps of the page of an item as list items. Raises `NotFoundError` if nobody disagrees on it."""
-    address = AdjudicationAddress.exact(query)
-    campaign = get_campaign(store, address.campaign)
-    shown = read_adjudication(store, campaign.id).find(address.item)
-    if shown is None:
-        raise NotFoundError("Nobody disagrees on that trace.", "Open the page of the campaign again.")
-    note_exposure(store, user, [shown.trace_id], LABELS)
-    trace = get_trace(store, shown.trace_id)
-    numbers = asked_steps(query, len(trace.steps) if trace.digest == shown.digest else 0)
-    return render("annotate/adjudicated_steps.html", **_steps(store, trace, shown, numbers, numbers))
-
-
 def _disagreement(
     store: Store, address: AdjudicationAddress, adjudication: Adjudication, shown: Disagreement, user: User
 ) -> dict[str, Any]:
     """Return the template's variables for a trace and the disagreements on its steps."""
     trace = get_trace(store, shown.trace_id)
-    here = AdjudicationAddress(campaign=address.campaign, item=shown.item_id)
     numbers = range(len(trace.steps) if trace.digest == shown.digest else 0)
-    held = (
-        numbers if address.steps else _held(len(numbers), address.step - 1, shown.undecided(adjudication.decisions))
-    )
     return {
         "answer": formula(find_answer(trace.meta)),
         "item": shown.item_id,
         "changed": trace.digest != shown.digest,
         "own": any(annotation.user_id == user.id for annotation in shown.annotations),
-        "more": here.url(f"{here.PATH}/steps") if len(held) < len(numbers) else "",
-        "whole_url": here.url(steps="all"),
-        **_steps(store, trace, shown, numbers, held),
+        **_steps(store, trace, shown, numbers),
         **_neighbours(address.campaign, adjudication, shown),
     }
 
 
-def _held(count: int, step: int, undecided: Sequence[int]) -> Collection[int]:
-    """Return the steps that the page holds of a trace with `count` steps: if these are many, the first ones, those
-    around `step`, and those around the next undecided one. All count from 0; `step` is -1 if none is asked for."""
-    first = first_steps(count)
-    following = next((one for one in undecided if one > step), undecided[0] if undecided else step)
-    blocks = {one // FIRST for one in (step, following)}
-    return {number for number in range(count) if number in first or number // FIRST in blocks}
-
-
-def _steps(
-    store: Store, trace: Trace, shown: Disagreement, numbers: range, held: Collection[int]
-) -> dict[str, Any]:
-    """Return the template's variables for some steps of a trace, which are rendered whole if they are `held`."""
+def _steps(store: Store, trace: Trace, shown: Disagreement, numbers: range) -> dict[str, Any]:
+    """Return the template's variables for the steps of a trace."""
     past: dict[int, list[Decision]] = {}
     for decision in past_decisions(store, shown.item_id):
         past.setdefault(decision.step, []).append(decision)
@@ -159,7 +122,7 @@ def _steps(
         "annotations": with_letters(store, shown.item_id, shown.annotations),
         "rows": [
             {"number": number, "disagreed": number in disagreed, "decisions": past.get(number, [])}
-            | ({"held": True, **_row(trace, shown, number)} if number in held else {"held": False})
+            | _row(trace, shown, number)
             for number in numbers
         ],
         "keys": DECISION_KEYS,
@@ -207,10 +170,6 @@ def router(store: Store) -> APIRouter:
         else:
             content = choose_html(store, "Adjudicate", AdjudicationAddress.PATH)
         return HTMLResponse(plain_page("Adjudicate", content, "Annotate"))
-
-    @routes.get(f"{AdjudicationAddress.PATH}/steps")
-    def steps(request: Request, user: Adjudicator) -> HTMLResponse:
-        return HTMLResponse(_steps_html(store, read_query(request.url.query), user))
 
     @routes.post(f"{AdjudicationAddress.PATH}/decisions")
     def add_decision(user: Adjudicator, new: Annotated[_NewDecision, body(_NewDecision)]) -> JSONResponse:

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from stepsight.app.annotate.campaigns import sees_everybody
 from stepsight.app.annotate.label_keys import KIND_KEYS, LABEL_KEYS, script_keys
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import checked_step, first_steps, later_html
+from stepsight.app.web.step_bars import checked_step
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
@@ -72,9 +72,6 @@ class ScoreBar:
 def label_html(store: Store, assignment: Assignment, annotation: Annotation, user: User) -> Markup:
     """Render the labelling page of an open assignment. It contains only the steps revealed so far."""
     campaign = assignment.campaign
-    revealed = min(annotation.revealed, len(assignment.trace.steps))
-    shown = first_steps(revealed)
-    later = range(shown.stop, revealed)
     return render(
         "annotate/label.html",
         assignment=assignment,
@@ -89,8 +86,7 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         kind_keys=KIND_KEYS,
         previous=last_submitted(store, campaign.id, user),
         answer=formula(assignment.answer),
-        later=later_html(later, focusable=True) if later else "",
-        **_steps(store, assignment, annotation, user, shown),
+        **_steps(store, assignment, annotation, user),
     )
 
 
@@ -112,17 +108,17 @@ def formula(answer: str | None) -> str:
     return f"${answer}$" if "\\" in answer and "$" not in answer else answer
 
 
-def steps_html(store: Store, assignment: Assignment, annotation: Annotation, user: User, steps: range) -> Markup:
-    """Render those of the given steps that are revealed, as list items."""
-    return render("annotate/steps.html", **_steps(store, assignment, annotation, user, steps))
+def steps_html(store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int) -> Markup:
+    """Render the revealed steps from `start` on, counted from 0, as list items."""
+    return render("annotate/steps.html", **_steps(store, assignment, annotation, user, start))
 
 
 def _steps(
-    store: Store, assignment: Assignment, annotation: Annotation, user: User, wanted: range
+    store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int = 0
 ) -> dict[str, Any]:
     steps = assignment.trace.steps
     scores = read_scores(store, assignment.slot_id, user, annotation)
-    shown = range(wanted.start, min(wanted.stop, annotation.revealed, len(steps)))
+    shown = range(start, min(annotation.revealed, len(steps)))
     campaign, trace = assignment.campaign, assignment.trace
     stepwise = campaign.view is CampaignView.STEPWISE
     rows = [

@@ -14,14 +14,13 @@ from stepsight.app.access.rights import Annotator, Manager, Person
 from stepsight.app.annotate.campaigns import campaign_html, list_html, sees_everybody, turns_html
 from stepsight.app.annotate.label import label_html, next_html, steps_html
 from stepsight.app.annotate.new_campaign import NewCampaign, form_html, read_plan
-from stepsight.app.annotate.review import review_html, review_steps_html, skipped_html
+from stepsight.app.annotate.review import review_html, skipped_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.bodies import body
 from stepsight.app.web.failures import error_json
 from stepsight.app.web.html import macro, plain_page, render
 from stepsight.app.web.page_query import read_number, read_query
 from stepsight.app.web.page_route import PART
-from stepsight.app.web.step_bars import asked_steps
 from stepsight.core.equations.evaluator import checks_of, faults
 from stepsight.core.equations.wording import finding
 from stepsight.core.errors import UserError
@@ -107,14 +106,8 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
     def steps(request: Request, user: Annotator) -> HTMLResponse:
         assignment = _asked(store, request, user)
         annotation = read_annotation(store, assignment.slot_id, user.id)
-        query = request.query_params
-        count = len(assignment.trace.steps)
-        # A step that has just been revealed is the last one.
-        shown = asked_steps(query, count) if "to" in query else range(read_number(query, "from"), count)
-        if annotation.submitted:
-            review = read_review(store, assignment.slot_id, user)
-            return HTMLResponse(review_steps_html(assignment, annotation, review, shown))
-        return HTMLResponse(steps_html(store, assignment, annotation, user, shown))
+        start = read_number(request.query_params, "from")
+        return HTMLResponse(steps_html(store, assignment, annotation, user, start))
 
     @routes.get(f"{LABEL}/guideline")
     def guideline(request: Request, user: Annotator) -> HTMLResponse:

@@ -7,7 +7,6 @@ from markupsafe import Markup
 from stepsight.app.annotate.disputes import DisputeAddress
 from stepsight.app.annotate.label import ERROR_NAMES, formula, marked_step, score_bars
 from stepsight.app.web.html import render
-from stepsight.app.web.step_bars import first_steps, later_html
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.labelling.annotation import UNSURE, Annotation
 from stepsight.storage.labelling.queue import Assignment
@@ -19,8 +18,6 @@ def review_html(assignment: Assignment, annotation: Annotation, review: Review |
     trace: Trace = review.trace if review else assignment.trace
     agreements = [agrees(label, step) for label, step in zip(annotation.labels, trace.steps, strict=True)]
     comparable = [one for one in agreements if one is not None]
-    shown = first_steps(len(trace.steps))
-    later = range(shown.stop, len(trace.steps))
     return render(
         "annotate/review.html",
         assignment=assignment,
@@ -30,32 +27,15 @@ def review_html(assignment: Assignment, annotation: Annotation, review: Review |
         trace=trace,
         answer=formula(assignment.answer),
         person=person,
-        rows=_rows(assignment, annotation, review, shown),
-        later=later_html(later) if later else "",
+        rows=[
+            _row(number, trace, annotation, review, agreements[number])
+            | {"marked": marked_step(assignment.campaign, trace, number)}
+            for number in range(len(trace.steps))
+        ],
         agreed=sum(comparable),
         comparable=len(comparable),
         first_error=annotation.labels.index("neg") if "neg" in annotation.labels else None,
     )
-
-
-def review_steps_html(
-    assignment: Assignment, annotation: Annotation, review: Review | None, steps: range
-) -> Markup:
-    """Render some steps of the page of a submitted trace as list items."""
-    trace: Trace = review.trace if review else assignment.trace
-    rows = _rows(assignment, annotation, review, steps)
-    return render("annotate/reviewed_steps.html", trace=trace, review=review, rows=rows)
-
-
-def _rows(
-    assignment: Assignment, annotation: Annotation, review: Review | None, steps: range
-) -> list[dict[str, Any]]:
-    trace: Trace = review.trace if review else assignment.trace
-    return [
-        _row(number, trace, annotation, review, agrees(annotation.labels[number], trace.steps[number]))
-        | {"marked": marked_step(assignment.campaign, trace, number)}
-        for number in steps
-    ]
 
 
 def skipped_html(assignment: Assignment) -> Markup:

@@ -1,6 +1,6 @@
 """The query string of the Browse page, which determines everything that the page shows."""
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Self
 
 from markupsafe import Markup
 from pydantic import AfterValidator, Field
@@ -54,7 +54,6 @@ class _Place(PageQuery):
 
     `trace` is a database id. `page` counts from 1, and `field` is the metadata field whose values are listed.
     `outcomes` is the basis on which outcomes are counted: a metadata field, or `steps` for the number of steps.
-    With `steps=all`, the page of a long trace holds all its steps at once.
     """
 
     dataset: str = ""
@@ -62,7 +61,6 @@ class _Place(PageQuery):
     page: PageNumber = 1
     field: str = ""
     outcomes: str = ""
-    steps: Literal["", "all"] = ""
 
 
 class Address(ListQuery, _Place):

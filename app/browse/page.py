@@ -4,15 +4,13 @@ The URL determines everything on the page. The page's script changes the URL and
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi import APIRouter, Request
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, may, note_shown
+from stepsight.app.access.rights import Right, find_user_of, may, note_shown
 from stepsight.app.browse import export
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html, outcomes_by_html
@@ -29,15 +27,15 @@ from stepsight.app.browse.metadata import metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_list import list_html, list_orders
-from stepsight.app.browse.trace_view import LaterSteps, marks_json, steps_html, trace_html
+from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered
 from stepsight.app.score.files import judgment_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
-from stepsight.app.web.page_query import Query, read_query
+from stepsight.app.web.page_query import Query
 from stepsight.app.web.page_route import PageContent, address_page
-from stepsight.app.web.step_bars import TraceJudgments, asked_steps, notice_html
+from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
 from stepsight.storage.browse.browse import list_fields
@@ -54,8 +52,6 @@ from stepsight.storage.traces.queries import (
 )
 from stepsight.training.evaluate.strength import concluded_record
 
-_STEPS = "/browse/steps"
-_MARKS = "/browse/marks"
 # The parts of an address that say what is shown of a trace.
 _OF_TRACE = ("trace", "evaluator", "against", "other", "beside")
 JSON_PATH = "/browse/trace.json"
@@ -80,7 +76,6 @@ def router(store: Store, evaluators: Evaluators, checks: BaselineChecks | None =
 
     routes = address_page("Browse", content)
     routes.include_router(trace_files(store, evaluators))
-    routes.include_router(_step_routes(store, evaluators))
     routes.include_router(export.router(store, evaluators))
     return routes
 
@@ -283,8 +278,7 @@ def _trace_html(
             judgments,
             address.text,
             people.labels,
-            partial(dispute_links, store, trace, user),
-            _later_steps(address),
+            dispute_links(store, trace, user),
         ),
         people=people,
         siblings=count_siblings(store, trace),
@@ -326,42 +320,6 @@ def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) ->
 def file_address(path: str, address: Address) -> str:
     """Return the URL of a download of the trace that an address names, for use in an HTML attribute."""
     return Address(**{name: getattr(address, name) for name in _OF_TRACE}).url(path)
-
-
-def _later_steps(address: Address) -> LaterSteps:
-    """Return the URLs from which the page of a trace requests its later steps."""
-    short = Address(**{name: getattr(address, name) for name in (*_OF_TRACE, "text")})
-    return LaterSteps(short.url(_STEPS), short.url(_MARKS), address.url(steps="all"), address.steps == "all")
-
-
-def _step_routes(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Build the routes by which the page of a long trace gets some of its steps as list items, and the marks of all
-    steps as JSON. They take the same query as the page, the first with `from` and `to` (see `asked_steps`)."""
-    routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
-
-    def read(request: Request) -> tuple[Address, StoredTrace, list[TraceJudgments]]:
-        query = read_query(request.url.query)
-        address = Address.exact({key: values for key, values in query.items() if key not in ("from", "to")})
-        trace = _asked_trace(store, address)
-        note_shown(store, find_user_of(request), [trace.trace_id])
-        chosen = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
-        return address, trace, judge_trace(store, evaluators, chosen, trace, 0)
-
-    @routes.get(_STEPS)
-    def steps(request: Request) -> HTMLResponse:
-        address, trace, answers = read(request)
-        user = find_user_of(request)
-        shown = asked_steps(read_query(request.url.query), len(trace.steps))
-        people = PeopleLabels(store, trace.trace_id, user).labels
-        links = partial(dispute_links, store, trace, user)
-        return HTMLResponse(steps_html(trace, answers, address.text, people, links, shown))
-
-    @routes.get(_MARKS)
-    def marks(request: Request) -> JSONResponse:
-        _, trace, answers = read(request)
-        return JSONResponse(marks_json(trace, answers))
-
-    return routes
 
 
 def _asked_trace(store: Store, address: Address) -> StoredTrace:

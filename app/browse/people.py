@@ -74,8 +74,8 @@ class PeopleLabels:
         return labels.annotations if self._logged_in and (self._manages or closed) else ()
 
 
-def dispute_links(store: Store, trace: StoredTrace, user: User | None, steps: range) -> tuple[Markup, ...]:
-    """Return, for each of some steps, the links below its gold label: to its disputes and, if `user` may label, to
+def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:
+    """Return, for each step, the links below its gold label: to its disputes and, if `user` may label, to
     a form to file one. Returns an empty tuple if the trace has no gold labels."""
     if not trace.has_gold:
         return ()
@@ -85,7 +85,7 @@ def dispute_links(store: Store, trace: StoredTrace, user: User | None, steps: ra
         macro(
             _TEMPLATE, "disputes", [one for one in disputes if one.step == step], trace.trace_id, step + 1, labels
         )
-        for step in steps
+        for step in range(len(trace.steps))
     )
 
 

@@ -1,6 +1,6 @@
 """The query string of the Evidence page, which determines everything that the page shows."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from stepsight.app.web.page_query import Number, PageNumber, PageQuery
 from stepsight.core.evidence import Flip
@@ -30,7 +30,6 @@ class EvidenceAddress(PageQuery):
     The remaining fields apply to one trace. `step` names the selected sub-step, and `after` the last sub-step
     revealed. `value` is one of `VALUES`, and `gap` says what replaces a step that is left out. `present` opens the
     page as a presentation, at `PROBLEM`, at the name of the last sub-step revealed, or, as `evidence`, at its end.
-    With `steps=all`, the page of a long trace holds all its steps at once.
     """
 
     PATH: ClassVar[str] = "/evidence"
@@ -46,7 +45,6 @@ class EvidenceAddress(PageQuery):
     value: Annotated[str, choice(VALUES)] = "validity"
     gap: Annotated[str, choice(tuple(Gap))] = Gap.DELETED.value
     present: str = ""
-    steps: Literal["", "all"] = ""
 
     @property
     def left_out(self) -> Gap:

@@ -25,7 +25,7 @@ from stepsight.app.evidence.sentences import (
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
-from stepsight.app.web.step_bars import JudgedStep, TraceJudgments, judged_steps, note_html
+from stepsight.app.web.step_bars import TraceJudgments, note_html
 from stepsight.core.equations.contradictions import FailingEquation, failing_equations
 from stepsight.core.equations.wording import finding
 from stepsight.core.errors import UserError
@@ -106,11 +106,6 @@ class Evidence:
         """The judgment in the form that the list of steps shows. The evaluator's name is "", because it is shown
         above the list."""
         return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
-
-    def steps(self, places: range | None = None) -> list[JudgedStep]:
-        """Return the rows of the list of steps, one per sub-step: all, or those of the sub-steps with the indices
-        in `places`."""
-        return judged_steps(self.trace, places=places)
 
     @property
     def note(self) -> Markup:

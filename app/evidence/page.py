@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import partial
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import JSONResponse, Response
 from markupsafe import Markup
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, note_shown
@@ -19,12 +19,8 @@ from stepsight.app.evidence.file import evidence_file, file_name, title
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
 from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.trace import (
-    CHECKS,
-    STEPS,
-    checks_record,
     evidence_html,
     left_out_record,
-    listed_html,
     waiting_html,
 )
 from stepsight.app.jobs.page import judge_form
@@ -164,7 +160,7 @@ def _opened(
         evaluator=evidence.evaluator,
         readings=_readings(evaluators, evidence, address) if evidence.scorer is not None else (),
         baseline_check=line,
-        evidence=evidence_html(evidence, address, ask, alone),
+        evidence=evidence_html(evidence, address, ask),
         present=alone.url(kind=address.kind, present=PROBLEM),
         file=alone.url(FILE, step=address.step, after=address.after, value=address.value, gap=address.gap),
         browse=alone.url("/browse") if is_stored else "",
@@ -211,11 +207,10 @@ def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> li
 
 
 def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
-    """Build the routes for leave-one-out scores, for the evidence file, and for what the page of a long trace asks
-    for later: some of its steps as list items, and what fails in any step.
+    """Build the routes for leave-one-out scores and for the evidence file.
 
-    They take the same query as the page of one trace, the steps with `from` and `to` (see `asked_steps`). The
-    application turns any `UserError` that they raise into a response.
+    They take the same query as the page of one trace. The application turns any `UserError` that they raise into a
+    response.
     """
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
     left_outs = LeftOuts()
@@ -225,16 +220,6 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
         evidence, address = _asked(store, evaluators, request)
         found = left_outs.of(evidence, address.left_out, partial(client_disconnected, request))
         return JSONResponse(left_out_record(evidence, found))
-
-    @routes.get(STEPS)
-    def steps(request: Request) -> HTMLResponse:
-        evidence, _ = _asked(store, evaluators, request)
-        return HTMLResponse(listed_html(evidence, request.query_params))
-
-    @routes.get(CHECKS)
-    def checks(request: Request) -> JSONResponse:
-        evidence, _ = _asked(store, evaluators, request)
-        return JSONResponse(checks_record(evidence))
 
     @routes.get(FILE)
     def file(request: Request) -> Response:

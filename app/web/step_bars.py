@@ -9,9 +9,8 @@ from markupsafe import Markup
 
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.marking import Span, mark_spans, read_pieces
-from stepsight.app.markup.text import CHECK_WORDS, MARKS, VERDICT_WORDS
+from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS
 from stepsight.app.web.html import macro
-from stepsight.app.web.page_query import Query, read_number
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.equations.checks import Check
 from stepsight.core.equations.evaluator import checks_of, faults
@@ -30,14 +29,6 @@ NOTABLE = 0.1
 
 ONLY_VALIDITY = "gives validity only, not redundancy"
 """The remark on an evaluator whose outputs are not three-way."""
-
-IN_STRIP = {word: MARKS[word] for word in ("not valid", "neg", "redundant", "neu")}
-"""The signs in the strip of a long solution, keyed by verdict and label; the strip shows no others."""
-FIRST = 50
-"""The steps that the page of a long solution holds at first, and that its script asks for at once."""
-LONG = 200
-"""The most steps of a solution whose page holds all of them."""
-MOST = 500
 
 
 def words_of(outputs: Outputs) -> dict[str, str]:
@@ -355,11 +346,6 @@ def failing_steps(trace: Trace) -> list[int]:
     return [i for i, part in enumerate(checks_of(trace)) if faults(part)]
 
 
-def gold_marks(trace: Trace) -> list[str]:
-    """Return the mark of each step's gold label in the strip: a sign, or a blank."""
-    return [IN_STRIP.get("neg" if step.valid is False else step.gold or "", " ") for step in trace.steps]
-
-
 def checked_step(trace: Trace, step: int) -> list[Markup]:
     """Render the sub-steps of the step with this index, with failing equations marked."""
     return [row.html for row in judged_steps(trace, places=substeps_of(trace, range(step, step + 1)))]
@@ -406,26 +392,3 @@ def _place(html: Markup, text: str, check: Check) -> Span | None:
         if at < 0:
             return None
     return at, at + len(equation)
-
-
-def first_steps(count: int, *, whole: bool = False) -> range:
-    """Return the steps that the page of a solution with `count` steps holds at first: all if they are few, or if
-    the `whole` was requested."""
-    return range(count if whole or count <= LONG else FIRST)
-
-
-def asked_steps(query: Query, count: int) -> range:
-    """Return the steps, counted from 0, that a query requests: from `from` up to but not including `to`. Raises
-    `UserError` if these are not numbers, or are too far apart."""
-    start, end = read_number(query, "from"), read_number(query, "to")
-    if end - start > MOST:
-        raise UserError(f"{end - start:,} steps are asked for.", f"Ask for at most {MOST} at once.")
-    return range(min(start, count), max(start, min(end, count)))
-
-
-def later_html(
-    steps: range, marks: Sequence[str] = (), names: Sequence[str] = (), *, focusable: bool = False
-) -> Markup:
-    """Render placeholders for steps that the page does not contain: an item for each, with its number, or name in
-    `names`, and `marks`. A `focusable` item names its step like a row of the labelling page."""
-    return macro(_TEMPLATE, "later", steps, marks, focusable, names)

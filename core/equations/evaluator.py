@@ -65,11 +65,6 @@ def checks_of(trace: Trace, count: int | None = None) -> tuple[tuple[Check, ...]
     return _checks(trace.problem, trace.substeps).first(len(trace.substeps) if count is None else count)
 
 
-def are_checked(trace: Trace) -> bool:
-    """True if the checks of all sub-steps of a trace have already been computed."""
-    return _checks(trace.problem, trace.substeps).is_complete
-
-
 class _Checks:
     """The checks of a solution, computed as far as they have been requested."""
 
@@ -78,10 +73,6 @@ class _Checks:
         self._checker = Checker(problem)
         self._done: list[tuple[Check, ...]] = []
         self._lock = Lock()
-
-    @property
-    def is_complete(self) -> bool:
-        return len(self._done) == len(self._substeps)
 
     def first(self, count: int) -> tuple[tuple[Check, ...], ...]:
         with self._lock:

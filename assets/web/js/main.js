@@ -6,7 +6,6 @@ import "./shared/keys.js";
 import "./shared/hints.js";
 import "./shared/frame.js";
 import "./changes/changes.js";
-import "./steps/later_steps.js";
 import "./steps/long_trace.js";
 import "./score/score.js";
 import "./browse/browse.js";

@@ -12,7 +12,6 @@ from stepsight.app.annotate.adjudicate import (
     with_letters,
 )
 from stepsight.app.annotate.campaigns import choose_html
-from stepsight.core.trace import Trace
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
@@ -23,9 +22,7 @@ from stepsight.storage.labelling.results.disagreements import read_adjudication
 from stepsight.storage.people.exposures import exposures_of, note_exposure
 from stepsight.storage.people.users import Role, User
 from tests.app.annotate.disagreeing import disagreeing
-from tests.app.elements import read
-from tests.storage.labelling.samples import campaign, do, key, label_all, people, person, take
-from tests.storage.samples import add
+from tests.storage.labelling.samples import campaign, do, key, person
 
 
 @pytest.fixture
@@ -59,34 +56,6 @@ def test_only_disagreements(sqlite_store: Store, made: tuple[Campaign, list[User
     assert "contradicts a step" in html
     # Of the first step all say the same.
     assert '<div class="agreed"><span class="label pos">✓ pos</span></div>' in html
-
-
-def test_of_a_long_trace_the_page_holds_the_first_steps_and_those_to_decide(
-    sqlite_store: Store, judge: User
-) -> None:
-    add(sqlite_store, [Trace.of("Count.", [f"Step {i + 1}." for i in range(201)], id="long")], "long")
-    of = campaign(sqlite_store, None, overlap=2, dataset="long", after_error=True)
-    for place, user in enumerate(people(sqlite_store, 2)):
-        said = ["neg" if place and i in (120, 180) else "pos" for i in range(201)]
-        label_all(sqlite_store, take(sqlite_store, of, user), user, said)
-    (item,) = read_adjudication(sqlite_store, of.id).disagreements
-
-    def held(html: str) -> list[int]:
-        """The steps that the page holds whole; of those to decide it always says so."""
-        items = read(html).one("ol", cls="steps").children
-        assert [i for i, one in enumerate(items) if "data-step" in one.attributes] == [120, 180]
-        return [i for i, one in enumerate(items) if "later" not in (one.attributes.get("class") or "")]
-
-    assert held(page(sqlite_store, of, judge)) == [*range(50), *range(100, 150)]
-    around = AdjudicationAddress(campaign=of.id, step=121)
-    # The step that was decided, and the next one.
-    assert held(adjudication_html(sqlite_store, around, judge)) == [*range(50), *range(100, 200)]
-    assert held(adjudication_html(sqlite_store, around.changed(steps="all"), judge)) == [*range(201)]
-    assert held(adjudication_html(sqlite_store, around.changed(step=99999), judge)) == [
-        *range(50),
-        *range(100, 150),
-    ]
-    assert item.steps == (120, 180)
 
 
 def test_no_name_no_time_and_no_gold(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:

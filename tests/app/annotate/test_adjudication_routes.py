@@ -50,13 +50,6 @@ def test_a_decision(sqlite_store: Store, of: Campaign, body: dict[str, Any], cli
     assert client.post(ROUTE, json=other | {"after": decision.event_id}).json()["label"] is None
 
 
-def test_steps_of_an_item(of: Campaign, body: dict[str, Any], client: TestClient) -> None:
-    asked = f"/annotate/adjudicate/steps?campaign={of.id}&item={body['item']}&from=1&to=3"
-    assert client.get(asked).text.count('<form class="decision"') == 2
-    assert client.get(asked.replace(f"item={body['item']}", "item=999")).status_code == 404
-    assert client.get(asked.replace("to=3", "to=9000")).status_code == 422
-
-
 REFUSED: tuple[tuple[dict[str, Any], int, str], ...] = (
     ({"campaign": 99999}, 404, "no item"),
     ({"item": None}, 422, "item is None"),

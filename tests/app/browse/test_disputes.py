@@ -29,7 +29,7 @@ def test_each_step_links_to_its_dispute_and_to_a_new_one(
     made = open_dispute(sqlite_store, traces[0].trace_id, 1, "pos", "So.", user)
     gone = open_dispute(sqlite_store, traces[0].trace_id, 1, "neu", "So.", user)
     add_entry(sqlite_store, gone.id, user, "", DisputeState.WITHDRAWN)
-    one, two = dispute_links(sqlite_store, traces[0], user, range(2))
+    one, two = dispute_links(sqlite_store, traces[0], user)
     assert one == (
         f'<a class="dispute file" href="/annotate/dispute?trace={traces[0].trace_id}&amp;step=1" '
         'aria-label="Dispute the gold of step 1">Dispute</a>'
@@ -38,7 +38,7 @@ def test_each_step_links_to_its_dispute_and_to_a_new_one(
     assert two.startswith(f"{known}disputed</a><a")
     assert f"/annotate/dispute?trace={traces[0].trace_id}&amp;step=2" in two
     add_entry(sqlite_store, made.id, user, "", DisputeState.ACCEPTED)
-    assert f"{known}dispute accepted</a>" in dispute_links(sqlite_store, traces[0], user, range(2))[1]
+    assert f"{known}dispute accepted</a>" in dispute_links(sqlite_store, traces[0], user)[1]
 
 
 def test_a_viewer_sees_disputes_and_no_link_to_a_new_one(
@@ -46,7 +46,7 @@ def test_a_viewer_sees_disputes_and_no_link_to_a_new_one(
 ) -> None:
     made = open_dispute(sqlite_store, traces[0].trace_id, 1, "pos", "So.", user)
     for who in (None, person(sqlite_store, "viewer", Role.VIEWER)):
-        one, two = dispute_links(sqlite_store, traces[0], who, range(2))
+        one, two = dispute_links(sqlite_store, traces[0], who)
         assert one == ""
         assert two.endswith("disputed</a>")
         assert f"/annotate/disputes/{made.id}" in two
@@ -55,7 +55,7 @@ def test_a_viewer_sees_disputes_and_no_link_to_a_new_one(
 def test_without_gold_there_is_nothing_to_dispute(
     sqlite_store: Store, traces: list[StoredTrace], user: User
 ) -> None:
-    assert dispute_links(sqlite_store, traces[1], user, range(2)) == ()
+    assert dispute_links(sqlite_store, traces[1], user) == ()
 
 
 def test_on_the_page_of_a_trace(

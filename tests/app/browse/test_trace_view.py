@@ -1,7 +1,7 @@
 import numpy as np
 
-from stepsight.app.browse.trace_view import LaterSteps, marks_json, steps_html, trace_html
-from stepsight.app.web.step_bars import FIRST, LONG, ONLY_VALIDITY, TraceJudgments
+from stepsight.app.browse.trace_view import trace_html
+from stepsight.app.web.step_bars import ONLY_VALIDITY, TraceJudgments
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
@@ -198,32 +198,3 @@ def test_markdown_is_rendered_and_hits_in_it_are_marked():
     problem = page.one("div", cls="q")
     assert problem.one("strong").text == "1"
     assert [cell.text for cell in problem.one("table").all("td")] == ["1", "2"]
-
-
-def test_of_a_long_trace_the_page_holds_the_first_steps_and_the_marks_of_all():
-    count = LONG + 1
-    texts = [["A sum.", "So 2 + 2 = 5."] if i in (3, 120) else "Yes." for i in range(count)]
-    trace = stored(Trace.of("What?", texts, ["neg" if i in (7, 150) else "pos" for i in range(count)], id="long"))
-    rows = np.array([NEG if i == 160 else NEU if i == 170 else POS for i in range(count + 2)], np.float32)
-    judgment = Judgment(trace, Mode.OFFLINE, StepScores(rows))
-    answers = [TraceJudgments("one", Outputs.THREE_WAY, Thresholds(), by_mode(judgment), stored=True)]
-    later = LaterSteps("/steps", "/marks", "/all")
-    page = read(trace_html(trace, answers, "", later=later))
-    items = page.one("ol", cls="steps").children
-    assert [item.one("b").text for item in items] == [str(i + 1) for i in range(count)]
-    marks = {i + 1: item["data-marks"] for i, item in enumerate(items[FIRST:], start=FIRST)}
-    # The lanes of the verdict, of equations and of gold; the equations of later steps are checked behind the page.
-    assert {step: mark for step, mark in marks.items() if mark.strip()} == {151: "  ✕", 159: "✕  ", 169: "○  "}
-    assert page.one("ol", cls="steps")["data-marks-of"] == "/marks"
-    assert page.one("p", cls="conclusion").text == "The equations of its steps are being checked."
-    found = marks_json(trace, answers)
-    assert "Step 4.2 is wrong: 2 + 2 is 4, not 5. Step 121.2 is wrong too." in found["conclusion"]
-    assert {i + 1: mark for i, mark in enumerate(found["marks"]) if mark.strip()} == {
-        4: " ✕ ", 8: "  ✕", 121: " ✕ ", 151: "  ✕", 159: "✕  ", 169: "○  "
-    }  # fmt: skip
-    assert "data-marks-of" not in str(trace_html(trace, answers, "", later=later))
-    # A range at a time, it is the page with all of them.
-    whole = read(trace_html(trace, answers, "")).one("ol", cls="steps").children
-    parts = [range(FIRST, 120), range(120, count)]
-    rest = [read(steps_html(trace, answers, "", (), lambda steps: (), part)).all("li") for part in parts]
-    assert [item.text for item in [*items[:FIRST], *rest[0], *rest[1]]] == [item.text for item in whole]

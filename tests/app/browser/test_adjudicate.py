@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes
@@ -18,7 +17,7 @@ from tests.app.annotate.disagreeing import disagreeing
 from tests.app.browser.acts import listening, overflow
 from tests.app.browser.test_accessibility import in_both_schemes, violations
 from tests.serving import served
-from tests.storage.labelling.samples import campaign, label_all, people, person, take
+from tests.storage.labelling.samples import person
 from tests.storage.samples import ERROR, add
 
 TROUBLES = ("ERR_FAILED", "status of 4")
@@ -128,37 +127,6 @@ def test_the_label_that_most_gave_is_taken_with_one_key(store, made, page):
     assert len(past_decisions(store, first.item_id)) == 2
 
 
-@pytest.mark.slow
-def test_steps_of_a_very_long_trace_arrive_as_they_are_gone_to(store, page):
-    add(store, [Trace.of("Count.", [f"{i} + 1 = {i + 1}" for i in range(205)], id="long")], "long")
-    made = campaign(store, None, overlap=2, name="long", dataset="long", after_error=True)
-    for place, user in enumerate(people(store, 2)):
-        said = ["neg" if place and i in (1, 120, 203) else "pos" for i in range(205)]
-        label_all(store, take(store, made, user), user, said)
-    start(page, made)
-    later = page.locator("li.later")
-    expect(page.locator("li[data-step]")).to_have_count(3)
-    expect(later).to_have_count(155)
-    page.locator("#step-2").focus()
-    page.keyboard.press("j")
-    page.keyboard.press("j")
-    # A key that comes before its step has arrived waits for it.
-    decide(page, "1", "It is 204.")
-    expect(page.locator("#step-204.decided .past")).to_contain_text("It is 204.")
-    expect(page.locator("#step-204.later")).to_have_count(0)
-    # The next one is that which was left out, and what was written elsewhere stays.
-    expect(page.locator("#step-2")).to_be_focused()
-    page.locator("#step-2 input[name=reason]").fill("Later.")
-    page.locator("#step-121").focus()
-    decide(page, "3", "It is right.")
-    expect(page.locator("#step-121.decided")).to_have_count(1)
-    expect(page.locator("#step-204 .past")).to_contain_text("It is 204.")
-    expect(page.locator("#step-2 input[name=reason]")).to_have_value("Later.")
-    page.get_by_role("link", name="All 205 steps on one page").click()
-    expect(page.locator("ol.steps > li")).to_have_count(205)
-    expect(later).to_have_count(0)
-
-
 def test_a_decision_made_elsewhere_meanwhile_is_shown_before_another_is_stored(store, made, opened):
     boss, item = person(store, "boss"), read_adjudication(store, made.id).disagreements[0].item_id
     with opened(expected=TROUBLES) as page:
@@ -194,7 +162,7 @@ def test_a_reason_typed_of_a_trace_stays_out_of_another(store, made, page):
     other = f"/annotate/adjudicate?campaign={made.id}&item={second.item_id}"
     answer = page.request.get(other).text().replace('id="step-1"', 'id="step-3" data-was="1"')
     answer = answer.replace('data-step="0"', 'data-step="2"')
-    drawn = f"**/annotate/adjudicate?campaign={made.id}&item={first.item_id}&step=2"
+    drawn = f"**/annotate/adjudicate?campaign={made.id}&item={first.item_id}"
     page.route(drawn, lambda route: route.fulfill(body=answer))
     page.locator("#step-2").focus()
     decide(page, "1", "It is 2, not 3.")

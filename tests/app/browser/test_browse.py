@@ -338,36 +338,9 @@ def awkward(tmp_path_factory, seeded_file):
         {"id": "wide", "problem": f"{words} {formula}", "steps": [words, formula, [tall, f"{words} {words}"]]},
         {"id": "thought", "problem": "Count.", "steps": thought, "labels": ["pos"] * 7 + ["neg"] + ["pos"] * 4},
     ]
-    longer = [f"{i} + 1 = {i + 2 if i in (20, 498, 590) else i + 1}" for i in range(600)]
-    longest = write_lines(folder / "longest.jsonl", [{"id": "longest", "problem": "Count.", "steps": longer}])
     path = write_lines(folder / "awkward.jsonl", rows)
-    with serving(folder, {"jsonl": path, "plain": longest}, seeded_file) as address:
+    with serving(folder, {"jsonl": path}, seeded_file) as address:
         yield address
-
-
-@pytest.mark.slow
-def test_steps_of_a_very_long_trace_arrive_as_they_are_gone_to(opened, awkward):
-    # On a phone, steps are taller than their empty items, and those behind the second flag arrive before it.
-    with opened(awkward, width=390, height=800) as page:
-        page.goto("/browse?dataset=plain&evaluator=equations")
-        page.locator("a.open").click()
-        item, later = page.locator("ol.steps > li"), page.locator("ol.steps > li.later")
-        expect(item).to_have_count(600)
-        expect(page.locator(".overview .place")).to_contain_text("3 flags")
-        assert later.count() > 400
-        page.keyboard.press("n")
-        page.keyboard.press("n")
-        expect(item.nth(498)).to_be_focused()
-        expect(item.nth(498).locator("small.fails")).to_be_in_viewport()
-        assert 0 < later.count() <= 550
-        assert accessibility.violations(page) == []
-        # The browser's search finds all of it.
-        page.keyboard.press("Control+f")
-        expect(later).to_have_count(0)
-        expect(item.last).to_contain_text("599 + 1 = 600")
-        page.goto(f"{page.url}&steps=all")
-        expect(item).to_have_count(600)
-        expect(later).to_have_count(0)
 
 
 @pytest.mark.parametrize("width", [390, 1280])

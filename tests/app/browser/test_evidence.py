@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.app.browser import test_accessibility as accessibility
 from tests.app.browser.acts import PROBLEM, SOLUTION, beat, hold_pace, overflow
 from tests.app.entries import typed
 from tests.app.injection import HTML
@@ -248,32 +247,6 @@ def opens_group_by_group(page: Page) -> None:
     # The next group opens when the last step of this one is left.
     expect(page.locator(".matrix thead th:not([data-group])").first).to_have_text("55")
     expect(page.locator(".matrix td[tabindex]")).to_be_focused()
-
-
-@pytest.mark.slow
-def test_steps_of_a_very_long_trace_arrive_with_their_stories(opened):
-    steps = "\n".join(f"{i}. {i}+1={i + 1 + (i == 180)}" for i in range(1, 221))
-    with opened(width=1280, height=800) as page:
-        page.goto(f"/evidence?s={typed('Count.', steps, ('mini-causal',), validity=0.0, redundancy=1.0).token()}")
-        item, later, told = page.locator("ol.steps > li"), page.locator("li.later"), page.locator(".told:visible")
-        expect(item).to_have_count(220)
-        expect(later.first).to_be_attached()
-        expect(page.locator(".conclusion")).to_contain_text("Step 180")
-        page.keyboard.press("f")
-        expect(item.nth(179)).to_be_focused()
-        expect(item.nth(179).locator("small.fails")).to_be_in_viewport()
-        assert later.count() > 0
-        # What is chosen in the matrix need not be in view.
-        page.locator(".matrix thead th[title='steps 106 to 120']").click()
-        expect(told.locator(".say")).to_have_text(re.compile(r"Step 1[01]\d|step 1[01]\d"))
-        chosen = int(told.get_attribute("data-of") or "")
-        expect(item.nth(chosen)).to_have_class(re.compile("chosen"))
-        item.nth(179).locator(".pick").click()
-        expect(told.locator(".equations")).to_have_text("In step 180, 180+1 is 181, not 182.")
-        assert accessibility.violations(page) == []
-        page.keyboard.press("Control+f")
-        expect(later).to_have_count(0)
-        expect(item.last.locator(".num")).to_have_text(re.compile(r"\d"))
 
 
 def test_the_file_works_by_itself(page, browser, tmp_path: Path):

@@ -16,7 +16,6 @@ from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.page_query import read_query
-from stepsight.app.web.step_bars import FIRST
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord
 from stepsight.core.left_out import LeaveOneOut
@@ -453,45 +452,6 @@ def test_a_long_trace_has_its_triangle_packed_for_the_script_and_its_record_whol
     data = replace(evidence, judgment=still).judgment_data()
     assert data["constant"]
     assert np.array_equal(np.frombuffer(base64.b64decode(data["triangle"]), "<f4"), rows[-1].ravel())
-
-
-def test_of_a_long_trace_the_page_holds_the_first_steps_and_asks_for_the_others(sqlite_store, evaluators):
-    texts = [["A sum.", "So 2 + 2 = 5."] if i in (3, 120) else "Yes." for i in range(201)]
-    gold = ["neg" if i in (7, 150) else "pos" for i in range(201)]
-    (long,) = add(sqlite_store, [Trace.of("What is it?", texts, gold, id="long")], "very long")
-    n, chosen = 203, 90
-    rows = [row(*[0.8] * chosen, 0.1) if j == chosen else row(*[0.8] * (j + 1)) for j in range(n)]
-    theirs = register_evaluator(
-        sqlite_store, name="theirs", fingerprint="theirs", format="stepsight", attention="bidirectional"
-    )
-    save_judgments(sqlite_store, theirs.id, [Judgment(long, Mode.HINDSIGHT, Hindsight(tuple(rows)))])
-    query = f"trace={long.trace_id}"
-    page, whole = (
-        read(evidence_page(sqlite_store, evaluators, read_query(f"{query}{more}")).html)
-        for more in ("", "&steps=all")
-    )
-    items, all_items = (one.one("ol", cls="steps").children for one in (page, whole))
-    assert [item.one("b").text for item in items[FIRST:]] == [long.step_name(i) for i in range(FIRST, n)]
-    # Of the lanes of the strip, the script fills in that of the verdict and that of equations.
-    marks = {i: item["data-marks"] for i, item in enumerate(items[FIRST:], start=FIRST)}
-    assert {i: mark for i, mark in marks.items() if mark.strip()} == {152: "  ✕"}
-    # With what the script asks for, it is the page with all of them.
-    with asking(sqlite_store, evaluators) as client:
-        parts = [client.get(f"/evidence/steps?{query}&from={a}&to={b}").text for a, b in ((FIRST, 130), (130, 250))]
-        checks = client.get(section(page)["data-checks"]).json()
-    rest = [item for part in parts for item in read(part).children]
-    assert [item.one(cls="t").text for item in [*items[:FIRST], *rest]] == [
-        item.one(cls="t").text for item in all_items
-    ]
-    told = {one["data-of"]: one for one in page.all(cls="told")}
-    assert list(told) == [str(i) for i in [*range(FIRST), chosen]]
-    told |= {one["data-of"]: one for item in rest for one in item.all(cls="told")}
-    for one in whole.all(cls="told"):
-        said = {part.text for part in told[one["data-of"]].all("p")}
-        assert said | {checks["says"].get(one["data-of"], "")} == {part.text for part in one.all("p")}
-    assert json.dumps(checks["marked"]) == section(whole)["data-marked"]
-    assert read(checks["conclusion"]).text == whole.one(cls="conclusion").text
-    assert checks["fails"] == [4, 122]
 
 
 def test_leaving_out_is_answered_for_every_sub_step(client, ids):

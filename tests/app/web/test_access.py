@@ -44,9 +44,7 @@ ROUTES = {
     "by name": "GET /login/password POST /login/password GET /annotate GET /relabel{rest}",
     "looking": """
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file
-        GET /evidence/steps GET /evidence/checks
         GET /browse GET /browse/ GET /browse/trace.json GET /browse/trace.csv GET /browse/export
-        GET /browse/steps GET /browse/marks
         GET /results GET /results/ GET /results/table GET /results/report GET /results/card
         GET /jobs GET /jobs/ GET /jobs/list
         GET /evaluators GET /evaluators/ GET /evaluators/state
@@ -70,7 +68,7 @@ ROUTES = {
         POST /annotate/slots/{slot}/events POST /annotate/slots/{slot}/undo POST /annotate/slots/{slot}/redo
         POST /annotate/campaigns/{campaign}/claim GET /annotate/dispute POST /annotate/disputes
         POST /annotate/disputes/{number}/entries""",
-    "adjudicating": "GET /annotate/adjudicate GET /annotate/adjudicate/steps POST /annotate/adjudicate/decisions",
+    "adjudicating": "GET /annotate/adjudicate POST /annotate/adjudicate/decisions",
     "managing": """
         POST /data/uploads POST /data/uploads/{upload}/parts POST /data/uploads/{upload}/remove
         GET /data/uploads/{upload} GET /changes/dataset POST /changes/dataset/rename

@@ -1,9 +1,7 @@
-// The page for deciding disagreements: its keys, and decisions, which are stored before the page moves on. Steps of a long
-// trace arrive as they are gone to.
+// The page for deciding disagreements: its keys, and decisions, which are stored before the page moves on.
 import { failure } from "../shared/connection.js";
 import { showNotice } from "../shared/dom.js";
 import { labelKeys, register } from "../shared/keys.js";
-import { ARRIVED, bring, isThere } from "../steps/later_steps.js";
 import { AWAY, freshKey, post } from "./outbox.js";
 
 const STEP = "#adjudicate li[data-step]";
@@ -12,21 +10,16 @@ const busy = new WeakSet();
 
 const page = () => document.querySelector("#adjudicate");
 const steps = () => [...document.querySelectorAll(STEP)];
-// True while a label is meant for a step that is on its way: what is typed then is part of its reason, and no key.
-let isComing = false;
-const isReady = () => steps().length > 0 && !isComing;
+const isReady = () => steps().length > 0;
 const focused = () => document.activeElement?.closest(STEP) ?? null;
 const current = () => focused() ?? document.querySelector(`${STEP}.open`) ?? steps()[0];
 const item = () => page().querySelector("ol[data-item]")?.dataset.item;
 
-const goTo = async (step) => {
+const goTo = (step) => {
   step?.focus({ preventScroll: true });
   step?.scrollIntoView({ block: "nearest" });
   // Where nothing was laid out before, heights are guesses until it is.
   step?.scrollIntoView({ block: "nearest" });
-  // It has another height once it is there.
-  if (!step?.matches("li.later") || !(await bring(step))) return;
-  if (document.activeElement === step) step.scrollIntoView({ block: "nearest" });
 };
 
 const move = (by) => {
@@ -46,13 +39,8 @@ const set = (form, label) => {
   ask(form);
 };
 
-const choose = async (label) => {
-  const step = current();
-  isComing = true;
-  const isHere = await bring(step);
-  isComing = false;
-  if (!isHere) return;
-  const form = step.querySelector("form");
+const choose = (label) => {
+  const form = current().querySelector("form");
   set(form, label);
   form.elements.reason.focus();
 };
@@ -85,38 +73,22 @@ const entered = (step) => {
   return [step.dataset.step, values];
 };
 
-// The input for steps that are on their way.
-let left = [];
-
 // Input in the forms of other steps stays.
-const typed = (but) => [...steps().filter((step) => isThere(step) && step.dataset.step !== but).map(entered), ...left];
+const typed = (but) => steps().filter((step) => step.dataset.step !== but).map(entered);
 
 const restore = (values) => {
-  left = [];
   for (const [number, { label, reason }] of values) {
     const form = page().querySelector(`li[data-step="${number}"] form`);
-    if (!form) {
-      left.push([number, { label, reason }]);
-      continue;
-    }
+    if (!form) continue;
     if (reason) form.elements.reason.value = reason;
     if (label !== undefined) form.elements.label.value = label;
     ask(form);
   }
 };
 
-// Of a long trace the server has sent some steps only: those that were there before stay, unless they are decided since.
-const keep = (shown) => {
-  const before = [...page().querySelectorAll("ol[data-item] > li")];
-  [...shown.querySelectorAll("ol[data-item] > li")].forEach((step, place) => {
-    const old = before[place];
-    if (!isThere(step) && isThere(old) && old.matches(".decided") === step.matches(".decided")) step.replaceWith(old);
-  });
-};
-
-// Redraw the page around a step; the input in the form of the step `but` is no longer needed.
-const draw = async (number, but) => {
-  const place = `campaign=${page().dataset.campaign}&item=${item()}&step=${Number(number) + 1}`;
+// Redraw the page; the input in the form of the step `but` is no longer needed.
+const draw = async (but) => {
+  const place = `campaign=${page().dataset.campaign}&item=${item()}`;
   const response = await fetch(`/annotate/adjudicate?${place}`).catch(() => null);
   const text = response?.ok ? await response.text().catch(() => null) : null;
   if (text === null) return false;
@@ -124,7 +96,6 @@ const draw = async (number, but) => {
   // Once the trace has no disagreement left the page shows another one, without any input yet.
   const isSame = shown.querySelector("ol[data-item]")?.dataset.item === item();
   const values = isSame ? typed(but) : [];
-  if (isSame) keep(shown);
   page().replaceChildren(...shown.childNodes);
   restore(values);
   return true;
@@ -143,12 +114,12 @@ const decide = async (form) => {
   const response = await store(form);
   const number = form.closest(STEP).dataset.step;
   if (response?.ok) {
-    if (await draw(number, number)) goOn(number);
+    if (await draw(number)) goOn(number);
     else location.reload();
   } else {
     const message = response ? await failure(response) : AWAY;
     // The reason, such as another person's decision, must be visible.
-    if (response?.status === 409) await draw(number);
+    if (response?.status === 409) await draw();
     const open = page().querySelector(`li[data-step="${number}"] form`) ?? form;
     showNotice(open.querySelector(".told"), message);
   }
@@ -176,17 +147,10 @@ const takeNext = () => {
     const step = isLate ? open : current();
     if (!open) follow("a.onward", ".pager a[rel=next]");
     else if (!step.matches(".open")) goOn(step.dataset.step);
-    else if (await bring(step)) await take(step.querySelector("form"));
+    else await take(step.querySelector("form"));
     pending--;
   });
 };
-
-document.addEventListener(ARRIVED, ({ target, detail: arrived }) => {
-  if (!target.closest("#adjudicate")) return;
-  // It may have been decided since its place was drawn.
-  for (const step of arrived) if (step.matches(".decided")) step.classList.remove("open");
-  restore(left);
-});
 
 document.addEventListener("click", ({ target }) => {
   const button = target.closest("#adjudicate [data-take]");

@@ -3,7 +3,6 @@
 import { failure } from "../shared/connection.js";
 import { element, html, setText, showNotice } from "../shared/dom.js";
 import { labelKeys, register } from "../shared/keys.js";
-import { ARRIVED, isThere, want } from "../steps/later_steps.js";
 import { changedSteps, fold, isUndoable, neededSteps, valueOf } from "./annotation.js";
 import { paintRow, statusText, stepOf, Texts } from "./labelling_steps.js";
 import { keepKeys, onTurn, releaseKeys, turnTo } from "./next_trace.js";
@@ -73,10 +72,6 @@ const listen = (page) => {
   section.addEventListener("focusout", ({ target }) => {
     if (isText(target)) page.texts.save(target);
     if (target.matches(".link input")) page.link(target);
-    page.paint();
-  });
-  section.addEventListener(ARRIVED, ({ detail: rows }) => {
-    page.texts.restore(rows);
     page.paint();
   });
   section.addEventListener("submit", (event) => {
@@ -212,8 +207,6 @@ class Labelling {
   begin() {
     listen(this);
     this.texts.restore(this.rows);
-    // A text that is not stored yet is stored with the rest.
-    this.rows.filter((row) => this.texts.isKept(stepOf(row))).forEach(want);
     this.paint();
     this.moveTo(this.start());
     this.outbox.send();
@@ -270,7 +263,6 @@ class Labelling {
   label(value, step) {
     if (this.isClosed || step >= this.needed) return;
     if (this.early && step === this.here) return this.announce(NEXT_COMES);
-    if (!isThere(this.rows[step])) return this.announce("This step is on its way.");
     if (this.annotation.labels[step] !== value) this.record("label", { step, new: value });
     const by = this.annotation.evidence[step];
     this.announce(`Step ${step + 1}: ${value ?? "no label"}.${by === null ? "" : ` Changed by step ${by + 1}; w names another.`}`);
@@ -493,7 +485,7 @@ class Labelling {
     const find = (selector) => this.section.querySelector(selector);
     const { annotation, needed, outbox, lost, isClosed: over } = this;
     const shown = { annotation, needed, waiting: outbox.events, lost, texts: this.texts, over };
-    for (const row of this.rows) if (isThere(row)) paintRow(row, shown);
+    for (const row of this.rows) paintRow(row, shown);
     for (const kind of ["undo", "redo"]) find(`[data-act=${kind}]`).disabled = over || !annotation[kind].length;
     for (const kind of ["flag", "skip", "submit"]) find(`[data-act=${kind}]`).disabled = over;
     find("[data-act=submit]").classList.toggle("primary", this.firstOpen() < 0);

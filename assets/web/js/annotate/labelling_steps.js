@@ -33,11 +33,6 @@ export class Texts {
     }
   }
 
-  /** True if there is an unsaved text of a step from before the page was closed. */
-  isKept(step) {
-    return ["comment", "correction"].some((kind) => keptText(this.page.person, this.page.slot, `${kind}.${step}`) !== null);
-  }
-
   open(kind, step) {
     const field = this.page.rows[step]?.querySelector(`[data-field="${kind}"]`);
     if (!field) return;

@@ -1,10 +1,6 @@
 // The Evidence page: the hindsight matrix, the curve and the bars of one trace, as its steps are revealed.
-import { patiently } from "../shared/connection.js";
-import { html, onChange, setText } from "../shared/dom.js";
+import { onChange, setText } from "../shared/dom.js";
 import { readKey, register } from "../shared/keys.js";
-import { drawMaths } from "../shared/maths.js";
-import { MARKS } from "../shared/verdicts.js";
-import { ARRIVED, isThere, want } from "../steps/later_steps.js";
 import { drawCurve } from "./curve.js";
 import { Matrix } from "./matrix.js";
 import { Rests } from "./rests.js";
@@ -37,7 +33,6 @@ export class Evidence extends RevealedJudgment {
     this.listen();
     this.show();
     this.rests.learn();
-    this.check();
   }
 
   begin() {
@@ -58,50 +53,6 @@ export class Evidence extends RevealedJudgment {
     section.addEventListener("change", (event) => event.target.name === "gap" && this.rests.choose(event.target.value));
     section.addEventListener("click", (event) => this.click(event));
     section.addEventListener("keydown", (event) => this.pressInside(event));
-    section.addEventListener(ARRIVED, ({ detail: items }) => this.arrive(items));
-  }
-
-  /** Take the story of each of the steps that have arrived, and show the rest of it. */
-  arrive(items) {
-    for (const told of items.map((item) => item.querySelector(".told"))) {
-      const before = this.told(Number(told.dataset.of));
-      if (before) before.replaceWith(told);
-      else this.section.querySelector(".curve").before(told);
-    }
-    this.tellChecks();
-    this.rests.arrive();
-    this.show();
-  }
-
-  /** The story of a step, or null of one that has not arrived. */
-  told(step) {
-    return this.section.querySelector(`.story > .told[data-of="${step}"]`);
-  }
-
-  /** Ask what fails in the steps of a long trace, which its page does not say itself. */
-  async check() {
-    const { checks } = this.section.dataset;
-    if (!checks) return;
-    const response = await patiently(checks);
-    const line = document.querySelector(".conclusion.checking");
-    if (!response.ok || !this.section.isConnected) return line?.remove();
-    const found = await response.json();
-    this.checks = found;
-    const content = html(found.conclusion);
-    drawMaths(content);
-    line?.replaceWith(content);
-    this.matrix.mark(found.marked);
-    this.tellChecks();
-    this.show();
-  }
-
-  tellChecks() {
-    if (!this.checks) return;
-    for (const told of this.section.querySelectorAll(".told")) {
-      const content = html(this.checks.says[told.dataset.of] ?? "");
-      drawMaths(content);
-      told.querySelector(".equations").replaceChildren(content);
-    }
   }
 
   click({ target }) {
@@ -188,7 +139,6 @@ export class Evidence extends RevealedJudgment {
     this.showPlayer();
     this.items.forEach((item, i) => this.showStep(item, i));
     for (const told of this.section.querySelectorAll(".told")) told.hidden = Number(told.dataset.of) !== this.step;
-    if (!this.told(this.step)) want(this.items[this.step]);
     const told = this.section.querySelector(this.hides ? ".player .now" : ".told:not([hidden]) .say");
     setText(this.section.querySelector(".story > [role=status]"), told?.textContent ?? "");
     this.showCurve();
@@ -220,19 +170,9 @@ export class Evidence extends RevealedJudgment {
     item.classList.toggle("chosen", chosen);
     item.classList.toggle("unrevealed", i > this.after);
     item.classList.toggle("newest", i === this.after && this.after < this.last);
-    if (!isThere(item)) return this.showLater(item, i);
     item.querySelector("button.pick").setAttribute("aria-pressed", chosen);
     if (i > this.after) return;
     this.showRow(item, this.after, i, this.after === this.last ? "offline" : `after step ${this.names[this.after]}`);
-  }
-
-  // The marks of a step that is still to arrive: its verdict, what fails, and gold as the server has sent it.
-  showLater(item, i) {
-    if (i > this.after) return;
-    this.failing ??= this.checks && new Set(this.checks.fails);
-    const verdict = this.verdict(this.after, i);
-    const marks = [verdict === "valid" ? " " : MARKS[verdict], this.failing?.has(i) ? MARKS["not valid"] : " ", item.dataset.marks.slice(2)].join("");
-    if (marks !== item.dataset.marks) item.dataset.marks = marks;
   }
 
   showCurve() {

@@ -37,11 +37,6 @@ export class Matrix {
     this.drawn = "";
   }
 
-  /** Mark other cells, as in `marked`. */
-  mark(marked) {
-    Object.assign(this, { marked, drawn: "" });
-  }
-
   spans(open) {
     const count = this.page.names.length;
     return this.isGrouped ? spansOf(count, open) : [...Array(count).keys()].map(single);

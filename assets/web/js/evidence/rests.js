@@ -1,7 +1,6 @@
 // What rests on what: the scores of a trace with each step left out, above the diagonal of the matrix, beside the steps
 // as arcs, and in words.
 import { drawn, setText } from "../shared/dom.js";
-import { isThere } from "../steps/later_steps.js";
 import { NOTABLE, readProbs, signed, valueOf } from "./reveal.js";
 
 // How far apart the arcs of neighbouring steps are, in parts of the room that they have beside the steps.
@@ -79,13 +78,7 @@ export class Rests {
     this.tell(() => "", () => words);
   }
 
-  /** Tell the same of the steps that have arrived since. */
-  arrive() {
-    if (this.told) this.tell(...this.told);
-  }
-
   tell(says, rests) {
-    this.told = [says, rests];
     for (const told of this.section.querySelectorAll(".told")) {
       const step = Number(told.dataset.of);
       told.querySelector(".without").textContent = says(step);
@@ -146,7 +139,7 @@ export class Rests {
     }
     page.items.forEach((item, i) => {
       item.classList.toggle("related", marks.has(i));
-      if (isThere(item)) setText(item.querySelector(".rest-mark"), (marks.get(i) ?? []).join(", "));
+      setText(item.querySelector(".rest-mark"), (marks.get(i) ?? []).join(", "));
     });
   }
 

@@ -8,7 +8,6 @@ import { announce, drawn, element, onChange, setText } from "../shared/dom.js";
 import { readKey, register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { quietly } from "../shared/storage.js";
-import { ARRIVED, isThere } from "./later_steps.js";
 
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
@@ -59,7 +58,7 @@ class LongTrace {
     window.addEventListener("scroll", soon, { passive: true, signal });
     // Of all changes in the list only those of marks count; formulas are many.
     this.observer = new MutationObserver((changes) => changes.some(({ target }) => target.matches("li, .mark, ol")) && this.refresh());
-    this.observer.observe(this.list, { childList: true, subtree: true, attributeFilter: ["class", "data-marks"] });
+    this.observer.observe(this.list, { childList: true, subtree: true, attributeFilter: ["class"] });
     // It is also drawn first when its width is known, since asking for that would lay out the page once more.
     this.resized = new ResizeObserver(([{ contentRect }]) => this.fit(Math.round(contentRect.width)));
     this.resized.observe(this.picture);
@@ -115,10 +114,9 @@ class LongTrace {
     this.showFolds();
   }
 
-  // What is not revealed yet has no marks; of a step that is still to arrive the server has sent them.
+  // What is not revealed yet has no marks.
   marksOf(item) {
     if (item.classList.contains("unrevealed")) return this.lanes.map(() => "");
-    if (item.dataset.marks !== undefined) return [...item.dataset.marks].map((mark) => mark.trim());
     const found = [...item.querySelectorAll(".c .mark")].map((mark) => mark.textContent);
     return this.lanes.map((name, lane) =>
       lane < this.columns ? worst(found.filter((_, place) => place % this.columns === lane)) : KINDS[name](item),
@@ -225,16 +223,6 @@ class LongTrace {
     item.scrollIntoView({ block: "center", behavior: "instant" });
     announce(this.words(step));
     this.follow();
-    if (!isThere(item)) this.center(step);
-  }
-
-  // It stays in the middle until it is there, as those around it may arrive before.
-  center(step) {
-    const stay = () => {
-      if (this.at === step) this.show(step);
-      if (this.at !== step || isThere(this.items[step])) this.list.removeEventListener(ARRIVED, stay);
-    };
-    this.list.addEventListener(ARRIVED, stay);
   }
 
   /** Go to the next flag, or the one before. */
