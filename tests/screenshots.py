@@ -88,7 +88,7 @@ def running() -> Iterator[tuple[Browser, str]]:
 
 
 def _wait_for_baselines(browser: Browser, address: str) -> None:
-    """Let the gallery be compared with the baselines: until then pages keep a line free for the outcome."""
+    """Let the gallery be compared with the baselines: until then pages say that it is."""
     page = browser.new_page(base_url=address)
     page.goto("/evidence?trace=2")
     page.locator("main .katex").first.wait_for()

@@ -231,7 +231,7 @@ def _dataset(
         "differences": sections_html(differences, links, address.query(mode=mode, errors=errors)),
         "comparing": isinstance(minus, Pending),
         "fields": [("", "nothing"), *fields.items()],
-        "baseline_check": line_html(dataset.name, found) if found else "",
+        "baseline_check": line_html(dataset.name, found),
     }
 
 

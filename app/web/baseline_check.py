@@ -4,7 +4,7 @@ Beside a verdict on a solution that is not from a dataset, a second line says on
 the evaluator does not beat them.
 
 The comparison runs in the background and is cached until labels or judgments change. A page shown before the result
-is ready reserves space for the line and refreshes itself.
+is ready says so and refreshes itself.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ class BaselineChecks:
         Returns `Pending` if the result is not ready after `patience` seconds. While a job is judging the dataset,
         the result may be an earlier one.
         """
-        if not _is_compared(dataset):
+        if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
             return None
         traces, judged, calibration = read_version_of(self._store, dataset.id, evaluator.id)
         try:
@@ -90,21 +90,15 @@ class BaselineChecks:
         return newest if isinstance(newest, Pending) else newest.result
 
     def line(self, dataset: Dataset, evaluators: Sequence[StoredEvaluator], mode: str = Mode.OFFLINE) -> Markup:
-        """Render a line that names the evaluators, out of those on the page, that do not beat the baselines. If
-        there are none, it names those that do or says that there is too little to compare, because the page has
-        reserved space for a line. It is empty for datasets on which nothing is compared. While the comparison is
-        being computed, a placeholder is rendered."""
-        shown = evaluators[:_MOST]
-        checks = [(self.find(dataset, one, Mode(mode)), one) for one in shown]
-        if any(isinstance(check, Pending) for check, _ in checks):
-            return macro(_TEMPLATE, "room", dataset.name, [one.name for one in shown])
-        found = [
-            ComparedEvaluator(check, card_address(one)) for check, one in checks if isinstance(check, BaselineCheck)
-        ]
-        below = [one for one in found if not one.check.clears]
-        if below or not _is_compared(dataset):
-            return line_html(dataset.name, below)
-        return macro(_TEMPLATE, "clear_line", dataset.name, found, [one.name for one in shown])
+        """Render a line that names the evaluators, out of those on the page, that do not beat the baselines. It is
+        empty if there are none. While the comparison is being computed, it says so, and the page's script requests
+        the page again."""
+        checks = [(row, self.find(dataset, row, Mode(mode))) for row in evaluators[:_MOST]]
+        if any(isinstance(check, Pending) for _, check in checks):
+            return macro(_TEMPLATE, "pending", dataset.name)
+        return line_html(
+            dataset.name, shortfalls((row, check) for row, check in checks if isinstance(check, BaselineCheck))
+        )
 
     def strength_html(self, name: str, fingerprint: str) -> Markup:
         """Render a line on an evaluator that does not beat the baselines on half of the datasets measured, or on
@@ -122,15 +116,11 @@ class BaselineChecks:
         for dataset in list_datasets(self._store) if judged else ():
             if dataset.id not in judged or not shows_strength(dataset.name):
                 continue
-            row = next(one for one in evaluators_of(self._store, dataset.id) if one.fingerprint == fingerprint)
-            check = self.find(dataset, row, Mode.OFFLINE)
-            if isinstance(check, BaselineCheck):
-                found[dataset.name] = check.clears
+            rows = [row for row in evaluators_of(self._store, dataset.id) if row.fingerprint == fingerprint]
+            for check in (self.find(dataset, row, Mode.OFFLINE) for row in rows):
+                if isinstance(check, BaselineCheck):
+                    found[dataset.name] = check.clears
         return found
-
-
-def _is_compared(dataset: Dataset) -> bool:
-    return bool(dataset.errors + dataset.redundant) and dataset.traces <= LARGEST
 
 
 def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[ComparedEvaluator]:

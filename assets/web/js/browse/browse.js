@@ -1,5 +1,4 @@
-// The Browse page: keys for moving through the list and from trace to trace, conditions in a sheet on a phone, and a
-// focus that stays in place when the page changes.
+// The Browse page: keys for moving through the list and from trace to trace, and conditions in a sheet on a phone.
 import { onChange } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 
@@ -47,8 +46,7 @@ register({ key: "u", label: "back to the list", when: isTrace, run: () => press(
 register({ key: "e", label: "evidence", when: () => inPage("a.evidence"), run: () => press("a.evidence") });
 register({ key: "/", label: "search", when: isList, run: () => inPage("input[name=q]")?.select() });
 
-// The key of the focused element, whose focus is restored when it is drawn again; and the row of the trace last seen.
-let focused = null;
+// The row of the trace last seen.
 let seen = null;
 
 const keyed = (key) => inPage(`[data-key="${CSS.escape(key)}"]`);
@@ -56,7 +54,7 @@ const keyed = (key) => inPage(`[data-key="${CSS.escape(key)}"]`);
 const rowToEnter = () => {
   const rows = document.querySelectorAll("#browse a.open");
   if (entered) return rows[entered > 0 ? 0 : rows.length - 1];
-  return isList() && !focused && seen ? keyed(seen) : null;
+  return isList() && seen ? keyed(seen) : null;
 };
 
 // A response that arrives after its address was left does not count.
@@ -66,12 +64,10 @@ const remember = () => {
 
 const focusAgain = () => {
   remember();
-  if (document.activeElement !== document.body || !isShown()) return;
-  const row = rowToEnter();
-  const target = row ?? (focused && keyed(focused));
-  entered = focused = null;
+  if (!isShown()) return;
+  if (document.activeElement === document.body) rowToEnter()?.focus();
+  entered = null;
   if (isList()) seen = null;
-  target?.focus({ preventScroll: target !== row });
 };
 
 // True if the sheet of conditions is open, on a phone.
@@ -114,12 +110,10 @@ document.addEventListener("click", (event) => {
   if (event.isTrusted) forget();
   // A trace may be left before the change to it was noticed.
   remember();
-  focused = link.dataset.key ?? null;
 });
 
 document.addEventListener("change", (event) => {
   const field = event.target;
-  if (field.closest?.("#browse form[data-go]")) focused = field.dataset.key ?? null;
   if (field.matches?.("#browse form.beside input")) field.form.requestSubmit();
 });
 
@@ -141,7 +135,6 @@ const OF_DATASET = ["evaluator", "against", "other", "other_mistake", "mistake",
   "group", "meta", "field", "outcomes"];
 
 document.addEventListener("query", ({ target: form, detail: query }) => {
-  focused = document.activeElement?.dataset?.key ?? focused;
   const before = form.getAttribute("data-dataset");
   if (before === null || before === query.get("dataset")) return;
   for (const name of OF_DATASET) query.delete(name);

@@ -1,6 +1,6 @@
 // The Score page: sends the input to the server, and puts the result into the page and its link into the address.
 import { AGAIN, ask, latest } from "../shared/connection.js";
-import { html, setText } from "../shared/dom.js";
+import { html, replaceContent, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { isPlain, wasMoved } from "../shared/navigation.js";
@@ -103,9 +103,6 @@ const settleResult = (how) => {
   putAddress(section, how);
 };
 
-// The focus moves from a result to the same control in the next one.
-const nameOf = (node) => [node.tagName, node.getAttribute("aria-label") ?? (node.name || node.textContent)].join(" ");
-
 // The first picture is of what is seen at once: steps further down follow when it has been painted, two frames later.
 let painted = 0;
 const showFirst = () => {
@@ -117,11 +114,8 @@ const showFirst = () => {
 };
 
 const replaceResult = (content) => {
-  const held = part("result").contains(document.activeElement) ? nameOf(document.activeElement) : null;
-  part("result").replaceChildren(content);
-  if (held === null) return void showFirst();
-  const controls = [...part("result").querySelectorAll("a, button, input, summary, [tabindex]")];
-  controls.find((node) => nameOf(node) === held)?.focus({ preventScroll: true });
+  if (!part("result").contains(document.activeElement)) showFirst();
+  replaceContent(part("result"), content);
 };
 
 const put = (text, how, from = entered()) => {

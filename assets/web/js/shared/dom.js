@@ -24,6 +24,24 @@ export const setText = (node, text) => {
   if (node.textContent !== text) node.textContent = text;
 };
 
+// What makes a control of new content the same as one before it.
+const nameOf = (node) =>
+  node.dataset.key ?? [node.tagName, node.getAttribute("href"), node.getAttribute("aria-label") ?? (node.name || node.textContent)].join(" ");
+
+/**
+ * Replace the content of `room`. The focus moves to the same control in the new content, and with it what is being typed into a
+ * field; the place on the screen stays.
+ */
+export const replaceContent = (room, content) => {
+  const held = room.contains(document.activeElement) ? document.activeElement : null;
+  room.replaceChildren(content);
+  if (!held) return;
+  const controls = [...room.querySelectorAll("a, button, input, select, textarea, summary, [tabindex]")];
+  const same = controls.find((node) => nameOf(node) === nameOf(held));
+  if (same?.matches("input:not([type=checkbox], [type=radio]), textarea")) same.value = held.value;
+  same?.focus({ preventScroll: true });
+};
+
 /** Show a message with controls in `place`; an empty message clears it. */
 export const showNotice = (place, message, ...controls) => {
   const spaced = controls.flatMap((control) => [" ", control]);

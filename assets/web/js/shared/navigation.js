@@ -4,7 +4,7 @@
 // does not scroll to its beginning. An element that is not complete yet has `data-again`, whose value is the number of
 // seconds until the next request.
 import { AGAIN, AWAY, failure, say } from "./connection.js";
-import { announce, template } from "./dom.js";
+import { announce, replaceContent, template } from "./dom.js";
 
 const part = () => document.querySelector("main [data-part]");
 
@@ -14,37 +14,14 @@ const sentence = () => {
   return heading?.dataset.says ?? heading?.textContent ?? "";
 };
 
-// An element with `data-room` and an id is a placeholder for later content, which must not move the page: it keeps its
-// height, and if nothing else has changed, it alone is replaced.
-const rooms = (content) => [...content.querySelectorAll("[data-room]")];
-
-const keepHeight = (room) => {
-  const before = document.getElementById(room.id);
-  if (before?.dataset.again) room.style.minHeight = `${before.offsetHeight}px`;
-};
-
-const withoutRooms = (text) => {
-  const without = template(text);
-  rooms(without.content).forEach((room) => room.remove());
-  return without.innerHTML;
-};
-
 // The content as last received, to detect changes: the page's scripts modify the one in the document.
 let sent = part()?.innerHTML;
 
 const put = (text) => {
   const next = template(text);
   if (next.innerHTML === sent) return;
-  const isRoomAlone = withoutRooms(text) === withoutRooms(sent);
   sent = next.innerHTML;
-  if (isRoomAlone) {
-    rooms(next.content).forEach((room) => {
-      keepHeight(room);
-      document.getElementById(room.id).replaceWith(room);
-    });
-    return;
-  }
-  part().replaceChildren(next.content);
+  replaceContent(part(), next.content);
   announce(sentence());
 };
 
