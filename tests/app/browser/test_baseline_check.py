@@ -1,4 +1,4 @@
-"""The line on an evaluator that does not clear the trivial baselines comes while a person is at work on the page."""
+"""The line on an evaluator that does not clear the trivial baselines, while a person works on the page."""
 
 import threading
 
