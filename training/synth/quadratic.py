@@ -1,9 +1,8 @@
 """Planning solutions of quadratic equations x^2 + bx + c = 0, which are solved by factoring."""
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from stepsight.core.validation import Model
 from stepsight.training.synth.mistakes import ErrorKind
@@ -83,7 +82,6 @@ def plan_quadratic(
     """Plan a random solution of a quadratic equation with two different nonzero roots. The solution contains an
     error if `wrong` is True. With `larger`, its numbers go beyond the range used in training."""
     right, faulty, kind, focus = _draw(rng, larger)
-    stated = faulty if wrong else right
     style = Style.draw(rng)
     math = style.math
     equation = math(f"{style.polynomial([1, right.b, right.c])} = 0")
@@ -94,23 +92,27 @@ def plan_quadratic(
         for lines in (wording.needs, wording.pairs, wording.factors, wording.roots, wording.answers)
     ]
 
-    def text(index: int, corrected: bool) -> str:
-        solution = right if corrected else stated
-        p, q = solution.pair
-        return templates[index].format(
-            b=math(str(solution.b)),
-            c=math(str(solution.c)),
-            p=math(str(p)),
-            q=math(str(q)),
+    solutions = (faulty, right) if wrong else (right,)
+    texts = []
+    for solution in solutions:
+        (p, q), (r, s) = solution.pair, solution.roots
+        shown = {
+            "b": math(str(solution.b)),
+            "c": math(str(solution.c)),
+            "p": math(str(p)),
+            "q": math(str(q)),
             # If the pair is wrong, this equation is false, and its other side is not.
-            pq=math(f"{p} * {signed(q)} = {solution.c}"),
-            sum=math(f"{p} + {signed(q)} = {solution.b}"),
-            f=math(f"{_product(*solution.factors)} = 0"),
-            r=math(f"x = {solution.roots[0]}"),
-            s=math(f"x = {solution.roots[1]}"),
-            ask=ask or "the pair of roots",
-            a=style.boxed(solution.answer(ask)),
-        )
+            "pq": math(f"{p} * {signed(q)} = {solution.c}"),
+            "sum": math(f"{p} + {signed(q)} = {solution.b}"),
+            "f": math(f"{_product(*solution.factors)} = 0"),
+            "r": math(f"x = {r}"),
+            "s": math(f"x = {s}"),
+            "ask": ask or "the pair of roots",
+            "a": style.boxed(solution.answer(ask)),
+        }
+        texts.append([template.format(**shown) for template in templates])
+    values = [solution.values(ask) for solution in solutions]
+    steps = [SolutionStep(*both) for both in zip(zip(*texts, strict=True), zip(*values, strict=True), strict=True)]
 
     def redo(step: int) -> str:
         (p, q), (r, s) = right.pair, right.roots
@@ -123,10 +125,6 @@ def plan_quadratic(
         ]
         return "So " + ", and ".join(parts[focus : step + 1][-2:]) + "."
 
-    steps = [
-        SolutionStep(partial(text, index), *values)
-        for index, values in enumerate(zip(stated.values(ask), right.values(ask), strict=True))
-    ]
     count = 5 if ask or rng.random() < 0.5 else 4
     return SolutionPlan(
         problem=problem.format(e=equation, ask=ask),
@@ -134,8 +132,8 @@ def plan_quadratic(
         focus=focus,
         kind=kind,
         wrong=wrong,
-        checks=[check.settling(wrong) for check in _checks(stated, right, kind, focus, style, rng)],
-        redundant=list(_redundant(stated, right, equation, style, rng)),
+        checks=list(_checks(solutions[0], right, kind, focus, style, rng)),
+        redundant=list(_redundant(solutions, right, equation, style, rng)),
         redo=redo,
         quantities={"b": str(right.b), "c": str(right.c)},
         relations=_RELATIONS | {"answer": _ASKS[ask][1] if ask else "c"},
@@ -213,22 +211,15 @@ def _checks(
 
 
 def _redundant(
-    stated: _Solution, right: _Solution, equation: str, style: Style, rng: random.Random
+    solutions: Sequence[_Solution], right: _Solution, equation: str, style: Style, rng: random.Random
 ) -> Iterator[ExtraStep]:
-    def pair(corrected: bool) -> str:
-        p, q = (right if corrected else stated).pair
-        return f"As said, the numbers are {p} and {q}."
-
-    def turned(corrected: bool) -> str:
-        u, v = (right if corrected else stated).factors
-        return f"The same may be written {style.math(f'{_product(v, u)} = 0')}."
-
     restated = rng.choice(["We want to solve {e}.", "The equation is {e}.", "We are given {e}."]).format(e=equation)
-    yield ExtraStep("restating", -1, lambda corrected: restated)
+    yield ExtraStep("restating", -1, [restated] * 2)
     degree = rng.choice(["A quadratic has two roots at most.", "This is an equation of degree 2."])
-    yield ExtraStep("aside", -1, lambda corrected: degree)
-    yield ExtraStep("restating", 1, pair)
-    yield ExtraStep("restating", 2, turned)
+    yield ExtraStep("aside", -1, [degree] * 2)
+    pairs = [f"As said, the numbers are {solution.pair[0]} and {solution.pair[1]}." for solution in solutions]
+    yield ExtraStep("restating", 1, pairs)
+    turned = [style.math(f"{_product(*reversed(solution.factors))} = 0") for solution in solutions]
+    yield ExtraStep("restating", 2, [f"The same may be written {text}." for text in turned])
     c, by = abs(right.c), rng.randint(2, 9)
-    aside = f"By the way, {style.math(f'{c} + {by} = {c + by}')}."
-    yield ExtraStep("aside", -1, lambda corrected: aside)
+    yield ExtraStep("aside", -1, [f"By the way, {style.math(f'{c} + {by} = {c + by}')}."] * 2)

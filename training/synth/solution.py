@@ -1,12 +1,8 @@
-"""Plans of solutions, which hold everything that a trace may contain, and assembling traces from plans.
-
-Texts are functions, because a trace shows only a part of its plan. Their random choices are made when the solution
-is planned.
-"""
+"""Plans of solutions, which hold everything that a trace may contain, and assembling traces from plans."""
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from stepsight.core.label import Label
@@ -25,18 +21,16 @@ REDO_RATES = {"merged": 0.4, "separate": 0.2, "none": 0.4}
 StatedValues = Mapping[str, str]
 """The exact values that a step states of the problem's quantities, by key."""
 
-Wording = Callable[[bool], str]
-"""The text of a step; the argument is True for the corrected version, without the error."""
-
 
 @dataclass(frozen=True)
 class SolutionStep:
-    """A step of a solution, with the values that it states. If the solution has an error, `values` include the
-    error's consequences, whereas `corrected_values` do not."""
+    """A step of a solution: its texts and the values that they state.
 
-    text: Wording
-    values: StatedValues = field(default_factory=dict)
-    corrected_values: StatedValues = field(default_factory=dict)
+    If the solution has an error, the first of each includes the error's consequences, and the second does not.
+    """
+
+    texts: Sequence[str]
+    values: Sequence[StatedValues]
 
 
 @dataclass(frozen=True)
@@ -44,25 +38,20 @@ class ExtraStep:
     """A step that a trace may contain anywhere after the solution step with index `after`, where -1 is the start.
 
     It is either a truthful check of that step, which passes or fails, or a valid but redundant step, in which
-    `passes` is None. The `kind` of a redundant step is restating (a quantity, the question or a result), detour
-    (calculating there and back), or aside (computing something that is not needed). `settles` is True if the
-    outcome of a check shows whether the step in focus is wrong.
+    `passes` is None. A check with `settles` shows whether the step in focus is wrong, unless it passes despite the
+    error. The `kind` of a redundant step is restating (a quantity, the question or a result), detour (calculating
+    there and back), or aside (computing something that is not needed). `texts` are as in `SolutionStep`.
     """
 
     kind: str
     after: int
-    text: Wording
+    texts: Sequence[str]
     passes: bool | None = None
     settles: bool = False
 
     @classmethod
     def check(cls, kind: str, after: int, text: str, passes: bool, settles: bool = True) -> Self:
-        return cls(kind, after, lambda corrected: text, passes, settles)
-
-    def settling(self, wrong: bool) -> Self:
-        """Return this check of a solution that is right or wrong. It settles nothing if it passes despite an error,
-        or fails without one."""
-        return replace(self, settles=self.settles and self.passes != wrong)
+        return cls(kind, after, [text] * 2, passes, settles)
 
 
 @dataclass(frozen=True)
@@ -99,7 +88,8 @@ def assemble_trace(
     With `consequences`, the steps after the error are labelled too, each on its own merits. Since a plan has only
     one error, a step that merely carries the error on is right.
     """
-    checks = _place_checks(plan, rng)
+    settled = [replace(check, settles=check.settles and check.passes != plan.wrong) for check in plan.checks]
+    checks = _place_checks(settled, len(plan.steps) - 1, rng)
     redundant = _place_redundant(plan, rng)
     redo = rng.choices(list(REDO_RATES), list(REDO_RATES.values()))[0]
     start = rng.choice(templates("openers"))
@@ -109,14 +99,12 @@ def assemble_trace(
         if index >= 0:
             step, is_focus = plan.steps[index], index == plan.focus
             focus = len(steps) if is_focus else focus
-            values = step.corrected_values if redone else step.values
             label = Label.NEG if is_focus and plan.wrong else Label.POS
-            steps.append(_Step("line", step.text(redone), label, values))
+            steps.append(_Step("line", step.texts[redone], label, step.values[redone]))
         for check in checks.get(index, []):
             if evidence and redo != "none" and not check.settles:
                 continue  # it mentions numbers that a redo has replaced
-            text = check.text(redone)
-            text = start + (capital(text) if start.endswith(". ") else text)
+            text = start + (capital(check.texts[0]) if start.endswith(". ") else check.texts[0])
             if check.settles and redo == "merged":
                 text = f"{text} {plan.redo(index)}"
             steps.append(_Step("check", text, Label.POS, exposes=not check.passes))
@@ -128,7 +116,7 @@ def assemble_trace(
                 steps.append(_Step(role, plan.redo(index), label, exposes=not check.passes))
             redone = redo != "none" and not check.passes
         for extra in redundant.get(index, []):
-            steps.append(_Step(extra.kind, extra.text(redone), Label.NEU))
+            steps.append(_Step(extra.kind, extra.texts[redone], Label.NEU))
     labelled = tuple(
         Step((capital(step.text),), step.label if is_first or step.exposes else None)
         for at, step in enumerate(steps)
@@ -160,10 +148,10 @@ class _Step(NamedTuple):
     exposes: bool = False
 
 
-def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[ExtraStep]]:
+def _place_checks(checks: Sequence[ExtraStep], last: int, rng: random.Random) -> dict[int, list[ExtraStep]]:
     """Choose at random the checks that the trace contains, by the index of the solution step that they follow."""
-    settling = [check for check in plan.checks if check.settles]
-    others = [check for check in plan.checks if not check.settles]
+    settling = [check for check in checks if check.settles]
+    others = [check for check in checks if not check.settles]
     with_evidence, with_other = rng.random() < EVIDENCE_RATE, rng.random() < OTHER_CHECK_RATE
     chosen = []
     if with_evidence and settling:
@@ -174,7 +162,7 @@ def _place_checks(plan: SolutionPlan, rng: random.Random) -> dict[int, list[Extr
     placed: dict[int, list[ExtraStep]] = {}
     for check in chosen:
         at_once = rng.random() < CHECK_AT_ONCE_RATE
-        after = check.after if at_once else rng.randint(check.after, len(plan.steps) - 1)
+        after = check.after if at_once else rng.randint(check.after, last)
         placed.setdefault(after, []).append(check)
     return placed
 

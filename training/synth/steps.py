@@ -8,7 +8,7 @@ from functools import cached_property
 from stepsight.training.synth.chain import Chain, Problem, equation
 from stepsight.training.synth.formula import PI
 from stepsight.training.synth.mistakes import ErrorKind
-from stepsight.training.synth.solution import ExtraStep, SolutionStep, Wording
+from stepsight.training.synth.solution import ExtraStep, SolutionStep
 from stepsight.training.synth.style import Number, Style, Values, capital, signed
 from stepsight.training.synth.wording import templates, terse
 
@@ -39,7 +39,7 @@ class StorySolution:
 
     @cached_property
     def stated(self) -> Chain:
-        return self.problem.faulty if self.wrong else self.problem.right
+        return self.chains[0]
 
     @cached_property
     def offset(self) -> int:
@@ -74,8 +74,10 @@ class StorySolution:
         chain = chain or self.problem.right
         return self.style.fill(chain.links[group][-1].calculation.what, self.problem.names, chain.values)
 
-    def _chain(self, corrected: bool) -> Chain:
-        return self.problem.right if corrected else self.stated
+    @cached_property
+    def chains(self) -> tuple[Chain, ...]:
+        """What the texts of a step are about: the stated chain and, if it is wrong, the corrected one."""
+        return (self.problem.faulty, self.problem.right) if self.wrong else (self.problem.right,)
 
     def _draw(self, name: str) -> str:
         return self.rng.choice(templates(name))
@@ -83,8 +85,8 @@ class StorySolution:
     def _in_math(self, value: Number) -> str:
         return self.style.math(self.style.number(value))
 
-    def _stating(self, key: str, text: Wording) -> SolutionStep:
-        return SolutionStep(text, *({key: str(chain.values[key])} for chain in (self.stated, self.problem.right)))
+    def _step(self, key: str, texts: Sequence[str]) -> SolutionStep:
+        return SolutionStep(texts, [{key: str(chain.values[key])} for chain in self.chains])
 
     def steps(self) -> Iterator[SolutionStep]:
         """Yield the steps of the solution.
@@ -92,38 +94,29 @@ class StorySolution:
         These are perhaps the plan and a reading, then the calculations, and the answer, unless it ends the last of
         them.
         """
-        problem, last = self.problem, len(self.groups) - 1
-        ends_apart = self.rng.random() < ANSWER_RATE or last < 2 or problem.error.kind == ErrorKind.ANSWER
+        story, names, last = self.problem.story, self.problem.names, len(self.groups) - 1
+        ends_apart = self.rng.random() < ANSWER_RATE or last < 2 or self.problem.error.kind == ErrorKind.ANSWER
         if self.outlined:
-            if problem.story.outlines:
-                outline = self.rng.choice(problem.story.outlines)
-                outline = self.style.fill(outline, problem.names, problem.quantities)
+            if story.outlines:
+                outline = self.style.fill(self.rng.choice(story.outlines), names, self.problem.quantities)
             else:
                 first, result = self.what(self.groups[0]), self.what(self.groups[-1])
                 outline = self._draw("outlines").format(first=first, what=result)
-            yield SolutionStep(lambda corrected: outline)
+            yield SolutionStep([outline, outline], [{}, {}])
         if key := self.reading:
-            reading = self._draw("reads")
-            yield self._stating(
-                key,
-                lambda corrected: reading.format(
-                    v=self._in_math(self._chain(corrected).values[key]), noun=self.noun(key)
-                ),
-            )
+            template, noun = self._draw("reads"), self.noun(key)
+            read = [self._in_math(chain.values[key]) for chain in self.chains]
+            yield self._step(key, [template.format(v=value, noun=noun) for value in read])
         for index, group in enumerate(self.groups):
             yield self._calculation(group, "" if ends_apart or index < last else ", so the answer is {box}")
-        if not ends_apart:
-            return
-        template = self.rng.choice(problem.story.answers or templates("answers"))
-
-        def answer(corrected: bool) -> str:
-            chain = self._chain(corrected)
-            what = self.what(self.groups[-1], chain)
-            box = self.style.boxed(self.style.number(chain.answer) + chain.unit)
-            texts = problem.names | {"box": box, "what": what, "What": capital(what)}
-            return self.style.fill(template, texts, chain.values)
-
-        yield SolutionStep(answer, *({"answer": str(chain.answer)} for chain in (self.stated, problem.right)))
+        if ends_apart:
+            template, texts = self.rng.choice(story.answers or templates("answers")), []
+            for chain in self.chains:
+                what = self.what(self.groups[-1], chain)
+                box = self.style.boxed(self.style.number(chain.answer) + chain.unit)
+                filled = names | {"box": box, "what": what, "What": capital(what)}
+                texts.append(self.style.fill(template, filled, chain.values))
+            yield SolutionStep(texts, [{"answer": str(chain.answer)} for chain in self.chains])
 
     def _calculation(self, group: slice, end: str) -> SolutionStep:
         """Return the step that states a group of links.
@@ -136,28 +129,27 @@ class StorySolution:
         is_terse = self.rng.random() < (TERSE_RATE_WHERE_INVITED if calculation.invites_terse else TERSE_RATE)
         # A reason that is false in every problem always gives the error away, so it is given rarely.
         reasoned = self.rng.random() < (TURNED_REASON_RATE if mistake and mistake.right else REASON_RATE)
-        place = self.rng.random()
-
-        def text(corrected: bool) -> str:
-            chain = self._chain(corrected)
-            link = chain.links[group][-1]
+        place, texts = self.rng.random(), []
+        for chain in self.chains:
             has_equation = " = " in equation(chain.links[group], self.style)
-            if reasoned and mistake and mistake.reason and link.formula is not link.calculation.formula:
+            if (
+                reasoned
+                and mistake
+                and mistake.reason
+                and chain.links[group][-1].formula is not calculation.formula
+            ):
                 options = mistake.reason
-            elif link.calculation.templates:
-                options = link.calculation.templates
+            elif calculation.templates:
+                options = calculation.templates
             elif bare and has_equation:
                 options = templates("jumps")
             else:
                 options = templates("says" if has_equation and not is_terse else "bares")
             template = options[int(place * len(options))]
-            texts = self._texts(group, chain)
-            filled = self.style.fill(
-                terse(template) if is_terse else template, texts, self._mentioned(group, chain)
-            )
-            return f"{filled[:-1]}{end.format(box=texts['box'])}." if end else filled
-
-        return self._stating(calculation.key, text)
+            filled, values = self._texts(group, chain), self._mentioned(group, chain)
+            text = self.style.fill(terse(template) if is_terse else template, filled, values)
+            texts.append(f"{text[:-1]}{end.format(box=filled['box'])}." if end else text)
+        return self._step(calculation.key, texts)
 
     def _mentioned(self, group: slice, chain: Chain) -> Values:
         """Return the values that a step may mention. A quantity has its true value until it is misread."""
@@ -203,44 +195,34 @@ class StorySolution:
         not needed.
         """
         quantities = self.problem.quantities
-        question = self._draw("asks")
-        yield ExtraStep("restating", -1, lambda corrected: question.format(what=self.what(self.groups[-1])))
+        question = self._draw("asks").format(what=self.what(self.groups[-1]))
+        yield ExtraStep("restating", -1, [question] * 2)
         key = self.rng.choice(list(quantities))
         if noun := self.noun(key):
             repetition = self._draw("repeats").format(v=self._in_math(quantities[key]), noun=noun)
-            yield ExtraStep("restating", -1, lambda corrected: repetition)
+            yield ExtraStep("restating", -1, [repetition] * 2)
         values = sorted(int(value) for value in quantities.values())
         a, b = self.rng.sample(values, 2) if len(values) > 1 else (values[0], self.rng.randint(2, 9))
         results = {f"{a} + {signed(b)} = {a + b}": a + b, f"2 * {abs(a)} = {2 * abs(a)}": 2 * abs(a)}
         needed = {*self.problem.right.values.values(), *self.problem.faulty.values.values()}
         if options := [text for text, value in results.items() if value not in needed]:
             sum_or_double = self.style.math(self.rng.choice(options))
-            aside = self._draw("asides").format(eq=sum_or_double)
-            yield ExtraStep("aside", -1, lambda corrected: aside)
+            yield ExtraStep("aside", -1, [self._draw("asides").format(eq=sum_or_double)] * 2)
         value = self.rng.choice(list(quantities.values()))
         parity = self._draw("parities").format(v=self._in_math(value), parity="odd" if value % 2 else "even")
-        yield ExtraStep("aside", -1, lambda corrected: parity)
+        yield ExtraStep("aside", -1, [parity] * 2)
         for index, group in enumerate(self.groups, self.offset):
-            yield self._recall(index, group)
-            yield self._detour(index, group)
-
-    def _recall(self, step: int, group: slice) -> ExtraStep:
-        template = self._draw("recalls")
-
-        def text(corrected: bool) -> str:
-            return template.format(**self._texts(group, self._chain(corrected)))
-
-        return ExtraStep("restating", step, text)
-
-    def _detour(self, step: int, group: slice) -> ExtraStep:
-        template, by = self._draw("detours"), self.rng.randint(2, 9)
-        sign, back_sign = ("*", "/") if self.rng.random() < 0.5 else ("+", "-")
-
-        def text(corrected: bool) -> str:
-            value = self._chain(corrected).links[group][-1].result
-            first = self.style.number(value)
-            second = self.style.number(value * by if sign == "*" else value + by)
-            there = self.style.math(f"{first} {sign} {by} = {second}")
-            return template.format(there=there, back=self.style.math(f"{second} {back_sign} {by} = {first}"))
-
-        return ExtraStep("detour", step, text)
+            template = self._draw("recalls")
+            recalls = [template.format(**self._texts(group, chain)) for chain in self.chains]
+            yield ExtraStep("restating", index, recalls)
+            template, by = self._draw("detours"), self.rng.randint(2, 9)
+            sign, back_sign = ("*", "/") if self.rng.random() < 0.5 else ("+", "-")
+            detours = []
+            for chain in self.chains:
+                result = chain.links[group][-1].result
+                first, second = map(self.style.number, (result, result * by if sign == "*" else result + by))
+                there = self.style.math(f"{first} {sign} {by} = {second}")
+                detours.append(
+                    template.format(there=there, back=self.style.math(f"{second} {back_sign} {by} = {first}"))
+                )
+            yield ExtraStep("detour", index, detours)

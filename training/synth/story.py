@@ -59,18 +59,7 @@ from stepsight.core.validation import ListOf, Model, invalid
 from stepsight.training.synth.formula import Formula, parse_condition, parse_formula
 from stepsight.training.synth.mistakes import ErrorKind, invited_errors
 from stepsight.training.synth.style import Number, Style, Values
-from stepsight.training.synth.wording import templates
-
-WORDS = {
-    "people": (
-        "Ann", "Ben", "Mia", "Tom", "Lena", "Carlos", "Grace", "Yusuf", "Omar", "Ruth", "Ivan", "Nora", "Sam",
-        "Priya", "Leo", "Hana",
-    ),
-    "things": (
-        "pens", "books", "mugs", "toys", "lamps", "cups", "hats", "balls", "bowls", "plates", "scarves", "candles",
-    ),
-}  # fmt: skip
-"""Lists of words that stories refer to by name."""
+from stepsight.training.synth.wording import templates, word_lists
 
 _RANGE = re.compile(r"(-?\d+) to (-?\d+)(?: by (\d+))?")
 # Braces after a command, a bracket, ^ or _ are LaTeX's own.
@@ -90,11 +79,11 @@ def _values(entry: object) -> Sequence[int]:
 
 
 def _words(entry: object) -> tuple[str, ...]:
-    if isinstance(entry, str) and entry in WORDS:
-        return WORDS[entry]
+    if isinstance(entry, str) and entry in word_lists():
+        return word_lists()[entry]
     if isinstance(entry, list) and entry and all(isinstance(word, str) for word in entry):
         return tuple(entry)
-    raise invalid(f"{entry!r} found, expected a list of words, or {' or '.join(WORDS)}")
+    raise invalid(f"{entry!r} found, expected a list of words, or {' or '.join(word_lists())}")
 
 
 def _lines(entry: object) -> tuple[str, ...]:

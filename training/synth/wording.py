@@ -2,6 +2,7 @@
 
 import random
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ _TERSE = re.compile(
 class _Wording(Model):
     templates: dict[str, ListOf[str]]
     endings: dict[str, ListOf[ListOf[str]]]
+    words: dict[str, ListOf[str]]
 
 
 @cache
@@ -32,6 +34,11 @@ def templates(name: str) -> tuple[str, ...]:
 def ending(name: str, passes: bool, rng: random.Random, **numbers: object) -> str:
     """Choose the end of a check that passes or fails, and fill in the numbers that it compares."""
     return rng.choice(_wording().endings[name])[not passes].format(**numbers)
+
+
+def word_lists() -> Mapping[str, tuple[str, ...]]:
+    """Return the lists of words that stories refer to by name."""
+    return _wording().words
 
 
 def terse(template: str) -> str:
