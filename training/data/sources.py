@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
@@ -28,16 +28,21 @@ from stepsight.training.synth import drills
 from stepsight.training.synth.corpus import generate
 
 T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
 
 
-class SourceReading(Protocol[T_co]):
-    """A source that is read again on every iteration. `record` describes the last complete iteration."""
+class SourceReading(Generic[T]):
+    """A source that is read again on every iteration. `record` describes the last complete iteration.
 
-    def __iter__(self) -> Iterator[T_co]: ...
+    `read` yields what the source holds, and completes the record, which begins with `start`.
+    """
 
-    @property
-    def record(self) -> dict[str, Any]: ...
+    def __init__(self, start: dict[str, Any], read: Callable[[dict[str, Any]], Iterator[T]]) -> None:
+        self.record = dict(start)
+        self._start, self._read = start, read
+
+    def __iter__(self) -> Iterator[T]:
+        self.record = dict(self._start)
+        return self._read(self.record)
 
 
 def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trace]:
@@ -48,107 +53,85 @@ def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trac
     naming the file and line, unless the origin skips bad rows.
     """
     if origin.kind in GENERATED:
-        return GeneratedReading(origin)
+        return _open_generated(origin)
     if origin.kind == STORE:
-        return RelabelledReading(origin, key) if origin.labels == RELABEL else StoredReading(origin)
+        return _open_stored(origin, key)
     kind = columns_kind(origin.columns, json_rows) if origin.columns else find_kind(origin.kind)
-    return FileReading(origin, _find(origin, root, key), kind.rows, partial(_parse, kind))
+    return _open_files(origin, root, key, kind.rows, partial(_parse, kind))
 
 
 def open_problems(origin: TraceOrigin, root: Path, key: str) -> SourceReading[str]:
     """Like `open_origin`, but for an origin of kind `problems`, which yields texts instead of traces."""
-    return FileReading(origin, _find(origin, root, key), json_rows, _parse_problem)
+    return _open_files(origin, root, key, json_rows, _parse_problem)
 
 
-class GeneratedReading:
-    """A reading of generated traces."""
+def _open_generated(origin: TraceOrigin) -> SourceReading[Trace]:
+    seed, size, families = origin.seed or 0, origin.size or 0, origin.families
+    start = {
+        "kind": origin.kind,
+        "size": origin.size,
+        "seed": seed,
+        "families": None if families is None else list(families),
+        **({"consequences": True} if origin.consequences else {}),
+        **({"wrong": origin.wrong} if origin.wrong is not None else {}),
+    }
 
-    def __init__(self, origin: TraceOrigin) -> None:
-        self._origin = origin
-        self._seen = _Seen()
+    def read(record: dict[str, Any]) -> Iterator[Trace]:
+        if origin.kind == DRILLS:
+            traces = drills.generate(seed, size, drills.WRONG if origin.wrong is None else origin.wrong)
+        else:
+            traces = generate(seed, size, families, consequences=origin.consequences)
+        return _hashed(traces, record)
 
-    def __iter__(self) -> Iterator[Trace]:
-        self._seen = _Seen()
-        seed, size = self._origin.seed or 0, self._origin.size or 0
-        if self._origin.kind == DRILLS:
-            wrong = drills.WRONG if self._origin.wrong is None else self._origin.wrong
-            return self._seen.of(drills.generate(seed, size, wrong))
-        behind = self._origin.consequences
-        return self._seen.of(generate(seed, size, self._origin.families, consequences=behind))
-
-    @property
-    def record(self) -> dict[str, Any]:
-        families = self._origin.families
-        return {
-            "kind": self._origin.kind,
-            "size": self._origin.size,
-            "seed": self._origin.seed or 0,
-            "families": None if families is None else list(families),
-            **({"consequences": True} if self._origin.consequences else {}),
-            **({"wrong": self._origin.wrong} if self._origin.wrong is not None else {}),
-            "sha256": self._seen.sha256,
-        }
+    return SourceReading(start, read)
 
 
-class StoredReading:
-    """A reading of the traces of a stored dataset with their gold labels."""
+def _open_stored(origin: TraceOrigin, key: str) -> SourceReading[Trace]:
+    """Return a reading of a stored dataset with its gold labels or, with `labels: relabel`, of those of its traces
+    that were labelled in a campaign, with the consensus as labels.
 
-    def __init__(self, origin: TraceOrigin) -> None:
-        self._name = origin.dataset or ""
-        self._seen = _Seen()
-        with open_store() as store:
-            find_dataset(store, self._name)
-
-    def __iter__(self) -> Iterator[Trace]:
-        self._seen = _Seen()
-        with open_store() as store:
-            yield from self._seen.of(iterate_traces(store, find_dataset(store, self._name).id))
-
-    @property
-    def record(self) -> dict[str, Any]:
-        traces, sha256 = self._seen.count, self._seen.sha256
-        return {"kind": STORE, "dataset": self._name, "traces": traces, "sha256": sha256}
-
-
-class RelabelledReading:
-    """A reading of a stored dataset's traces that were labelled in a campaign, with the consensus as labels.
-
-    Traces without any label, hidden gold items and traces of other datasets are left out. Annotations are ignored
-    if the annotator had seen scores, marked equations, gold labels or other people's labels.
+    Traces without any label, hidden gold items and traces of other datasets are then left out. Annotations are
+    ignored if the annotator had seen scores, marked equations, gold labels or other people's labels.
     """
+    dataset = origin.dataset or ""
+    with open_store() as store:
+        find_dataset(store, dataset)
+        campaign = _find_campaign(store, origin, key) if origin.labels == RELABEL else None
 
-    def __init__(self, origin: TraceOrigin, key: str) -> None:
-        self._dataset = origin.dataset or ""
-        self._seen, self._how = _Seen(), Counter[str]()
-        with open_store() as store:
-            self._campaign = _find_campaign(store, origin, key)
+    def labelled(store: Store, campaign: Campaign, how: Counter[str]) -> Iterator[Trace]:
+        for item in LabelledTraces(store, campaign):
+            if item.trace.dataset == dataset and any(item.labels):
+                how.update(item.how or ())
+                yield item.relabelled()
 
-    def __iter__(self) -> Iterator[Trace]:
-        self._seen, self._how = _Seen(), Counter[str]()
+    def read(record: dict[str, Any]) -> Iterator[Trace]:
+        how = Counter[str]()
         with open_store() as store:
-            yield from self._seen.of(self._labelled(store))
-        if not self._seen.count:
+            if campaign is None:
+                yield from _hashed(iterate_traces(store, find_dataset(store, dataset).id), record)
+                return
+            yield from _hashed(labelled(store, campaign, how), record)
+        record[RELABEL] = {"campaign": campaign.name, "steps": dict(sorted(how.items()))}
+        if not record["traces"]:
             raise UserError(
-                f"Nobody has labelled traces of {self._dataset!r} in the campaign {self._campaign.name!r}, or only"
+                f"Nobody has labelled traces of {dataset!r} in the campaign {campaign.name!r}, or only"
                 " people who had seen scores, marked equations, gold or others' labels.",
                 "Leave the source out until there are labels.",
             )
 
-    def _labelled(self, store: Store) -> Iterator[Trace]:
-        for labelled in LabelledTraces(store, self._campaign):
-            if labelled.trace.dataset == self._dataset and any(labelled.labels):
-                self._how.update(labelled.how or ())
-                yield labelled.relabelled()
+    relabelled = {RELABEL: {"campaign": campaign.name, "steps": {}}} if campaign else {}
+    return SourceReading({"kind": STORE, "dataset": dataset, **relabelled, "traces": 0}, read)
 
-    @property
-    def record(self) -> dict[str, Any]:
-        return {
-            "kind": STORE,
-            "dataset": self._dataset,
-            RELABEL: {"campaign": self._campaign.name, "steps": dict(sorted(self._how.items()))},
-            "traces": self._seen.count,
-            "sha256": self._seen.sha256,
-        }
+
+def _hashed(traces: Iterable[Trace], record: dict[str, Any]) -> Iterator[Trace]:
+    """Yield the traces. Add their hash to the record, and their number if it has a place for it."""
+    digest = hashlib.sha256()
+    for trace in traces:
+        if "traces" in record:
+            record["traces"] += 1
+        digest.update(trace.digest.encode())
+        yield trace
+    record["sha256"] = digest.hexdigest()
 
 
 def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
@@ -167,41 +150,43 @@ def _find_campaign(store: Store, origin: TraceOrigin, key: str) -> Campaign:
     return campaigns[0]
 
 
-class FileReading(Generic[T]):
-    """A reading of files whose rows are parsed by `parse`. Each file comes with the name by which the record refers
-    to it."""
+def _open_files(
+    origin: TraceOrigin,
+    root: Path,
+    key: str,
+    rows: Callable[[Iterable[bytes], str], Rows],
+    parse: Callable[[Row, str], T],
+) -> SourceReading[T]:
+    """Return a reading of the files that match the path of an origin. The record refers to each by its name."""
+    try:
+        files = data_files(origin.path or "", root)
+    except UserError as error:
+        raise error.at(f"{key}.path") from None
 
-    def __init__(
-        self,
-        origin: TraceOrigin,
-        files: list[tuple[str, Path]],
-        rows: Callable[[Iterable[bytes], str], Rows],
-        parse: Callable[[Row, str], T],
-    ) -> None:
-        self._origin, self._files = origin, files
-        self._rows, self._parse = rows, parse
-        self._entries: list[dict[str, Any]] = []
-
-    def __iter__(self) -> Iterator[T]:
-        entries = self._entries = []
-        for name, path in self._files:
+    def read(record: dict[str, Any]) -> Iterator[T]:
+        entries = record["files"] = []
+        for name, path in files:
             with open_input(path) as file:
                 digest = hashlib.sha256()
                 entry = {"path": name, "sha256": "", "rows": 0, "bad": []}
                 entries.append(entry)
-                yield from self._read(_hashed(file, digest), str(path), entry)
+                yield from read_rows(digested(file, digest), str(path), entry)
                 entry["sha256"] = digest.hexdigest()
 
-    def _read(self, lines: Iterable[bytes], path: str, entry: dict[str, Any]) -> Iterator[T]:
+    def digested(lines: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
+        for line in lines:
+            digest.update(line)
+            yield line
+
+    def read_rows(lines: Iterable[bytes], path: str, entry: dict[str, Any]) -> Iterator[T]:
         refused = None
-        for where, row in self._rows(lines, path):
+        for where, row in rows(lines, path):
             try:
-                item = self._parse(row, where)
+                item = parse(row, where)
             except UserError as error:
-                if not self._origin.skip_bad:
-                    raise UserError(
-                        error.message, f"{error.hint} Or leave out such rows with skip_bad: true.".strip()
-                    ) from None
+                if not origin.skip_bad:
+                    hint = f"{error.hint} Or leave out such rows with skip_bad: true.".strip()
+                    raise UserError(error.message, hint) from None
                 refused = refused or error
                 entry["bad"].append(where.removeprefix(path).strip())
                 continue
@@ -210,47 +195,14 @@ class FileReading(Generic[T]):
         if not entry["rows"]:
             raise refused or UserError(f"{path}: no row found, the file is empty.", "Check the path.")
 
-    @property
-    def record(self) -> dict[str, Any]:
-        return {"kind": self._origin.kind, "path": portable_name(self._origin.path or ""), "files": self._entries}
+    start = {"kind": origin.kind, "path": portable_name(origin.path or ""), "files": []}
+    return SourceReading(start, read)
 
 
 def _parse(kind: FileKind, row: Row, where: str) -> Trace:
     trace = parse_row(kind, row, where)
     kind.check_labels(row, where)
     return trace
-
-
-class _Seen:
-    """Counts and hashes the traces that pass through `of`."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._hash = hashlib.sha256()
-
-    def of(self, traces: Iterable[Trace]) -> Iterator[Trace]:
-        for trace in traces:
-            self.count += 1
-            self._hash.update(trace.digest.encode())
-            yield trace
-
-    @property
-    def sha256(self) -> str:
-        return self._hash.hexdigest()
-
-
-def _hashed(lines: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
-    for line in lines:
-        digest.update(line)
-        yield line
-
-
-def _find(origin: TraceOrigin, root: Path, key: str) -> list[tuple[str, Path]]:
-    """Return (name, path) for each file that matches the path of an origin. The name is used in the record."""
-    try:
-        return data_files(origin.path or "", root)
-    except UserError as error:
-        raise error.at(f"{key}.path") from None
 
 
 def _parse_problem(row: Row, where: str) -> str:

@@ -58,8 +58,8 @@ class Link:
         """The formula as it is written, where π appears in values and results that are multiples of π."""
         shown, names = self.formula, self.formula.names & self.of_pi
         for name in names:
-            shown = shown.put(name, parse_formula(f"{name} * {PI}"))
-        return shown if names or self.calculation.unit != PI else parse_formula(f"{PI} * x").put("x", shown)
+            shown = shown.substitute(name, parse_formula(f"{name} * {PI}"))
+        return shown if names or self.calculation.unit != PI else parse_formula(f"{PI} * x").substitute("x", shown)
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ def equation(group: Sequence[Link], style: Style) -> str:
     """
     formula = group[-1].shown
     if len(group) > 1:
-        formula = formula.put(group[0].calculation.key, group[0].shown)
+        formula = formula.substitute(group[0].calculation.key, group[0].shown)
     left = formula.written(group[0].values, style)
     right = style.number(group[-1].result) + group[-1].calculation.unit
     return right if left in (right, right.replace("/", " / ")) else f"{left} = {right}"

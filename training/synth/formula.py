@@ -59,7 +59,7 @@ class Formula:
         """Return the formula as written with `values` filled in, without the delimiters of `style.math`."""
         return _write(self.tree, values, style, first=True)[0]
 
-    def put(self, name: str, inner: "Formula") -> "Formula":
+    def substitute(self, name: str, inner: "Formula") -> "Formula":
         """Return a copy of the formula in which `name` is replaced by the formula `inner`."""
         tree = replaced(self.tree, lambda n: inner.tree if isinstance(n, ast.Name) and n.id == name else None)
         return Formula(ast.unparse(tree), tree)

@@ -221,8 +221,8 @@ class StorySolution:
             for chain in self.chains:
                 result = chain.links[group][-1].result
                 first, second = map(self.style.number, (result, result * by if sign == "*" else result + by))
-                there = self.style.math(f"{first} {sign} {by} = {second}")
+                forward = self.style.math(f"{first} {sign} {by} = {second}")
                 detours.append(
-                    template.format(there=there, back=self.style.math(f"{second} {back_sign} {by} = {first}"))
+                    template.format(forward=forward, back=self.style.math(f"{second} {back_sign} {by} = {first}"))
                 )
             yield ExtraStep("detour", index, detours)

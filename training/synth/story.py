@@ -259,8 +259,8 @@ class Story(Model):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if calculated := [key for key, quantity in self.hidden.items() if quantity.formula]:
-            raise invalid(f"hidden.{calculated[0]} has a formula, expected values")
+        if computed := [key for key, quantity in self.hidden.items() if quantity.formula]:
+            raise invalid(f"hidden.{computed[0]} has a formula, expected values")
         for key, uses, allowed in self._uses():
             texts = "\n".join(text for text in uses if isinstance(text, str))
             names = {*_PLACE.findall(texts)}.union(*(use.names for use in uses if isinstance(use, Formula)))
@@ -277,20 +277,20 @@ class Story(Model):
                 yield f"quantities.{key}", [quantity.formula], [*self.hidden, *drawn]
             yield f"quantities.{key}", (quantity.noun, *quantity.words.values()), list(self.names)
         before, given = list(self.quantities), [*self.names, *self.quantities]
-        known = [*given, *self.steps]
+        calculated = [*given, *self.steps]
         yield "outlines", self.outlines, given
-        asked = list(self.problems)
+        problems = list(self.problems)
         for key, step in self.steps.items():
             yield f"steps.{key}", [step.formula, *(mistake.formula for mistake in step.mistakes)], before
             texts = (step.what, *step.templates, *step.reasons)
-            yield f"steps.{key}", texts, [*known, "what", "What", "box", "eq", "weq", "res", "wres"]
-            asked += [text for mistake in step.mistakes if mistake.right for text in mistake.right.problems]
+            yield f"steps.{key}", texts, [*calculated, "what", "What", "box", "eq", "weq", "res", "wres"]
+            problems += [text for mistake in step.mistakes if mistake.right for text in mistake.right.problems]
             before.append(key)
-        yield "problems", asked, [*given, *(f"{key}_" for key in self.quantities)]
+        yield "problems", problems, [*given, *(f"{key}_" for key in self.quantities)]
         for condition in (*self.conditions, *self.bounds):
             yield f"the condition {condition.text}", [condition], before
-        yield "bounds", tuple(self.bounds.values()), known
-        yield "answers", self.answers, [*known, "what", "What", "box"]
+        yield "bounds", tuple(self.bounds.values()), calculated
+        yield "answers", self.answers, [*calculated, "what", "What", "box"]
         for number, verification in enumerate(self.verifications):
             place, back = f"verifications[{number}]", ["answer", *self.quantities]
             for key, formula in verification.steps.items():
@@ -330,15 +330,15 @@ class Story(Model):
             if key in needed:
                 steps[key] = step.model_copy(update=changes)
                 needed |= steps[key].formula.names
-        known = {*self.quantities, *needed}
+        available = {*self.quantities, *needed}
         for key, step in steps.items():
-            kept = tuple(mistake for mistake in step.mistakes if mistake.formula.names <= known)
+            kept = tuple(mistake for mistake in step.mistakes if mistake.formula.names <= available)
             steps[key] = step.model_copy(update={"mistakes": kept})
         conditions = (*self.conditions, *right.conditions)
         changes = {
             "problems": right.problems,
             "steps": dict(reversed(steps.items())),
-            "conditions": tuple(condition for condition in conditions if condition.names <= known),
+            "conditions": tuple(condition for condition in conditions if condition.names <= available),
         }
         silent: dict[str, Any] = {"verifications": (), "bounds": {}, "outlines": (), "answers": ()}
         return self.model_construct(**{name: getattr(self, name) for name in Story.model_fields} | silent | changes)

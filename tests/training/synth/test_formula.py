@@ -50,9 +50,9 @@ def test_undefined_formulas(text):
 
 def test_names_operands_and_replacement():
     assert parse_formula("gcd(a, b) + abs(c) * 3").names == {"a", "b", "c"}
-    put = parse_formula("c * x").put("x", parse_formula("a + b"))
-    assert put.written(VALUES, PLAIN) == "3 * (12 + (-5))"
-    assert put.value(VALUES) == 21
+    substituted = parse_formula("c * x").substitute("x", parse_formula("a + b"))
+    assert substituted.written(VALUES, PLAIN) == "3 * (12 + (-5))"
+    assert substituted.value(VALUES) == 21
     assert parse_formula("a - 7").operands(VALUES) == ("-", 12, 7)
     assert parse_formula("percent(c, a)").operands(VALUES) == ("%", 12, 3)
     assert parse_formula("a + b * c").operands(VALUES) is None
