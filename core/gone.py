@@ -17,6 +17,7 @@ COMMAND_LINE: dict[str, str] = {
     "score --engine": "On several machines, run jobs with stepsight work, or launch the command with torchrun.",
     "evaluate --engine": "On several machines, run jobs with stepsight work, or launch the command with torchrun.",
     "filter --engine": "Run stepsight score --dataset on several machines first; filter uses the scores.",
+    "rerank --scores": "Import the candidates, and their scores with import-scores, and give --dataset.",
     "filter --scores": "Leave it out: the store has the scores, and every choice uses them.",
     "dependence": "Evidence leaves steps out of a trace, and evaluate measures imported scores without a step.",
     "card --format latex": "Write the card with --format markdown, or its tables as LaTeX with stepsight report.",

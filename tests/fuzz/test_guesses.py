@@ -19,7 +19,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers.doubts import Doubt, doubtful
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, kind_of, recognise
 from stepsight.training.experiments.filtering.pool import import_pool
-from stepsight.training.experiments.reranking.candidates import read_candidates
+from stepsight.training.experiments.reranking.candidates import import_candidates
 from tests.fuzz.attack import COUNT
 
 pytestmark = pytest.mark.slow
@@ -410,12 +410,12 @@ def test_candidates_and_pools_with_a_reference_are_refused(tmp_path: Path, sqlit
         }
         rows = table(rng, columns)
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        for read in (read_candidates, lambda path: import_pool(sqlite_store, [path])):
+        for read in (import_candidates, lambda store, path: import_pool(store, [path])):
             with pytest.raises(UserError) as refusal:
-                read(path)
+                read(sqlite_store, path)
             assert responses in str(refusal.value), (number, str(refusal.value))
         path.write_text(
             "".join(f"{json.dumps({key: row[key] for key in row if key != responses})}\n" for row in rows)
         )
-        assert len(read_candidates(path)) == len(rows)
+        assert import_candidates(sqlite_store, path, f"candidates {number}").traces == len(rows)
         assert import_pool(sqlite_store, [path], str(number)).traces == len(rows)

@@ -35,7 +35,6 @@ from stepsight.training.experiments.finetuning.results import read_printed, read
 from stepsight.training.experiments.finetuning.study import read_study
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.results import read_results
-from stepsight.training.experiments.reranking.candidates import read_candidates
 from stepsight.training.paper.facts import training_facts
 from stepsight.training.train.config import read_config
 from tests.conftest import ROOT
@@ -110,15 +109,6 @@ def test_patches(tmp_path):
     changes = [LabelChange("1", "0" * 64, step, "pos", "neg", "Why.", 1, "anna", moment) for step in (0, 1)]
     sound = format_patch(Patch("sums", "1" * 64, moment, tuple(changes))).encode()
     attack("patch", sound, tmp_path / "patch.json", read_patch, damaged, changed_json)
-
-
-def test_candidates(tmp_path):
-    rows = [
-        {"problem": "2 + 2?", "steps": ["2 + 2 = 4.", "The answer is 4."], "answer": "4", "correct": True},
-        {"problem": "2 + 2?", "steps": [["2 + 2", "= 5."]], "answer": "5", "correct": False},
-    ]
-    sound = "".join(json.dumps(row) + "\n" for row in rows).encode()
-    attack("candidates", sound, tmp_path / "candidates.jsonl", read_candidates, damaged, changed_lines)
 
 
 def held(store: Store) -> dict[str, int]:

@@ -8,13 +8,16 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.row_conditions import parse_conditions
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers.column_mapping import ColumnMap
+from stepsight.storage.importers.column_mapping import ColumnMap, find_value
 from stepsight.storage.importers.data_files import DataFiles, find_data
 from stepsight.storage.importers.rows.fields import located
 from stepsight.storage.importers.rows.kind import FileKind, Row
 from stepsight.storage.traces.bad_rows import LeftOutRows, RefusedRows
 from stepsight.storage.traces.imports import import_source
 from stepsight.storage.traces.queries import Dataset, find_dataset
+
+SOLUTION_TEXT = "solution_text"
+"""The metadata with a solution as it was written, before it was split into steps."""
 
 Complete = Callable[[Row, ColumnMap, Trace], Trace]
 """Gives the trace of a row, read by a `ColumnMap`, its final id and metadata. Raises `UserError` for a bad row."""
@@ -60,7 +63,14 @@ def _kind(data: DataFiles, columns: Sequence[ColumnMap], complete: Complete, pre
     def parse(row: Row, where: str) -> Trace:
         fields, kind = next((pair for pair in kinds if pair[0].steps in row), kinds[-1])
         trace = kind.parse(row, where)
+        text = find_value(row, fields.steps)
+        meta = dict(trace.meta) | ({SOLUTION_TEXT: text} if isinstance(text, str) else {})
         with located(where):
-            return complete(row, fields, replace(trace, id=prefix + where.removeprefix(f"{data.name} ")))
+            return complete(row, fields, replace(trace, id=prefix + where.removeprefix(f"{data.name} "), meta=meta))
 
     return replace(kinds[-1][1], parse=parse)
+
+
+def solution_text(trace: Trace) -> str:
+    """Return the solution of a trace as it was written, or its steps on lines of their own if that is unknown."""
+    return str(trace.meta.get(SOLUTION_TEXT) or "\n".join(trace.substeps))

@@ -20,19 +20,17 @@ from stepsight.core.files.text_lines import stem_of
 from stepsight.core.text.split import THINKING, THOUGHT_STEPS
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers.column_mapping import ColumnMap, find_value
+from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.recognition import BEGINNING, recognise
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.columns import Gold, read_gold
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_traces, trace_batches
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources_config import PROBLEMS, TraceOrigin
-from stepsight.training.experiments.solutions import import_solutions
+from stepsight.training.experiments.solutions import SOLUTION_TEXT, import_solutions, solution_text
 
 QUERY, RESPONSE = "query", "response"
 """The names of the two fields in output, whatever the pool calls them."""
-RESPONSE_TEXT = "response_text"
-"""The metadata with a solution as it was written, before it was split into steps."""
 
 
 def import_pool(
@@ -51,7 +49,7 @@ def import_pool(
     """
     columns = {path: [ColumnMap(*fields) if fields else _recognised_columns(path)] for path in files}
     name = dataset or stem_of(files[0].resolve())
-    return import_solutions(store, columns, name, _with_response, skip_bad=skip_bad, where=where)
+    return import_solutions(store, columns, name, _checked, skip_bad=skip_bad, where=where)
 
 
 def _recognised_columns(path: Path) -> ColumnMap:
@@ -68,23 +66,21 @@ def _recognised_columns(path: Path) -> ColumnMap:
     return ColumnMap(columns.problem, columns.steps)
 
 
-def _with_response(row: Row, columns: ColumnMap, trace: Trace) -> Trace:
-    """Return the trace of a row with the whole response in its metadata, from which it is written to subsets."""
+def _checked(row: Row, columns: ColumnMap, trace: Trace) -> Trace:
     if taken := (row.keys() - {columns.problem, columns.steps}) & {QUERY, RESPONSE}:
         raise UserError(
             f"the row has a field {min(taken)!r} too, as which {columns.problem} or {columns.steps} is written.",
             "Name the right two with --fields.",
         )
+    # Thoughts are part of the response that is written.
     meta = {key: value for key, value in trace.meta.items() if key not in (THINKING, THOUGHT_STEPS)}
-    response = find_value(row, columns.steps)
-    return replace(trace, meta=meta | {RESPONSE_TEXT: response} if isinstance(response, str) else meta)
+    return replace(trace, meta=meta)
 
 
 def output_row(trace: Trace) -> dict[str, Any]:
     """Return a trace as a row of a subset: `query`, `response`, and its metadata."""
-    meta = dict(trace.meta)
-    response = meta.pop(RESPONSE_TEXT, None)
-    return {QUERY: trace.problem, RESPONSE: response or "\n".join(trace.substeps)} | meta
+    meta = {key: value for key, value in trace.meta.items() if key != SOLUTION_TEXT}
+    return {QUERY: trace.problem, RESPONSE: solution_text(trace)} | meta
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepsight.core.arrays import Floats64
+from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.metrics.best_of_n import (
+    NO_ANSWER,
     Aggregation,
     RankingMethod,
     Ties,
@@ -16,10 +17,25 @@ from stepsight.core.metrics.best_of_n import (
     voted,
 )
 from stepsight.core.metrics.bootstrap import DRAWS, Value, interval, resamples, weighted_totals
-from stepsight.training.experiments.reranking.choices import Ranked
 
 _NO_ANSWERS = "no candidate has an answer"
-_NO_TEXTS = "the texts of the candidates are not known"
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """The n candidates of a problem in the order of the pool, with their scores, in arrays of shape (n,).
+
+    `numbers` are their indices in the pool. `logs` holds the log scores by each rule, with -inf for a candidate
+    without scores. `groups` is the same for candidates with equal answers. `sizes` holds the number of characters
+    in each candidate's steps. `correct` is True for right candidates. It is None if this is unknown for any
+    candidate.
+    """
+
+    numbers: tuple[int, ...]
+    logs: dict[Aggregation, Floats64]
+    groups: Ints
+    sizes: Ints
+    correct: Bools | None
 
 
 @dataclass(frozen=True)
@@ -143,7 +159,8 @@ def measure(
         return None
     counts = np.array([len(one.numbers) for one in judged])
     sizes = tuple(sizes_up_to(int(counts.max())))
-    lacking = _lacking(judged)
+    has_answers = any((problem.groups != NO_ANSWER).any() for problem in judged)
+    lacking = {} if has_answers else dict.fromkeys(_VOTES, _NO_ANSWERS)
     # Shape (problems, ways, sizes).
     rates = np.array([_rates(one, sizes, ties, lacking) for one in shown(judged)])
     draws_of = weighted_totals(rates.reshape(len(judged), -1), resamples(len(judged), draws)) / len(judged)
@@ -164,12 +181,6 @@ def measure(
     fewer = int((counts < sizes[-1]).sum())
     unknown = len(ranked) - len(judged)
     return Accuracy(sizes, len(judged), fewer, unknown, means, gains, rates, lacking, draws)
-
-
-def _lacking(judged: Sequence[Ranked]) -> dict[Way, str]:
-    """Return the ways that lack the information by which they choose, each with the reason."""
-    votes = {} if any(one.has_answers for one in judged) else dict.fromkeys(_VOTES, _NO_ANSWERS)
-    return votes | ({} if any(one.sizes.any() for one in judged) else {SHORTEST: _NO_TEXTS})
 
 
 def _rates(one: Ranked, sizes: Sequence[int], ties: Ties, lacking: Mapping[Way, str]) -> Floats64:

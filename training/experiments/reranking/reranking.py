@@ -1,52 +1,62 @@
-"""Choosing among candidates by the scores of one or more evaluators, and measuring how often the choice is right.
+"""Choosing among the candidates of a dataset by the stored scores of evaluators, and how often the choice is right.
 
 The command, its report and Python code all use this module:
 
-    from pathlib import Path
-    from stepsight.core.judgment import Mode
-    from stepsight.training.experiments.reranking.candidates import read_candidates
-    from stepsight.training.experiments.reranking.pool_scores import read_score_file
+    from stepsight.storage.database.store import open_store
+    from stepsight.storage.judgments.evaluators import evaluators_of
+    from stepsight.storage.traces.queries import find_dataset
+    from stepsight.training.experiments.reranking.candidates import CandidateSet
     from stepsight.training.experiments.reranking.reranking import rerank
 
-    pool = read_candidates(Path("candidates.jsonl"))
-    result = rerank(pool, [read_score_file(Path("scores.jsonl"), pool, Mode.OFFLINE)])
-    result.frame()
+    with open_store() as store:
+        dataset = find_dataset(store, "strict-prmbench")
+        result = rerank(CandidateSet.read(store, dataset), evaluators_of(store, dataset.id))
+        result.frame()
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from stepsight.core.errors import UserError
-from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod, Ties
+from stepsight.core.files.jsonl import format_trace
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, Ties, choose, log_scores
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.metrics.official_rules import OFFICIAL_RULES, official_rule
-from stepsight.training.experiments.reranking.accuracy import WAYS, Accuracy, measure
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.storage.judgments.columns import read_gold, read_table
+from stepsight.storage.judgments.evaluators import StoredEvaluator, with_distinct_names
+from stepsight.training.experiments.reranking.accuracy import WAYS, Accuracy, Ranked, measure
 from stepsight.training.experiments.reranking.answers import AnswerComparer
 from stepsight.training.experiments.reranking.candidates import CandidateSet
-from stepsight.training.experiments.reranking.choices import Ranked, choices, rank
-from stepsight.training.experiments.reranking.pool_scores import EvaluatorScores
+from stepsight.training.experiments.solutions import SOLUTION_TEXT
 
 OFFICIAL = "official"
 """The name of the rule that each evaluator's authors use."""
+_DIGITS = 6
+_NO_SCORES = dict.fromkeys(Aggregation, -math.inf)
 
+CandidateScores = StepScores | None
+"""The scores of a candidate's steps; None if it is too long for the evaluator."""
 Shown = Callable[[Sequence[Ranked]], Iterable[Ranked]]
 
 
 @dataclass(frozen=True, eq=False)
 class RankedPool:
-    """A pool ranked by one evaluator: the candidates of each problem with scores, and the accuracy of every way.
-    `accuracy` is None if no right answer is known."""
+    """Candidates ranked by the evaluator called `name`: the `scores` of each candidate, the candidates of each
+    problem with them, and the accuracy of every way of choosing, or None if no right answer is known."""
 
-    scored: EvaluatorScores
-    ranked: list[Ranked]
+    name: str
+    outputs: Outputs
+    scores: Sequence[CandidateScores]
+    ranked: Sequence[Ranked]
     accuracy: Accuracy | None
-
-    @property
-    def name(self) -> str:
-        return self.scored.evaluator
 
     def rule(self, by: str) -> Aggregation:
         """Return the rule called `by`, which may stand for the rule of the evaluator's authors. Raises `UserError`
@@ -65,10 +75,11 @@ class RankedPool:
 
 @dataclass(frozen=True, eq=False)
 class Reranking:
-    """A pool ranked by one or more evaluators. `compared` says how answers were compared, and `ties` says how the
-    accuracies treat equally good candidates."""
+    """Candidates ranked by one or more evaluators in a mode. `compared` says how answers were compared, and `ties`
+    says how the accuracies treat equally good candidates."""
 
     pool: CandidateSet
+    mode: Mode
     evaluators: tuple[RankedPool, ...]
     compared: str
     ties: Ties
@@ -76,19 +87,62 @@ class Reranking:
     @property
     def has_answers(self) -> bool:
         """True if the right answer of at least one problem is known."""
-        return any(one.accuracy is not None for one in self.evaluators)
+        return any(ranking.accuracy is not None for ranking in self.evaluators)
 
     def choices(self, method: RankingMethod, by: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `choices.choices` for each evaluator and problem. Raises `UserError` in the same cases
-        as `RankedPool.rule`, before the first row."""
-        rules = [one.rule(by) for one in self.evaluators]
+        """Yield a row for each evaluator and problem, with the chosen candidate and all candidates.
+
+        The chosen candidate comes with its `score` and text. Every candidate has its answer, its score by each
+        rule, and the validity and redundancy of its steps, if the evaluator gives redundancy. If the method is a
+        vote, the row also lists the answers with their votes. Raises `UserError` in the same cases as
+        `RankedPool.rule`, before the first row.
+        """
+        rules = [ranking.rule(by) for ranking in self.evaluators]
         return self._choices(method, rules)
 
     def _choices(self, method: RankingMethod, rules: Sequence[Aggregation]) -> Iterator[dict[str, Any]]:
-        for one, by in zip(self.evaluators, rules, strict=True):
-            head = {"evaluator": one.name, "mode": one.scored.mode.value}
-            for row in choices(self.pool, one.scored.scores, one.ranked, method, by, one.scored.outputs):
-                yield head | row
+        for ranking, by in zip(self.evaluators, rules, strict=True):
+            places = [choose(method, problem.logs[by], problem.groups) for problem in ranking.ranked]
+            chosen = self.pool.traces(
+                problem.numbers[place] for problem, place in zip(ranking.ranked, places, strict=True)
+            )
+            for problem, place, trace in zip(ranking.ranked, places, chosen, strict=True):
+                row: dict[str, Any] = {"evaluator": ranking.name, "mode": self.mode.value}
+                if trace.meta.get("problem_id") is not None:
+                    row["problem_id"] = trace.meta["problem_id"]
+                candidates = [self._candidate(ranking, problem, i) for i in range(len(problem.numbers))]
+                text = trace.meta.get(SOLUTION_TEXT)
+                solution = {"steps": format_trace(trace)["steps"]} if text is None else {"solution": text}
+                score = {"score": _short(math.exp(problem.logs[by][place]))}
+                row |= {"problem": trace.problem, "method": method.value, "by": by.value}
+                row |= {"choice": candidates[place] | solution | score, "candidates": candidates}
+                if method.votes:
+                    row["votes"] = self._votes(problem, method, by)
+                yield row
+
+    def _candidate(self, ranking: RankedPool, problem: Ranked, place: int) -> dict[str, Any]:
+        candidate, scores = self.pool.candidates[problem.numbers[place]], ranking.scores[problem.numbers[place]]
+        row: dict[str, Any] = {"id": candidate.id, "line": candidate.line, "answer": candidate.answer}
+        if problem.correct is not None:
+            row["correct"] = bool(problem.correct[place])
+        if scores is None:
+            return row | {"too_long": True}
+        row |= {by.value: _short(math.exp(problem.logs[by][place])) for by in Aggregation}
+        row["validity"] = [_short(number) for number in scores.validity.tolist()]
+        if ranking.outputs == Outputs.THREE_WAY:
+            row["redundancy"] = [_short(number) for number in scores.redundancy.tolist()]
+        return row
+
+    def _votes(self, problem: Ranked, method: RankingMethod, by: Aggregation) -> list[dict[str, Any]]:
+        """Return the answers to a problem with their votes, the answer with the most votes first."""
+        votes = []
+        for group in sorted(set(problem.groups.tolist()) - {NO_ANSWER}):
+            places = np.flatnonzero(problem.groups == group)
+            is_weighted = method == RankingMethod.WEIGHTED_VOTE
+            weight = np.exp(problem.logs[by][places]).sum() if is_weighted else len(places)
+            answer = self.pool.candidates[problem.numbers[places[0]]].answer
+            votes.append({"answer": answer, "candidates": len(places), "weight": _short(float(weight))})
+        return sorted(votes, key=lambda vote: -vote["weight"])
 
     def frame(self) -> pd.DataFrame:
         """Return the accuracies as a data frame.
@@ -97,36 +151,91 @@ class Reranking:
         over problems.
         """
         rows = [
-            (one.name, way.key, size, value.number, value.low, value.high)
-            for one in self.evaluators
-            if one.accuracy is not None
+            (ranking.name, way.key, size, value.number, value.low, value.high)
+            for ranking in self.evaluators
+            if ranking.accuracy is not None
             for way in WAYS
-            if way not in one.accuracy.lacking
-            for size, value in zip(one.accuracy.sizes, one.accuracy.means[way], strict=True)
+            if way not in ranking.accuracy.lacking
+            for size, value in zip(ranking.accuracy.sizes, ranking.accuracy.means[way], strict=True)
         ]
         return pd.DataFrame(rows, columns=["evaluator", "way", "n", "accuracy", "low", "high"])
 
 
 def rerank(
     pool: CandidateSet,
-    scored: Sequence[EvaluatorScores],
+    evaluators: Iterable[StoredEvaluator],
+    mode: Mode = Mode.OFFLINE,
+    *,
+    skip_missing: bool = False,
     ties: Ties = Ties.RANDOM,
     draws: int = DRAWS,
     shown: Shown = lambda problems: problems,
 ) -> Reranking:
-    """Rank the candidates of a pool by each evaluator's scores, and measure every way of choosing.
+    """Rank the candidates by the standing judgments of each evaluator, and measure every way of choosing.
 
-    Raises `UserError` if two evaluators have the same name.
+    `draws` is the number of resamples for intervals, and `shown` can wrap the problems in a progress bar. Raises
+    `UserError` if a candidate has no scores of its steps, unless `skip_missing` is set, with which it is chosen
+    only if nothing else can be.
     """
-    names = [one.evaluator for one in scored]
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"{name!r} has two sets of scores.", "Give each evaluator once.")
+    gold = read_gold(pool.store, pool.dataset)
+    rankings = []
     with AnswerComparer() as answers:
-        ranked = [rank(pool, one.scores, answers) for one in scored]
         compared = answers.described
-    evaluators = tuple(
-        RankedPool(one, theirs, measure(theirs, draws, shown, ties))
-        for one, theirs in zip(scored, ranked, strict=True)
+        for evaluator in with_distinct_names(evaluators):
+            table = read_table(pool.store, gold, evaluator.id, mode)
+            ends = np.searchsorted(table.trace, np.arange(len(gold.ids) + 1)).tolist()
+            scores = [
+                StepScores(table.probs[start:end])
+                if end > start and not np.isnan(table.probs[start:end]).any()
+                else None
+                for start, end in pairwise(ends)
+            ]
+            _check_all_scored(f"{evaluator.name}, {mode}", scores, pool, skip_missing)
+            ranked = rank(pool, scores, answers)
+            accuracy = measure(ranked, draws, shown, ties)
+            rankings.append(RankedPool(evaluator.name, evaluator.outputs, scores, ranked, accuracy))
+    return Reranking(pool, mode, tuple(rankings), compared, ties)
+
+
+def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerComparer) -> list[Ranked]:
+    """Return the candidates of every problem with their scores and answer groups, in the order of the pool."""
+    ranked = []
+    for problem in pool.problems:
+        candidates = [pool.candidates[number] for number in problem.candidates]
+        scores = [scored[number] for number in problem.candidates]
+        each = [_NO_SCORES if steps is None else log_scores(steps) for steps in scores]
+        logs = {by: np.array([log[by] for log in each]) for by in Aggregation}
+        groups = np.array(answers.groups([candidate.answer for candidate in candidates]), np.int64)
+        right = [candidate.correct for candidate in candidates]
+        if problem.gold is not None:
+            # Answers that are the same are right or wrong together.
+            verdicts: dict[int, bool] = {NO_ANSWER: False}
+            for place, group in enumerate(groups.tolist()):
+                answer, correct = candidates[place].answer, right[place]
+                if group not in verdicts:
+                    verdicts[group] = answer is not None and answers.same(problem.gold, answer)
+                right[place] = verdicts[group] if correct is None else correct
+        correct = None if None in right else np.array(right, np.bool_)
+        sizes = np.array([candidate.size for candidate in candidates], np.int64)
+        ranked.append(Ranked(tuple(problem.candidates), logs, groups, sizes, correct))
+    return ranked
+
+
+def _check_all_scored(
+    source: str, scores: Sequence[CandidateScores], pool: CandidateSet, skip_missing: bool
+) -> None:
+    """Raise `UserError`, naming the first candidate without scores, unless all have some or may lack them."""
+    missing = [number for number, steps in enumerate(scores) if steps is None]
+    if not missing or (skip_missing and len(missing) < len(scores)):
+        return
+    count = "" if len(missing) == 1 else f"; {len(missing):,} of {len(scores):,} candidates have none"
+    raise UserError(
+        f"{source}: no score of the candidate {pool.candidates[missing[0]].id!r} of {pool.dataset.name}{count}.",
+        "Every candidate needs one, unless --skip-too-long leaves those without one out.",
     )
-    return Reranking(pool, evaluators, compared, ties)
+
+
+def _short(number: float) -> float:
+    """Round to six significant digits, since a product over many steps can be too small for a fixed number of
+    decimals."""
+    return float(f"{number:.{_DIGITS}g}")

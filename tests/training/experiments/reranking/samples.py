@@ -1,4 +1,4 @@
-"""Small files of candidates, and of an evaluator's scores of them."""
+"""Small files of candidates, and evaluators' scores of them."""
 
 import json
 

@@ -12,10 +12,10 @@ from stepsight.training.experiments.reranking.accuracy import (
     SCORED,
     SHORTEST,
     WAYS,
+    Ranked,
     differences,
     measure,
 )
-from stepsight.training.experiments.reranking.choices import Ranked
 
 
 def ranked(scores, groups, correct):
@@ -77,13 +77,6 @@ def test_a_pool_of_one_leaves_no_choice():
     found = measure([ranked([0.5], [0], [1])], draws=10)
     assert found.sizes == (1,)
     assert {values[0].number for values in found.means.values()} == {1.0}
-
-
-def test_candidates_without_texts_have_no_shortest():
-    one = ranked([0.2, 0.9], [0, 1], [0, 1])
-    found = measure([Ranked(one.numbers, one.logs, one.groups, np.zeros(2, np.int64), one.correct)], draws=10)
-    assert found.means[SHORTEST][0].reason == "the texts of the candidates are not known"
-    assert {other for _, other in found.gains} == {FIRST, RANDOM, MAJORITY}
 
 
 def test_problems_of_which_nothing_is_known_are_left_out_and_counted():

@@ -8,7 +8,6 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, Ties
 from stepsight.core.scores import Outputs
 from stepsight.training.experiments.reranking.accuracy import measure
-from stepsight.training.experiments.reranking.pool_scores import EvaluatorScores
 from stepsight.training.experiments.reranking.report import (
     about,
     curve,
@@ -83,9 +82,8 @@ def reranking(*names):
         theirs = [
             ranked(abs(place % 2 - np.exp(one.logs[Aggregation.MIN])), one.groups, one.correct) for one in PROBLEMS
         ]
-        scores = EvaluatorScores(name, Mode.OFFLINE, Outputs.VALIDITY, ())
-        evaluators.append(RankedPool(scores, theirs, measure(theirs, draws=10)))
-    return Reranking(None, tuple(evaluators), "as texts", Ties.RANDOM)
+        evaluators.append(RankedPool(name, Outputs.VALIDITY, (), theirs, measure(theirs, draws=10)))
+    return Reranking(None, Mode.OFFLINE, tuple(evaluators), "as texts", Ties.RANDOM)
 
 
 def test_the_rule_of_authors_stands_beside_the_best():

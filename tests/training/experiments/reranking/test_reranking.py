@@ -1,0 +1,176 @@
+"""What is chosen by the scores of the store, and what its row says."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, Ties
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.experiments.reranking.accuracy import best_by
+from stepsight.training.experiments.reranking.answers import AnswerComparer
+from stepsight.training.experiments.reranking.candidates import CandidateSet, import_candidates
+from stepsight.training.experiments.reranking.reranking import RankedPool, Reranking, rank, rerank
+from tests.cases import each
+from tests.messages import refused
+from tests.training.experiments.reranking.samples import CANDIDATES, ROWS, SCORES, score_rows, write_rows
+
+
+def scores(*validities):
+    return StepScores([[1 - v, 0.25 * v, 0.75 * v] for v in validities])
+
+
+# Least validities of the first problem's candidates: 0.8 (6), 0.5 (5), 0.4 (5), none (no answer); then 0.9.
+SCORED = [scores(0.8, 0.9), scores(0.9), scores(0.5, 1.0), scores(0.6, 0.4), None]
+
+
+@pytest.fixture
+def ranked(tmp_path, sqlite_store):
+    def ranked(rows=ROWS, scored=SCORED, outputs=Outputs.THREE_WAY):
+        path = write_rows(tmp_path / "c.jsonl", rows)
+        pool = CandidateSet.read(sqlite_store, import_candidates(sqlite_store, path))
+        with AnswerComparer(symbolic=False) as answers:
+            found = rank(pool, scored, answers)
+        ranking = RankedPool("tiny", outputs, scored, found, None)
+        return Reranking(pool, Mode.OFFLINE, (ranking,), "as texts", Ties.RANDOM)
+
+    return ranked
+
+
+def chosen(result, method, by="min"):
+    rows = list(result.choices(method, by))
+    assert json.loads(json.dumps(rows, allow_nan=False)) == rows
+    return rows
+
+
+def test_candidates_are_ranked_by_problem(ranked):
+    first, second = ranked().evaluators[0].ranked
+    assert first.numbers == (0, 2, 3, 4)
+    assert first.groups.tolist() == [0, 1, 1, NO_ANSWER]
+    assert first.sizes.tolist() == [15, 10 + 13 + 5, 19 + 6, 17]
+    assert first.correct.tolist() == [False, True, True, False]
+    np.testing.assert_allclose(np.exp(first.logs[Aggregation.MIN]), [0.8, 0.5, 0.4, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(first.logs[Aggregation.PRODUCT]), [0.72, 0.5, 0.24, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(first.logs[Aggregation.LAST]), [0.9, 1.0, 0.4, 0.0], rtol=1e-6)
+    assert second.correct.tolist() == [True]
+
+
+def test_the_choice_of_each_method(ranked):
+    result = ranked()
+    best = chosen(result, RankingMethod.BEST_OF_N)
+    assert [row["choice"]["line"] for row in best] == [1, 2]
+    assert [row["choice"]["correct"] for row in best] == [False, True]
+    # 0.5 + 0.4 for 5 against 0.8 for 6; the better one of 5 is on line 3.
+    voted = chosen(result, RankingMethod.WEIGHTED_VOTE)[0]
+    assert voted["choice"]["line"] == 3
+    assert voted["votes"] == [
+        {"answer": "5.0", "candidates": 2, "weight": 0.9},
+        {"answer": "6", "candidates": 1, "weight": 0.8},
+    ]
+    # By the last step 5 has 1.4 against 0.9, and by the product 0.74 against 0.72.
+    assert chosen(result, RankingMethod.WEIGHTED_VOTE, "last")[0]["votes"][0]["weight"] == 1.4
+    majority = chosen(result, RankingMethod.MAJORITY)[0]
+    assert majority["choice"]["line"] == 3
+    assert [vote["weight"] for vote in majority["votes"]] == [2, 1]
+
+
+def test_a_row_has_the_chosen_solution_and_every_score(ranked):
+    first, second = chosen(ranked(), RankingMethod.BEST_OF_N)
+    assert first["problem"] == "What is 2 + 3?"
+    assert first["choice"] == {
+        "line": 1, "answer": "6", "correct": False, "min": 0.8, "product": 0.72, "last": 0.9,
+        "geometric-mean": 0.848528, "mean": 0.85,
+        "validity": [0.8, 0.9], "redundancy": [0.2, 0.225],
+        "id": "a", "solution": "2 + 3 = 6.\nSo 6.", "score": 0.8,
+    }  # fmt: skip
+    assert [candidate["line"] for candidate in first["candidates"]] == [1, 3, 4, 5]
+    assert first["candidates"][3] == {"id": "line 5", "line": 5, "answer": None, "correct": False, "too_long": True}
+    assert second["choice"]["steps"] == ["4 + 1 = 5."]
+
+
+def test_what_is_not_known_is_not_in_the_row(ranked):
+    plain = [{key: row[key] for key in row if key != "gold"} for row in ROWS]
+    (row, _) = chosen(ranked(plain, outputs=Outputs.VALIDITY), RankingMethod.BEST_OF_N)
+    assert all({"redundancy", "correct"}.isdisjoint(one) for one in (row["choice"], *row["candidates"]))
+
+
+def test_the_files_word_on_a_candidate_precedes_its_answer(ranked):
+    (first, _) = ranked([ROWS[0] | {"correct": True}, *ROWS[1:]]).evaluators[0].ranked
+    assert first.correct.tolist() == [True, True, True, False]
+
+
+def test_a_tiny_product_keeps_its_digits(ranked):
+    long = StepScores(np.tile([0.5, 0.0, 0.5], (300, 1)))
+    (row, _) = chosen(ranked(scored=[long] * 5), RankingMethod.BEST_OF_N, "product")
+    assert row["choice"]["score"] == pytest.approx(0.5**300, rel=1e-5)
+    assert row["choice"]["score"] > 0
+
+
+@pytest.fixture
+def benchmark(tmp_path, sqlite_store):
+    import_file(sqlite_store, "strict-prmbench", write_rows(tmp_path / "c.jsonl", CANDIDATES), "pool")
+    return find_dataset(sqlite_store, "pool")
+
+
+def test_evaluators_choose_by_their_standing_judgments(tmp_path, sqlite_store, benchmark):
+    for name, given in (("qwen_prm", SCORES), ("skywork_prm", [steps[::-1] for steps in SCORES])):
+        import_scores(sqlite_store, "pool", write_rows(tmp_path / f"{name}.jsonl", score_rows(name, given)))
+    pool = CandidateSet.read(sqlite_store, benchmark)
+    result = rerank(pool, evaluators_of(sqlite_store, benchmark.id), draws=10)
+    assert [ranking.name for ranking in result.evaluators] == ["qwen_prm", "skywork_prm"]
+    validities = [steps.validity.tolist() for steps in result.evaluators[1].scores]
+    np.testing.assert_allclose(validities, [steps[::-1] for steps in SCORES])
+    assert [row["choice"]["id"] for row in chosen(result, RankingMethod.BEST_OF_N, "last")] == [
+        "a/0", "b/0", "a/1", "b/0",
+    ]  # fmt: skip
+    assert result.evaluators[0].rule("official") == Aggregation.PRODUCT
+    # By the product 0.375 against 0.25, by the last 0.75 against 0.25.
+    frame = result.frame()
+    both = frame[(frame.evaluator == "qwen_prm") & (frame.n == 2)]
+    assert both[both.way.isin(["best-of-n-product", "best-of-n-last"])].accuracy.tolist() == [1.0, 1.0]
+
+
+def test_a_candidate_without_scores_is_named_or_chosen_last(tmp_path, sqlite_store, benchmark):
+    import_scores(sqlite_store, "pool", write_rows(tmp_path / "s.jsonl", score_rows()[1:]))
+    pool, evaluators = CandidateSet.read(sqlite_store, benchmark), evaluators_of(sqlite_store, benchmark.id)
+    with refused():
+        rerank(pool, evaluators)
+    result = rerank(pool, evaluators, skip_missing=True, draws=10)
+    assert [row["choice"]["id"] for row in chosen(result, RankingMethod.BEST_OF_N)] == ["a/1", "b/0"]
+    with refused():
+        rerank(pool, evaluators, Mode.ONLINE, skip_missing=True)
+
+
+@pytest.mark.slow
+@each("case", [0, 1])
+def test_the_21_published_figures_of_best_of_32(tmp_path, sqlite_store, data, case):
+    # StrictPRMBench's table: of equal candidates the first is taken. Its texts are not needed, only their numbers.
+    folder = data / "prm-scores"
+    with open(folder / "published" / "primary_table.csv", encoding="utf-8") as file:
+        published = {row["prm"]: row for row in csv.DictReader(file) if row["benchmark"] == "gsm8k"}
+    files = sorted((folder / "scores").iterdir())
+    rows = [json.loads(line) for line in files[0].read_text(encoding="utf-8").splitlines()]
+    candidates = [
+        {key: row[key] for key in ("problem_id", "candidate_index", "is_correct")}
+        | {"problem": row["problem_id"], "steps": ["x"] * len(row["step_scores"])}
+        for row in rows
+    ]
+    name = f"strict {case}"
+    import_file(sqlite_store, "strict-prmbench", write_rows(tmp_path / "c.jsonl", candidates), name)
+    for path in files[case::2]:
+        import_scores(sqlite_store, name, path)
+    dataset = find_dataset(sqlite_store, name)
+    pool = CandidateSet.read(sqlite_store, dataset)
+    assert (len(pool.candidates), len(pool.problems)) == (16000, 500)
+    result = rerank(pool, evaluators_of(sqlite_store, dataset.id), ties=Ties.FIRST, draws=10)
+    assert len(result.evaluators) == len(files[case::2])
+    for ranking in result.evaluators:
+        for column, by in (("prod", "product"), ("GM", "geometric-mean"), ("official", "official")):
+            accuracy = ranking.accuracy.of_all(best_by(ranking.rule(by))).number
+            assert accuracy == pytest.approx(float(published[ranking.name][f"Pass_{column}"]), abs=1e-12), by
