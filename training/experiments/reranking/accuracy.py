@@ -78,10 +78,9 @@ class Accuracy:
     """The accuracy of each way of choosing, for each number of candidates.
 
     `means` holds the fraction of problems for which the choice is right, for each way and each number of candidates
-    in `sizes`, with intervals over the problems. `gains` holds the differences between two ways with all
-    candidates, paired by problem. Both are computed from `rates`, an array of shape (problems, ways, sizes) with
-    the ways in the order of `WAYS`. `lacking` maps each way that cannot choose to the reason. `problems` counts the
-    problems whose right answer is known, and `unknown` those whose right answer is not.
+    in `sizes`, with intervals over the problems. They are computed from `rates`, an array of shape (problems,
+    ways, sizes) with the ways in the order of `WAYS`. `lacking` maps each way that cannot choose to the reason.
+    `problems` counts the problems whose right answer is known, and `unknown` those whose right answer is not.
 
     `fewer` counts the problems with fewer candidates than the largest size. At larger sizes, all candidates of
     these problems are used, so that every size is measured on the same problems.
@@ -92,7 +91,6 @@ class Accuracy:
     fewer: int
     unknown: int
     means: dict[Way, tuple[Value, ...]]
-    gains: dict[tuple[Way, Way], Value]
     rates: Floats64
     lacking: dict[Way, str]
     draws: int = DRAWS
@@ -169,18 +167,9 @@ def measure(
         way: tuple(_value(rates[:, i, j], draws_of[:, i, j], lacking.get(way)) for j in range(len(sizes)))
         for i, way in enumerate(WAYS)
     }
-    gains = {
-        (way, other): _value(
-            rates[:, i, -1] - rates[:, j, -1], draws_of[:, i, -1] - draws_of[:, j, -1], lacking.get(way)
-        )
-        for i, way in enumerate(WAYS)
-        if way in (*SCORED, MAJORITY)
-        for j, other in enumerate(WAYS)
-        if other in BASELINES and other not in lacking
-    }
     fewer = int((counts < sizes[-1]).sum())
     unknown = len(ranked) - len(judged)
-    return Accuracy(sizes, len(judged), fewer, unknown, means, gains, rates, lacking, draws)
+    return Accuracy(sizes, len(judged), fewer, unknown, means, rates, lacking, draws)
 
 
 def _rates(one: Ranked, sizes: Sequence[int], ties: Ties, lacking: Mapping[Way, str]) -> Floats64:

@@ -41,6 +41,8 @@ _NO_RULE = "the authors state no rule that is known here"
 _MARKED = 8
 
 Measured = Sequence[tuple[RankedPool, Accuracy]]
+Side = tuple[Accuracy, Way]
+"""A way of choosing by one evaluator."""
 
 
 def make_rerank_report(reranking: Reranking, by: str, source: str, lead: str, day: date | None = None) -> Report:
@@ -157,20 +159,14 @@ def rules_table(measured: Measured) -> Table:
 
 
 def _between(measured: Measured, by: str) -> Table:
-    """Return a table of the paired differences between evaluators."""
-    ways = [best_by(one.rule(by)) for one, _ in measured]
-    accuracies = [accuracy for _, accuracy in measured]
-    sides = list(zip(accuracies, ways, strict=True))
-    values = iter(differences([(*row, *column) for row in sides for column in sides if row is not column]))
-    columns = [Column("evaluator", "Evaluator", CellKind.TEXT)]
-    columns += [Column(f"over_{slug(one.name)}", f"over {one.name}", CellKind.POINTS) for one, _ in measured]
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (one.name, *(None if side is other else next(values) for other in sides))
-        for (one, _), side in zip(measured, sides, strict=True)
-    )
+    """Return a table of the differences between evaluators."""
+    sides = [(accuracy, best_by(ranking.rule(by))) for ranking, accuracy in measured]
+    names = [ranking.name for ranking, _ in measured]
     rule = "each by its authors' rule" if by == OFFICIAL else f"by {Aggregation(by).words}"
-    caption = f"Differences between evaluators, best of {accuracies[0].candidates:,} {rule}, percentage points"
-    return Table("rerank-between", caption, tuple(columns), rows, _notes(rows))
+    caption = f"Differences between evaluators, best of {sides[0][0].candidates:,} {rule}, percentage points"
+    columns = [(f"over_{slug(name)}", f"over {name}", side) for name, side in zip(names, sides, strict=True)]
+    head = Column("evaluator", "Evaluator", CellKind.TEXT)
+    return _differences("rerank-between", caption, head, list(zip(names, sides, strict=True)), columns)
 
 
 def tables_of(reached: Accuracy, suffix: str = "") -> tuple[Table, ...]:
@@ -187,36 +183,35 @@ def tables_of(reached: Accuracy, suffix: str = "") -> tuple[Table, ...]:
     rules = (WAYS.index(MAJORITY), WAYS.index(SCORED[0]), WAYS.index(SCORED[half]), WAYS.index(PASS))
     title = "Problems whose choice is right, percent"
     accuracy = Table(f"rerank-accuracy{suffix}", title, tuple(columns), rows, _notes(rows), rules)
-    return accuracy, _gains(reached, suffix), _between_rules(reached, suffix)
-
-
-def _gains(accuracy: Accuracy, suffix: str) -> Table:
-    others = [other for other in BASELINES if any(pair[1] == other for pair in accuracy.gains)]
-    columns = [Column("way", "Way of choosing", CellKind.TEXT)]
-    columns += [Column(f"over_{other.key}", f"over {_THE[other]}", CellKind.POINTS) for other in others]
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (way.title, *(None if way == other else accuracy.gains[way, other] for other in others))
-        for way in (MAJORITY, *SCORED)
-    )
-    caption = f"What is gained with N = {accuracy.candidates:,}, percentage points"
-    return Table(f"rerank-gains{suffix}", caption, tuple(columns), rows, _notes(rows), (1, 1 + len(SCORED) // 2))
-
-
-def _between_rules(accuracy: Accuracy, suffix: str) -> Table:
-    """Return a table of the paired differences between the rules that score candidates."""
-    ways: list[Way] = [best_by(by) for by in Aggregation]
-    pairs = [(accuracy, way, accuracy, other) for way in ways for other in ways if way != other]
-    values = iter(differences(pairs))
-    columns = [Column("way", "Way of choosing", CellKind.TEXT)]
-    columns += [
-        Column(f"over_{way.key}", f"over {by.words}", CellKind.POINTS)
-        for by, way in zip(Aggregation, ways, strict=True)
+    ways = [(way.title, (reached, way)) for way in (MAJORITY, *SCORED)]
+    others = [
+        (f"over_{way.key}", f"over {_THE[way]}", (reached, way)) for way in BASELINES if way not in reached.lacking
     ]
-    rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (way.title, *(None if way == other else next(values) for other in ways)) for way in ways
+    caption = f"What is gained with N = {reached.candidates:,}, percentage points"
+    gains = _differences(f"rerank-gains{suffix}", caption, columns[0], ways, others, (1, 1 + half))
+    best = [(f"over_{best_by(by).key}", f"over {by.words}", (reached, best_by(by))) for by in Aggregation]
+    caption = f"Differences between rules with N = {reached.candidates:,}, percentage points"
+    rows_of_rules = [(side[1].title, side) for _, _, side in best]
+    between = _differences(f"rerank-between-rules{suffix}", caption, columns[0], rows_of_rules, best)
+    return accuracy, gains, between
+
+
+def _differences(
+    name: str,
+    caption: str,
+    head: Column,
+    rows: Sequence[tuple[str, Side]],
+    columns: Sequence[tuple[str, str, Side]],
+    rules: tuple[int, ...] = (),
+) -> Table:
+    """Return a table of the paired differences of the sides of the rows and of the columns."""
+    pairs = [(*side, *other) for _, side in rows for _, _, other in columns if side != other]
+    values = iter(differences(pairs))
+    cells: tuple[tuple[Cell, ...], ...] = tuple(
+        (title, *(None if side == other else next(values) for _, _, other in columns)) for title, side in rows
     )
-    caption = f"Differences between rules with N = {accuracy.candidates:,}, percentage points"
-    return Table(f"rerank-between-rules{suffix}", caption, tuple(columns), rows, _notes(rows))
+    heads = (head, *(Column(key, title, CellKind.POINTS) for key, title, _ in columns))
+    return Table(name, caption, heads, cells, _notes(cells), rules)
 
 
 def curve(accuracy: Accuracy, method: RankingMethod) -> Plot:

@@ -211,10 +211,10 @@ def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerC
             # Answers that are the same are right or wrong together.
             verdicts: dict[int, bool] = {NO_ANSWER: False}
             for place, group in enumerate(groups.tolist()):
-                answer, correct = candidates[place].answer, right[place]
+                answer = candidates[place].answer
                 if group not in verdicts:
                     verdicts[group] = answer is not None and answers.same(problem.gold, answer)
-                right[place] = verdicts[group] if correct is None else correct
+                right[place] = verdicts[group] if right[place] is None else right[place]
         correct = None if None in right else np.array(right, np.bool_)
         sizes = np.array([candidate.size for candidate in candidates], np.int64)
         ranked.append(Ranked(tuple(problem.candidates), logs, groups, sizes, correct))
