@@ -50,12 +50,14 @@ def make_report(
     group: str = "",
     day: date | None = None,
     patches: Sequence[Patch] = (),
+    more: Sequence[Part] = (),
 ) -> Report:
     """Measure evaluators on each dataset and return the report.
 
     `names` are the evaluators to measure (default: all that have judged a dataset). With `group`, only the traces
     of that group are measured. If `patches` contains a patch for a dataset, the dataset is measured a second time
-    on the patched gold labels. Nothing is scored, and two reports on the same store differ only in the `day`.
+    on the patched gold labels. The parts `more` follow. Nothing is scored, and two reports on the same store differ
+    only in the `day`.
 
     Raises `UserError` if a named evaluator has not judged any of the datasets, if the tables of two datasets would
     have the same name, or if a patch does not fit.
@@ -73,14 +75,17 @@ def make_report(
         evaluations.append(plain := measure())
         if patch := changed.get(dataset.name):
             evaluations.append(Patched(plain, measure(patch=patch), patch))
-    return write_up(evaluations, list(evaluators.values()), day)
+    return write_up(evaluations, list(evaluators.values()), day, more)
 
 
 def write_up(
-    evaluations: Sequence[Evaluation | Patched], evaluators: Sequence[StoredEvaluator], day: date | None = None
+    evaluations: Sequence[Evaluation | Patched],
+    evaluators: Sequence[StoredEvaluator],
+    day: date | None = None,
+    more: Sequence[Part] = (),
 ) -> Report:
-    """Return a report on existing evaluations."""
-    parts = [_part(one) for one in evaluations]
+    """Return a report on existing evaluations, followed by the parts `more`."""
+    parts = [*map(_part, evaluations), *more]
     plain = [one for one in evaluations if isinstance(one, Evaluation)]
     parts.append(evaluators_part(evaluators, len(plain[0].weights)))
     names = [one.dataset.name if isinstance(one, Evaluation) else _patched_name(one) for one in evaluations]

@@ -1,4 +1,5 @@
 """Stress tests: changing solutions by rule and checking whether an evaluator's verdicts move as they must.
 
-Start with `variant.Transform`; `stress_test.StressTest` applies transforms and measures evaluators on the variants.
+Start with `transforms`; `stress_test.StressTest` applies them and measures evaluators on the variants, and `result`
+holds the figures as rows, tables and a file.
 """

@@ -1,6 +1,5 @@
 """The stress test: apply transforms to solutions, judge the variants, and measure each evaluator."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -15,7 +14,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, trace_batches
-from stepsight.training.stress.measure import StressedTrace, StressFigures, measure
+from stepsight.training.stress.result import StressedTrace, StressFigures, measure
 from stepsight.training.stress.variant import Transform, Variant, by_substep
 
 _RULES = ("baseline:constant", "baseline:length")
@@ -79,18 +78,21 @@ class StressTest:
                 if before is not None and scores is not None:
                     yield StressedTrace(number, transform, variant, before, scores)
 
-    def baseline_figures(self, threshold: float = 0.5) -> dict[str, list[StressFigures]]:
-        """Return the measures of the baselines, by name. Baselines do not read the steps, so their measures are
-        known beforehand."""
-        return {name: self.figures(self.judge(scored_by_rule(name)), threshold) for name in _RULES}
+    def baseline_figures(self, threshold: float = 0.5) -> list[StressFigures]:
+        """Return the figures of the baselines. Baselines do not read the steps, so their figures are known
+        beforehand."""
+        return [
+            figures
+            for name in _RULES
+            for figures in self.figures(name, self.judge(scored_by_rule(name)), threshold)
+        ]
 
-    def figures(self, stressed: Iterable[StressedTrace], threshold: float) -> list[StressFigures]:
-        """Return the measures of every transform, in order."""
+    def figures(self, evaluator: str, stressed: Iterable[StressedTrace], threshold: float) -> list[StressFigures]:
+        """Return the figures of an evaluator on every transform, in order."""
         of: dict[str, list[StressedTrace]] = {one.name: [] for one in self.transforms}
         for one in stressed:
             of[one.transform.name].append(one)
-        empty = Counter(one.name for tried in self.variants for one, variant in tried if variant is None)
-        return [measure(one, of[one.name], empty[one.name], threshold) for one in self.transforms]
+        return [measure(one, evaluator, of[one.name], threshold) for one in self.transforms]
 
 
 def scored_by_rule(name: str) -> ScoreAll:

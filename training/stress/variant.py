@@ -1,7 +1,8 @@
-"""A transform of solutions, and the variants that it produces.
+"""A transform of solutions, the variants that it produces, and what is proved of them by calculation.
 
 Every sub-step of a trace counts as a step of its own here, so that a place in a solution or a variant is a single
-number. All rules are our own; each is named and described by its transform.
+number. Where a change concerns a calculation, the evaluator `equations` checks the solution before and after it,
+and a change that it cannot prove is not used.
 """
 
 import random
@@ -9,7 +10,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
+from stepsight.core.equations.evaluator import checks_of
+from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 
 
@@ -63,37 +67,42 @@ class Transform:
         return self.make(by_substep(trace), rng, foreign)
 
 
+TRANSFORMS: dict[str, Transform] = {}
+"""All transforms by their names: first those after which a verdict must change, then the others."""
+
+
 def by_substep(trace: Trace) -> Trace:
     """Return a trace in which every sub-step is a step of its own, with the gold label of the step it came from."""
     steps = (Step((text,), step.label, step.valid) for step in trace.steps for text in step.substeps)
     return replace(trace, steps=tuple(steps))
 
 
-def with_steps(trace: Trace, texts: Mapping[int, str], problem: str | None = None) -> Trace:
+def transform(name: str, demand: Demand, description: str) -> Callable[[Make], Make]:
+    """Register the function that makes the variants of a transform."""
+
+    def register(make: Make) -> Make:
+        TRANSFORMS[name] = Transform(name, demand, description, make)
+        return make
+
+    return register
+
+
+def with_texts(trace: Trace, texts: Mapping[int, str], problem: str | None = None) -> Trace:
     """Return an unlabelled copy of a trace in which some steps, by their places, have other texts."""
     steps = [texts.get(place, text) for place, text in enumerate(trace.substeps)]
     return Trace.of(trace.problem if problem is None else problem, steps, id=trace.id)
 
 
-def edited(trace: Trace, texts: Mapping[int, str], said: str, *, demand: Demand, equation: str = "") -> Variant:
-    """Return the variant in which some steps, by their places, have other texts. If verdicts must change, the steps
-    with other texts are the targets."""
-    targets = tuple(sorted(texts)) if demand == Demand.CHANGE else ()
-    return Variant(with_steps(trace, texts), tuple(range(len(trace.substeps))), targets, said, equation)
+def variant_of(after: Trace, said: str, *targets: int, equation: str = "") -> Variant:
+    """Return the variant whose steps stand where those of the original did."""
+    return Variant(after, tuple(range(len(after.substeps))), targets, said, equation)
 
 
 def inserted(trace: Trace, place: int, text: str, said: str, equation: str = "") -> Variant:
     """Return the variant with a wrong step inserted before the step at `place`."""
-    texts = list(trace.substeps)
-    origins: list[int | None] = list(range(len(texts)))
-    steps = [*texts[:place], text, *texts[place:]]
-    return Variant(
-        Trace.of(trace.problem, steps, id=trace.id),
-        (*origins[:place], None, *origins[place:]),
-        (place,),
-        said,
-        equation,
-    )
+    texts, origins = trace.substeps, range(len(trace.substeps))
+    after = Trace.of(trace.problem, [*texts[:place], text, *texts[place:]], id=trace.id)
+    return Variant(after, (*origins[:place], None, *origins[place:]), (place,), said, equation)
 
 
 def quoted(text: str, most: int = 80) -> str:
@@ -114,7 +123,67 @@ _NUMBERING = re.compile(
 
 
 def numbering(text: str) -> str:
-    """Return the number with which a step begins, and the space after it, or "" if it does not begin with a
-    number."""
+    """Return the number with which a step begins, and the space after it, or ""."""
     match = _NUMBERING.match(text)
     return match[0] if match else ""
+
+
+def right_places(trace: Trace) -> list[int]:
+    """Return the places of the steps before the first one that gold calls wrong."""
+    wrong = [place for place, step in enumerate(trace.steps) if step.label == Label.NEG or step.valid is False]
+    return list(range(wrong[0] if wrong else len(trace.steps)))
+
+
+# --- proofs by calculation ---
+
+
+class Equation(NamedTuple):
+    """An equation that holds: `text`, the characters from `start` to `end` of the step at `place`."""
+
+    place: int
+    start: int
+    end: int
+    text: str
+
+
+def true_equations(trace: Trace) -> list[Equation]:
+    """Return the equations that hold, of all steps that state nothing wrong.
+
+    An equation that contains another one, as the whole of 2 + 3 = 5 = 10/2 does, is left out.
+    """
+    equations = []
+    for place, checks in enumerate(checks_of(trace)):
+        if all(check.holds for check in checks):
+            spans = [(check.start, check.end) for check in checks]
+            equations += [
+                Equation(place, start, end, trace.substeps[place][start:end])
+                for start, end in dict.fromkeys(spans)
+                if not any((a, b) != (start, end) and start <= a and b <= end for a, b in spans)
+            ]
+    return equations
+
+
+def failing_at(trace: Trace, place: int) -> str:
+    """Return the first failing equation of the step at `place`, or "" if it has none or an earlier step states
+    anything wrong."""
+    checks = checks_of(trace)
+    if any(not check.holds for part in checks[:place] for check in part):
+        return ""
+    failing = (check for check in checks[place] if not check.holds)
+    return next((trace.substeps[place][check.start : check.end] for check in failing), "")
+
+
+def is_unharmed(before: Trace, after: Trace) -> bool:
+    """True if a change made nothing wrong and left no equation unread: for each step before it, there is one after
+    it with as many equations that hold and as many that fail."""
+
+    def tally(trace: Trace) -> list[tuple[int, int]]:
+        counts = ([check.holds for check in part] for part in checks_of(trace))
+        return sorted((sum(holding), len(holding)) for holding in counts)
+
+    return tally(after) == tally(before)
+
+
+def failures(trace: Trace) -> int:
+    """Return the number of equations of a trace that fail."""
+    return sum(not check.holds for part in checks_of(trace) for check in part)

@@ -2,6 +2,7 @@
 
 stepsight report --dataset mr-math-invalid --dataset mr-math-redundant --output report
 stepsight report --dataset mr-math-invalid --patch fixes.json --output report
+stepsight report --dataset gallery --stress stress.jsonl --output report
 stepsight report grid runs/grid-mini-as-labelled runs/grid-mini-random --output report
 stepsight report filtering runs/filter-mini --output report
 stepsight report paper --grid runs/grid --output report
@@ -31,6 +32,7 @@ from stepsight.training.paper.facts import (
 from stepsight.training.paper.page import make_paper_report
 from stepsight.training.report.report import Report, make_report, write_report
 from stepsight.training.report.table_files import to_markdown
+from stepsight.training.stress.result import read_result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="FILE",
         help="a label patch: its dataset is reported a second time, with the patch's labels",
+    )
+    parser.add_argument(
+        "--stress", action="append", metavar="FILE", help="a result of stepsight stress --output; may be repeated"
     )
     parser.add_argument("--force", action="store_true", help="show offline figures that are not meaningful")
     add_db(parser)
@@ -166,8 +171,11 @@ def run(args: argparse.Namespace) -> None:
     if args.draws < 1:
         raise UserError(f"--draws is {args.draws}, expected more than 0.")
     patches = [read_patch(path) for path in args.patch or []]
+    stress = [read_result(path) for path in args.stress or []]
     with open_store(args.db) as store:
         datasets = [find_dataset(store, name) for name in dict.fromkeys(args.dataset)]
         names = list(dict.fromkeys(args.evaluator or []))
-        report = make_report(store, datasets, names, args.draws, args.force, args.group, patches=patches)
+        report = make_report(
+            store, datasets, names, args.draws, args.force, args.group, patches=patches, more=stress
+        )
     print(write_report(report, args.output))

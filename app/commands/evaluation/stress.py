@@ -6,7 +6,6 @@ stepsight stress --list
 """
 
 import argparse
-import json
 from collections.abc import Sequence
 
 from stepsight.app.commands.evaluation.critics import confirm_stress, report
@@ -29,10 +28,10 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.importers.plain import draw_plain
 from stepsight.storage.judgments.evaluators import find_thresholds, list_evaluators
 from stepsight.training.report.tables import to_text
-from stepsight.training.stress.measure import StressFigures, stress_record
+from stepsight.training.stress.result import StressFigures, result_lines, stress_record, stress_tables
 from stepsight.training.stress.stress_test import StressTest, draw_traces
-from stepsight.training.stress.tables import stress_tables
-from stepsight.training.stress.transforms import all_transforms, find_transform
+from stepsight.training.stress.transforms import find_transform
+from stepsight.training.stress.variant import TRANSFORMS
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--validity", type=fraction, metavar="T", help="valid if s_val >= T (default: the evaluator's)"
     )
-    parser.add_argument("--output", metavar="FILE", help="write every variant with its scores there, as JSON Lines")
+    parser.add_argument(
+        "--output",
+        metavar="FILE",
+        help="write the figures and every variant with its scores there, as JSON Lines, for `report --stress`",
+    )
     add_reading(parser)
     add_critic(parser)
     add_placement(parser)
@@ -74,11 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Make the variants, judge them with each evaluator and the baselines, and print the tables."""
-    chosen = {find_transform(name).name for name in args.transform or all_transforms()}
-    transforms = [one for name, one in all_transforms().items() if name in chosen]
+    chosen = {find_transform(name).name for name in args.transform or TRANSFORMS}
+    transforms = [transform for name, transform in TRANSFORMS.items() if name in chosen]
     if args.list:
-        for one in transforms:
-            print(f"{one.name:20} {one.demand.value:16} {one.description}")
+        for transform in transforms:
+            print(f"{transform.name:20} {transform.demand.value:16} {transform.description}")
         return
     if (args.dataset is None) == (args.input is None):
         raise UserError("give either --dataset or --input.", "See stepsight stress --help.")
@@ -95,8 +98,8 @@ def run(args: argparse.Namespace) -> None:
     test = StressTest.of(transforms, list(progress(traces, len(traces), "traces changed")), args.seed, donors)
     place = read_placement(args)
     names: dict[str, str] = {}
-    figures: dict[str, list[StressFigures]] = {}
-    lines = []
+    figures: list[StressFigures] = []
+    variants = []
     for spec in specs:
         evaluator = load_evaluator(spec, place.device, place.dtype, place.device_map)
         if (fingerprint := evaluator.fingerprint) in names:
@@ -118,11 +121,11 @@ def run(args: argparse.Namespace) -> None:
         if len(stressed) < len(test):
             print_note(f"{len(test) - len(stressed):,} variants could not be scored by {name}.")
         threshold = in_force.get(fingerprint, evaluator.thresholds).validity
-        figures[name] = test.figures(stressed, threshold if args.validity is None else args.validity)
-        lines += [stress_record(one, name) for one in stressed]
-    figures |= test.baseline_figures() if args.validity is None else test.baseline_figures(args.validity)
+        figures += test.figures(name, stressed, threshold if args.validity is None else args.validity)
+        variants += [stress_record(one, name) for one in stressed]
+    figures += test.baseline_figures() if args.validity is None else test.baseline_figures(args.validity)
     if args.output is not None:
         with open_output(args.output) as out:
-            out.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            out.writelines(result_lines(args.dataset or args.input, len(test.traces), figures, variants))
     if args.output != "-":
         print("\n".join(map(to_text, stress_tables(figures, len(test.traces)))), end="")

@@ -9,14 +9,14 @@ from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
-from stepsight.training.stress.measure import StressedTrace, stress_record
+from stepsight.training.stress.result import StressedTrace, stress_record
 from stepsight.training.stress.stress_test import StressTest, scored_by_rule
-from stepsight.training.stress.transforms import all_transforms, find_transform
-from stepsight.training.stress.variant import Demand, Variant
+from stepsight.training.stress.transforms import find_transform
+from stepsight.training.stress.variant import TRANSFORMS, Demand, Variant
 from tests.messages import refused
 from tests.training.report.recomputed import by_length, stress_figures
 
-ALL = list(all_transforms().values())
+ALL = list(TRANSFORMS.values())
 TRACES = read_gallery()[:12]
 
 
@@ -31,9 +31,9 @@ def scores(*validity):
 
 
 def test_a_constant_never_moves(test):
-    for one in test.figures(test.judge(scored_by_rule("baseline:constant")), 0.5):
+    for one in test.figures("constant", test.judge(scored_by_rule("baseline:constant")), 0.5):
         if one.variants:
-            assert one.as_demanded.number == (0 if one.transform.demand == Demand.CHANGE else 1)
+            assert one.as_demanded.number == (0 if one.demand == Demand.CHANGE else 1)
             assert (one.elsewhere.number, one.inflation.number) == (0, 0)
 
 
@@ -47,14 +47,12 @@ def test_length_falls_by_what_a_longer_step_loses(test):
 
 
 def test_equations_finds_every_wrong_calculation_and_no_rewriting(test):
-    figures = {
-        one.transform.name: one
-        for one in test.figures(test.judge(Scorer(load_evaluator("equations")).offline_scores), 0.5)
-    }
+    judged = test.judge(Scorer(load_evaluator("equations")).offline_scores)
+    figures = {one.transform: one for one in test.figures("equations", judged, 0.5)}
     proved = [figures[name] for name in ("number-replaced", "sign-turned", "false-conclusion")]
     assert [(one.as_demanded.number, one.variants > 5) for one in proved] == [(1, True)] * 3
-    stayed = [one for one in figures.values() if one.transform.demand == Demand.STAY and one.variants]
-    moved = {one.transform.name: one.steps * (1 - one.as_demanded.number) for one in stayed}
+    stayed = [one for one in figures.values() if one.demand == Demand.STAY and one.variants]
+    moved = {one.transform: one.steps * (1 - one.as_demanded.number) for one in stayed}
     # Roots that contradict the equation of the step before are not seen behind a sentence that says nothing.
     assert {name: count for name, count in moved.items() if count} == {"filler": pytest.approx(1)}
 
@@ -84,10 +82,10 @@ def test_targets_others_and_inflation_are_told_apart():
     others = [place for place in range(3) if place != target]
     assert one.rise == pytest.approx(np.mean([after[place] - before[place] for place in others]), abs=1e-6)
     assert one.fall == pytest.approx(before[target] - 0.2, abs=1e-6)
-    (figures,) = test.figures([one], 0.5)
+    (figures,) = test.figures("one", [one], 0.5)
     assert (figures.as_demanded.number, figures.elsewhere.number, figures.steps) == (1, 1, 1)
     # A target that was not valid before is no step that must turn.
-    (figures,) = test.figures([one], 0.99)
+    (figures,) = test.figures("one", [one], 0.99)
     assert not figures.as_demanded.exists
     assert figures.steps == 0
 
@@ -121,26 +119,25 @@ def test_figures_of_the_evaluator_and_of_baselines_are_those_computed_again():
     frame = frame.astype({"step": "Int32", "origin": "Int32"})
     texts = {(trace.id, place): text for trace in test.traces for place, text in enumerate(trace.substeps, start=1)}
     compared = 0
-    for name, figures in {"mini-bidir": test.figures(stressed, 0.5), **test.baseline_figures()}.items():
-        for one in figures:
-            own = frame[frame["transform"] == one.transform.name]
-            if own.empty:
-                continue
-            if name == "baseline:length":
-                own = by_length(own, texts)
-            elif name == "baseline:constant":
-                own = by_length(own.assign(text=""), dict.fromkeys(texts, ""))
-            values, steps, variants = stress_figures(own, 0.5)
-            assert (one.steps, one.variants) == (steps, variants)
-            for key, (number, low, high) in values.items():
-                found = getattr(one, key)
-                if number is None:
-                    assert not found.exists
-                else:
-                    assert found.number == pytest.approx(number, abs=1e-5)
-                    if low is not None:
-                        assert [found.low, found.high] == pytest.approx([low, high], abs=1e-5)
-                    compared += 1
+    for one in test.figures("mini-bidir", stressed, 0.5) + test.baseline_figures():
+        own = frame[frame["transform"] == one.transform]
+        if own.empty:
+            continue
+        if one.evaluator == "baseline:length":
+            own = by_length(own, texts)
+        elif one.evaluator == "baseline:constant":
+            own = by_length(own.assign(text=""), dict.fromkeys(texts, ""))
+        values, steps, variants = stress_figures(own, 0.5)
+        assert (one.steps, one.variants) == (steps, variants)
+        for key, (number, low, high) in values.items():
+            value = getattr(one, key)
+            if number is None:
+                assert not value.exists
+            else:
+                assert value.number == pytest.approx(number, abs=1e-5)
+                if low is not None:
+                    assert [value.low, value.high] == pytest.approx([low, high], abs=1e-5)
+                compared += 1
     # Both demands and nearly all transforms find something in the gallery.
     assert compared > 100
 

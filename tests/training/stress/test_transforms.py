@@ -7,8 +7,8 @@ import pytest
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
-from stepsight.training.stress.transforms import all_transforms, find_transform
-from stepsight.training.stress.variant import Demand
+from stepsight.training.stress.transforms import find_transform
+from stepsight.training.stress.variant import TRANSFORMS, Demand
 from tests.messages import refused
 
 APPLES = Trace.of(
@@ -142,13 +142,13 @@ def test_a_variant_depends_on_trace_and_seed_alone():
 
 def test_nothing_to_change_gives_no_variant():
     trace = Trace.of("Why?", ["— 因为", "— 所以"])
-    assert [name for name, one in all_transforms().items() if one.variant(trace) is not None] == []
+    assert [name for name, one in TRANSFORMS.items() if one.variant(trace) is not None] == []
 
 
 def test_what_must_stay_states_nothing_wrong_that_was_right_in_the_gallery():
     for trace in read_gallery()[:15]:
         wrong = sum(not check.holds for part in checks_of(trace) for check in part)
-        for transform in all_transforms().values():
+        for transform in TRANSFORMS.values():
             made = transform.variant(trace)
             if made is not None and transform.demand == Demand.STAY:
                 assert sum(not check.holds for part in checks_of(made.trace) for check in part) <= wrong

@@ -30,12 +30,23 @@ def test_variants_are_judged_written_and_measured_beside_baselines(
     ]
     assert ["number-replaced", "baseline:constant", "0.0", "[0.0,", "0.0]"] in [line[:5] for line in lines]
     assert ["filler", "equations", "100.0", "[100.0,", "100.0]"] in [line[:5] for line in lines]
-    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    head, *rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert (head["source"], head["traces"]) == ("sums", 3)
     assert {row["id"] for row in rows} < {trace.id for trace in TRACES}
     (first, *_) = [row for row in rows if row["transform"] == "number-replaced"]
     (target,) = first["targets"]
     assert (first["before"][target], first["after"][target]) == (1, 0)
     assert command("stress", *asked) == (0, told, "")
+    folder = tmp_path / "report"
+    reported = ("report", "--dataset", "sums", "--db", sqlite_store.name, "--draws", 9, "--output", folder)
+    assert command(*reported, "--stress", out)[0] == 0
+    # The tables have the figures that the command prints.
+    table = (folder / "tables" / "sums-stress-change.md").read_text()
+    assert [cell.strip() for cell in table.splitlines()[4].split("|")[1:3]] == ["answer-changed", "equations"]
+    assert "100.0 [100.0, 100.0]" in table
+    assert "Stress test on sums" in (folder / "report.html").read_text()
+    out.write_text("{}\n")
+    assert "is no result of a stress test" in command(*reported, "--stress", out)[2]
 
 
 def test_evaluators_that_are_the_same_and_those_that_cannot_judge_a_variant_are_named(
