@@ -67,29 +67,33 @@ _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsi
 
 
 def dataset_part(evaluation: Evaluation) -> Part:
+    """Return the part of a report on an evaluation, in all its modes and for all kinds of error."""
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
-    shares = _share_sections(evaluation)
-    if shares and not has_gold(evaluation):
-        return Part(measured_on(evaluation), lead(evaluation), shares, evaluation.warning)
-    sections = [
-        _results(evaluation, look),
-        _calibration(evaluation, look),
-        *shares,
-        _first_errors(evaluation),
-        *_redundancy(evaluation),
-        *_prm_score(evaluation),
-        _by_mode(evaluation, look),
-        _by_position(evaluation, look),
-        _classes(evaluation, look),
-        _neutral(evaluation, look),
-    ]
+    sections = _sections(evaluation, evaluation, evaluation, look)
+    if has_gold(evaluation) or not has_shares(evaluation):
+        sections[0] = Section(sections[0].title, [*sections[0].contents, *_left_out(evaluation)])
+        sections.append(_neutral(evaluation, look))
     return Part(measured_on(evaluation), lead(evaluation), sections, evaluation.warning)
 
 
-def _share_sections(evaluation: Evaluation) -> list[Section]:
-    """Return the section on soft labels, if there are any."""
-    return [Section("Soft labels", share_contents(evaluation))] if has_shares(evaluation) else []
+def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look: Styles) -> list[Section]:
+    """Return the sections of a report on a dataset. Their evaluations may be restricted to one mode (`of_mode`), to
+    one kind of error (`of_errors`) or to `both`; how later steps change validity takes both modes."""
+    shares = [Section("Soft labels", share_contents(of_mode))] if has_shares(of_mode) else []
+    if shares and not has_gold(both):
+        return shares
+    return [
+        _results(both, look),
+        _calibration(of_mode, look),
+        *shares,
+        _first_errors(of_mode),
+        *_redundancy(of_mode),
+        *_prm_score(of_mode),
+        _by_mode(of_errors, look),
+        _by_position(of_errors, look),
+        _classes(of_mode, look),
+    ]
 
 
 def patched_part(patched: Patched) -> Part:
@@ -154,26 +158,18 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     validity covers both modes."""
     evaluation = replace(evaluation, rows=[row for row in evaluation.rows if row.mode in _modes(evaluation)])
     look = styles(ordered(evaluation.rows))
-    shares = _share_sections(_only(evaluation, mode=mode))
-    if shares and not has_gold(evaluation):
-        return Excerpt(shares, {})
     of_mode, of_errors = _only(evaluation, mode=mode), _only(evaluation, errors=errors)
-    printed = published(_only(of_mode, errors=errors), errors)
-    contents: list[Content] = [results(evaluation, mode, errors)]
-    contents += [printed] if printed else []
-    sections = [
-        Section("Solutions and steps", [*contents, _roc_plots(evaluation, look, mode, errors)]),
-        _first_errors(of_mode),
-        *_redundancy(of_mode),
-        *_prm_score(of_mode),
-        _by_mode(of_errors, look),
-        _by_position(of_errors, look),
-        _calibration(of_mode, look),
-        *shares,
-        _classes(of_mode, look),
-    ]
-    rows = three_way_rows(of_mode)
-    return Excerpt(sections, {row.evaluator: _of_classes(of_mode, row, look) for row in rows})
+    sections = _sections(_only(of_mode, errors=errors), of_mode, of_errors, look)
+    if not has_gold(evaluation):
+        return Excerpt(sections, {})
+    alone = {
+        row.evaluator: replace(of_mode, rows=[one for one in of_mode.rows if one.evaluator == row.evaluator])
+        for row in three_way_rows(of_mode)
+    }
+    return Excerpt(
+        sections,
+        {name: replace(_neutral(one, look), title=f"The classes of {name}") for name, one in alone.items()},
+    )
 
 
 def difference_section(evaluation: Evaluation, compared: Compared) -> Section:
@@ -186,12 +182,6 @@ def difference_section(evaluation: Evaluation, compared: Compared) -> Section:
 def _only(evaluation: Evaluation, mode: Mode | None = None, errors: Errors | None = None) -> Evaluation:
     rows = [row for row in evaluation.rows if mode in (None, row.mode) and errors in (None, row.errors)]
     return replace(evaluation, rows=rows)
-
-
-def _of_classes(evaluation: Evaluation, row: Row, look: Styles) -> Section:
-    alone = replace(evaluation, rows=[one for one in evaluation.rows if one.evaluator == row.evaluator])
-    plots = [*_class_figures(row), share_plot([row], look, row.mode)]
-    return Section(f"The classes of {row.evaluator}", [confusions(alone), plots, decisions(alone)])
 
 
 def evaluators_part(evaluators: Sequence[StoredEvaluator], draws: int) -> Part:
@@ -243,6 +233,12 @@ def _results(evaluation: Evaluation, look: Styles) -> Section:
             plots += _roc_plots(evaluation, look, mode, errors)
         printed = published(evaluation, errors)
         contents += [printed, plots] if printed else [plots]
+    return Section("Solutions and steps", contents)
+
+
+def _left_out(evaluation: Evaluation) -> list[str]:
+    """Return sentences on the ROC of validity and on modes, if the evaluation lacks them."""
+    contents = []
     if Errors.INVALID not in _kinds(evaluation):
         contents.append(
             "The gold has no wrong step, so that there is no ROC of validity; that of redundancy is shown."
@@ -250,7 +246,7 @@ def _results(evaluation: Evaluation, look: Styles) -> Section:
     silent = [mode for mode in MODES if mode not in _modes(evaluation)]
     if not evaluation.warning:
         contents += [f"No evaluator has judged these traces {mode}." for mode in silent]
-    return Section("Solutions and steps", contents)
+    return contents
 
 
 def _roc_plots(evaluation: Evaluation, look: Styles, mode: Mode, errors: Errors) -> list[Plot]:

@@ -141,9 +141,17 @@ class StressFigures:
     def from_json(cls, row: Mapping[str, Any]) -> "StressFigures":
         """Return the figures that `as_json` wrote. Raises `KeyError`, `TypeError` or `ValueError` for anything
         else."""
-        values = {name: _value(row[name]) for name in ("as_demanded", "fall", "elsewhere", "inflation")}
-        texts = str(row["transform"]), Demand(row["demand"]), str(row["evaluator"])
-        return cls(*texts, **values, steps=int(row["steps"]), variants=int(row["variants"]))
+        return cls(
+            transform=str(row["transform"]),
+            demand=Demand(row["demand"]),
+            evaluator=str(row["evaluator"]),
+            as_demanded=_value(row["as_demanded"]),
+            fall=_value(row["fall"]),
+            elsewhere=_value(row["elsewhere"]),
+            inflation=_value(row["inflation"]),
+            steps=int(row["steps"]),
+            variants=int(row["variants"]),
+        )
 
 
 def _value(shown: Mapping[str, Any]) -> Value:

@@ -33,8 +33,8 @@ def queries(row):
 
 def test_sections_come_in_order_with_the_classes_last(page):
     assert [section.one("h2").text for section in page.all("section")] == [
-        "Solutions and steps", "First errors", "Redundant solutions", "Online and offline", "By position",
-        "Calibration of validity", "By class", "The classes of one_mind",
+        "Solutions and steps", "Calibration of validity", "First errors", "Redundant solutions",
+        "Online and offline", "By position", "By class", "The classes of one_mind",
     ]  # fmt: skip
 
 
