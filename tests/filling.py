@@ -28,7 +28,6 @@ from stepsight.storage.jobs.uploads import add_part, begin_upload
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.left_outs import save_left_out
-from stepsight.storage.judgments.verifications import Verification, save_verification
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, create_campaign
@@ -134,8 +133,6 @@ def _judge(store: Store, traces: list[StoredTrace]) -> int:
         stale = text("UPDATE judgments SET trace_digest = 'earlier' WHERE trace_id = :id AND mode = 'hindsight'")
         session.execute(stale, {"id": traces[3].trace_id})
     save_calibration(store, mini, find_dataset(store, "sums"), Threshold.VALIDITY, 0.375, {"metric": "f1"})
-    one = Verification("lab/prm", "c" * 40, "of mini", "bfloat16", "gsm8k", 400, True, 0.5, 61.0, 58.0, 64.0, 60.5)
-    save_verification(store, one)
     return mini
 
 

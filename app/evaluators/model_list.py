@@ -1,9 +1,8 @@
 """The evaluators on this machine and those that can be fetched, for the Evaluators page and `stepsight
 evaluators`."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cache
 
 from stepsight.app.scoring.evaluators import Evaluators
@@ -16,7 +15,6 @@ from stepsight.core.paths import format_bytes
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
-from stepsight.storage.judgments.verifications import Verification, list_verifications
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,6 @@ class LocalModel:
     in_memory: bool
     repo: str = ""
     revision: str = ""
-    verified: tuple[Verification, ...] = ()
     public: PublicEvaluator | None = None
 
 
@@ -49,7 +46,6 @@ class FetchableModel:
     dtype: str
     unreadable: str = ""
     unfit: str = ""
-    verified: tuple[Verification, ...] = ()
 
     @property
     def can_be_fetched(self) -> bool:
@@ -82,8 +78,6 @@ def read_shelf(store: Store, evaluators: Evaluators) -> Shelf:
     # The page's last refresh is when a fetch ends, and its content then stays.
     evaluators.look_again()
     here = [_here(evaluators, name) for name in evaluators.all_names]
-    verified = _by_revision(list_verifications(store))
-    here = [_verified(one, verified) for one in here]
     fetched = list_fetched()
     shown = {one.repo for one in here}
     repos = {one.repo for one in fetched}
@@ -93,31 +87,27 @@ def read_shelf(store: Store, evaluators: Evaluators) -> Shelf:
         tuple(here),
         tuple(one for one in fetched if one.repo not in shown and not evaluators.is_given(one)),
         tuple(one for one in stored if one.is_imported and one.fingerprint not in scoring),
-        tuple(offers(evaluators.place, verified, repos)),
+        tuple(offers(evaluators.place, repos)),
         frozenset(one.fingerprint for one in stored),
     )
 
 
-def offers(
-    place: Placement,
-    verified: Mapping[tuple[str, str], Sequence[Verification]],
-    here: Iterable[str],
-) -> list[FetchableModel]:
+def offers(place: Placement, here: Iterable[str]) -> list[FetchableModel]:
     """List the public evaluators, with the resources they need at `place`. `here` holds the ids of evaluators that
     have been fetched."""
     known = frozenset(here)
-    return [_offer(one, one.id in known, place, verified) for one in public_evaluators()]
+    return [_offer(one, one.id in known, place) for one in public_evaluators()]
 
 
 def ordered(offers: Iterable[FetchableModel]) -> list[FetchableModel]:
     """Return the public evaluators in the order of the page.
 
-    Those that were verified here come first, then fetched ones, those for which this machine has room, and all
-    others. Within each group, the best published figure comes first.
+    Fetched ones come first, then those for which this machine has room, and all others. Within each group, the best
+    published figure comes first.
     """
 
-    def place(one: FetchableModel) -> tuple[bool, bool, bool, float, int]:
-        return not one.verified, not one.is_here, bool(one.unfit), -(one.f1 or 0), one.public.parameters
+    def place(one: FetchableModel) -> tuple[bool, bool, float, int]:
+        return not one.is_here, bool(one.unfit), -(one.f1 or 0), one.public.parameters
 
     return sorted(offers, key=place)
 
@@ -143,12 +133,7 @@ def formats() -> frozenset[str]:
     return frozenset(kind.NAME for kind in FORMATS)
 
 
-def _offer(
-    one: PublicEvaluator,
-    is_here: bool,
-    place: Placement,
-    verified: Mapping[tuple[str, str], Sequence[Verification]],
-) -> FetchableModel:
+def _offer(one: PublicEvaluator, is_here: bool, place: Placement) -> FetchableModel:
     dtype = expected_dtype(one.stored, place)
     memory = needed_memory(one.all_parameters, dtype)
     return FetchableModel(
@@ -158,7 +143,6 @@ def _offer(
         dtype,
         unreadable(one, formats()),
         unfit(memory, 0 if is_here else one.size, place),
-        tuple(each for (repo, _), some in verified.items() if repo == one.id for each in some),
     )
 
 
@@ -174,18 +158,6 @@ def _here(evaluators: Evaluators, name: str) -> LocalModel:
         revision,
         public=find_public(repo) if repo else None,
     )
-
-
-def _verified(one: LocalModel, verified: Mapping[tuple[str, str], Sequence[Verification]]) -> LocalModel:
-    of_revision = verified.get((one.repo, one.revision), ())
-    return replace(one, verified=tuple(each for each in of_revision if each.fingerprint == one.about.fingerprint))
-
-
-def _by_revision(verifications: Iterable[Verification]) -> dict[tuple[str, str], list[Verification]]:
-    found: defaultdict[tuple[str, str], list[Verification]] = defaultdict(list)
-    for one in verifications:
-        found[one.repo, one.revision].append(one)
-    return dict(found)
 
 
 def judges(outputs: Outputs) -> str:

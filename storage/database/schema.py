@@ -379,34 +379,6 @@ class CalibrationRow(Base):
     __table_args__ = (Index("ix_calibrations_evaluator_id", "evaluator_id", "id"),)
 
 
-class VerificationRow(Base):
-    """A reproduction of a result that was published for a hub model.
-
-    `f1` is the F1 measured on a `part` of ProcessBench, in percent, and `low` and `high` are the ends of its
-    confidence interval. `published` is the published F1. `whole` is true if all traces of the part were scored.
-    Only the newest row counts for each combination of model, revision, weight type and part.
-    """
-
-    __tablename__ = "verifications"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    repo: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    revision: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    fingerprint: Mapped[str] = mapped_column(String(NAME_LENGTH))
-    dtype: Mapped[str] = mapped_column(String(20))
-    part: Mapped[str] = mapped_column(String(20))
-    traces: Mapped[int]
-    whole: Mapped[bool]
-    threshold: Mapped[float]
-    f1: Mapped[float]
-    low: Mapped[float | None]
-    high: Mapped[float | None]
-    published: Mapped[float | None]
-    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-
-    __table_args__ = (Index("ix_verifications_repo", "repo", "id"),)
-
-
 def check_name(name: str, what: str) -> str:
     """Return `name`, or raise `UserError` if it cannot name a dataset or an evaluator. Error messages refer to it
     as `what`."""

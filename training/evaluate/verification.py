@@ -35,6 +35,14 @@ def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | No
     return f1, chosen
 
 
+def agrees(f1: Value, published: float | None) -> bool | None:
+    """True if the published F1, in percent, is within the measured interval, with both rounded to one decimal. None
+    if the published F1 or the interval is missing."""
+    if published is None or np.isnan(f1.low):
+        return None
+    return round(100 * f1.low, 1) <= published <= round(100 * f1.high, 1)
+
+
 def best_threshold(table: StepTable) -> float:
     """Return the threshold with the best F1, or the one nearest to 0.5 if several are equally good.
 

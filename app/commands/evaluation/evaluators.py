@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stepsight.app.options.shared import add_db, add_placement, is_placed, read_placement
+from stepsight.app.options.shared import add_db, add_placement, fraction, is_placed, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import NEWEST, keep_card, list_fetched, read_card_file
@@ -23,8 +23,7 @@ from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.memory import check_memory, needed_memory
 from stepsight.core.models.placement import DTYPES, Placement, expected_dtype
 from stepsight.core.paths import format_bytes
-from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.verifications import list_verifications
+from stepsight.storage.database.store import open_store
 
 if TYPE_CHECKING:
     from stepsight.app.evaluators.model_list import FetchableModel
@@ -47,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--part", choices=[part.value for part in BenchmarkPart], default=BenchmarkPart.GSM8K.value,
                      help="of ProcessBench (default: %(default)s)")  # fmt: skip
     one.add_argument("--input", metavar="FILE", help="the part's file (default: its dataset in the store)")
+    one.add_argument("--threshold", type=fraction, metavar="T", help="wrong if s_val < T (default: its authors')")
     one.add_argument("--limit", type=int, metavar="N", help="only N of its traces, drawn at random")
     add_placement(one)
     one = actions.add_parser("merge", help="write an adapter and its base as one evaluator")
@@ -69,14 +69,14 @@ def run(args: argparse.Namespace) -> None:
 
         print(write_merged(args.adapter, Path(args.output), args.dtype))
         return
-    with open_store(args.db) as store:
-        if args.action == "verify":
-            # It imports PyTorch.
-            from stepsight.app.commands.evaluation.verifying import verify
+    if args.action == "verify":
+        # It imports PyTorch.
+        from stepsight.app.commands.evaluation.verifying import verify
 
+        with open_store(args.db) as store:
             verify(store, args)
-        else:
-            _list(store)
+        return
+    _list()
 
 
 def _fetch(repo: str, revision: str, place: Placement, card: Mapping[str, Any]) -> None:
@@ -113,20 +113,17 @@ def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -
     return None
 
 
-def _list(store: Store) -> None:
+def _list() -> None:
     """Print the evaluators on this machine, then the public evaluators that can be fetched."""
     from stepsight.app.evaluators.model_list import offers
 
-    verified = list_verifications(store)
     here = {one.repo: one for one in list_fetched()}
     print(f"Shipped: {', '.join([*shipped_evaluators(), EQUATIONS])}")
     for fetched in here.values():
         print(f"Fetched: {fetched.repo} at {fetched.revision[:12]}, {format_bytes(fetched.size)}")
-    for one in verified:
-        print(f"Verified: {one.repo} at {one.revision[:12]}: {one.words}")
     rows: list[Sequence[str]] = [_COLUMNS]
     notes = []
-    for offer in offers(Placement(), {}, here):
+    for offer in offers(Placement(), here):
         public = offer.public
         bench, score = public.processbench, public.prmbench
         figures = (bench.average if bench else None, score.score if score else None)

@@ -10,7 +10,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.evaluators.opening import open_placement
 from stepsight.core.files.jsonl import open_input
-from stepsight.core.hubs.hub_cache import Fetched, find_fetched
+from stepsight.core.hubs.hub_cache import find_fetched
 from stepsight.core.hubs.public import BenchmarkPart, PublicEvaluator, find_public
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import StepScores
@@ -20,17 +20,15 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.judgments import read_many, save_judgments, standing
-from stepsight.storage.judgments.verifications import Verification, list_verifications, save_verification
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
-from stepsight.training.evaluate.verification import measure_f1
+from stepsight.training.evaluate.verification import agrees, measure_f1
 
 # The number of traces whose judgments are read in one query.
 _TOGETHER = 200
 
 
 def verify(store: Store, args: argparse.Namespace) -> None:
-    """Measure a fetched model on a part of ProcessBench, store the result, and print it beside the published
-    figure."""
+    """Measure a fetched model on a part of ProcessBench, and print the result beside the published figure."""
     if args.limit is not None and args.limit < 1:
         raise UserError(f"--limit is {args.limit}, expected more than 0.")
     part, place = BenchmarkPart(args.part), read_placement(args)
@@ -38,8 +36,8 @@ def verify(store: Store, args: argparse.Namespace) -> None:
     if fetched is None:
         raise UserError(f"{args.repo} is not here.", f"Fetch it first: stepsight evaluators fetch {args.repo}")
     public = find_public(args.repo)
+    threshold = _threshold(args.threshold, public, args.repo, part)
     place = open_placement(fetched, place)
-    threshold = _threshold(store, fetched, public, part, place.dtype)
     traces = list(_traces(store, part, args.input))
     whole = args.limit is None or args.limit >= len(traces)
     if not whole:
@@ -48,41 +46,34 @@ def verify(store: Store, args: argparse.Namespace) -> None:
     judged = _judge(store, Scorer(evaluator), traces)
     f1, at = measure_f1(judged, threshold)
     published = public.processbench.of(part) if public and public.processbench else None
-    low, high = (None if isnan(end) else 100 * end for end in (f1.low, f1.high))
-    done = Verification(fetched.repo, fetched.revision, evaluator.fingerprint, place.dtype, part.value, len(judged),
-                        whole, at, 100 * f1.number, low, high, published)  # fmt: skip
-    save_verification(store, done)
+    verdict = {True: "agrees", False: "differs", None: "cannot be compared"}[agrees(f1, published)]
+    beside = "nothing is published" if published is None else f"published {published:.1f}: {verdict}"
+    ends = "" if isnan(f1.low) else f" ({100 * f1.low:.1f} to {100 * f1.high:.1f})"
     print(f"{evaluator.name} at {fetched.revision}, {place.dtype}")
-    print(done.words)
+    of = f"{len(judged):,} traces{'' if whole else ' of it'}"
+    print(f"ProcessBench {part.value} ({of}): F1 {100 * f1.number:.1f}{ends} at threshold {at:.4g}, {beside}")
     if public and public.processbench:
         print(f"Published in: {public.processbench.source}")
     if len(judged) < len(traces):
         print(f"{len(traces) - len(judged):,} of {len(traces):,} traces are left out as too long.")
 
 
-def _threshold(
-    store: Store, fetched: Fetched, public: PublicEvaluator | None, part: BenchmarkPart, dtype: str
-) -> float | None:
-    """Return the threshold to verify with: the one that the authors state, or the one chosen when GSM8K was
-    verified.
+def _threshold(given: float | None, public: PublicEvaluator | None, repo: str, part: BenchmarkPart) -> float | None:
+    """Return the threshold to verify with: the one given, or the one that the authors state.
 
-    Returns None for GSM8K itself, because its verification chooses the threshold. Raises `UserError` if GSM8K has
-    to be verified first.
+    Returns None for GSM8K, because its verification chooses the threshold. Raises `UserError` if the threshold
+    chosen there has to be given.
     """
+    if given is not None:
+        return given
     if public is not None and public.threshold is not None:
         return public.threshold
     if part == BenchmarkPart.GSM8K:
         return None
-    known = fetched.descriptions.get(dtype)
-    for one in list_verifications(store, [fetched.repo]):
-        same = (one.revision, one.dtype, one.part) == (fetched.revision, dtype, BenchmarkPart.GSM8K.value)
-        # A version of StepSight that read the model differently gave it another fingerprint.
-        same = same and (known is None or known.fingerprint == one.fingerprint)
-        if same and one.whole:
-            return one.threshold
     raise UserError(
-        f"{fetched.repo} has no threshold of its own: what is best on all of GSM8K holds for the other parts.",
-        f"Verify that part first: stepsight evaluators verify {fetched.repo} --part {BenchmarkPart.GSM8K}",
+        f"{repo} has no threshold of its own: what is best on all of GSM8K holds for the other parts.",
+        f"Verify that part first (stepsight evaluators verify {repo} --part {BenchmarkPart.GSM8K}), and give the"
+        " threshold that it prints with --threshold.",
     )
 
 

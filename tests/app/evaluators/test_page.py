@@ -22,7 +22,6 @@ from stepsight.core.models import kernels, memory
 from stepsight.core.models.placement import Placement
 from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
-from stepsight.storage.judgments.verifications import Verification, save_verification
 from tests.app.client import asking
 from tests.app.elements import read
 from tests.app.evaluators.conftest import OTHER, SMALL
@@ -338,22 +337,12 @@ def test_a_job_has_memory_given_up_for_it_and_goes_on(client, sqlite_store, eval
     assert len(asked) == 2
 
 
-def test_verified_figures_are_shown_beside_the_published_ones(client, sqlite_store):
-    repo = "HuggingFaceH4/Qwen2.5-Math-1.5B-Instruct-PRM-0.2"
-    one = Verification(repo, COMMIT, "f", "bfloat16", "gsm8k", 400, True, 0.4, 37.1, 34.0, 40.2, 36.56)
-    save_verification(sqlite_store, one)
-    text = page_of(client).text
-    said = "ProcessBench gsm8k: 37.1 (34.0 to 40.2), published 36.6: agrees, revision 01234567, bfloat16"
-    assert said in " ".join(text.split())
-    assert "not verified" in text
-
-
 def listed(page):
     return [row.attributes["data-repo"] for row in page.all("tr") if "data-repo" in row.attributes]
 
 
 def test_public_evaluators_stand_in_the_order_of_their_use(client, sqlite_store, monkeypatch):
-    """Verified, then fetched, then with room on this machine, each with the best published figure first."""
+    """Fetched, then with room on this machine, each with the best published figure first."""
     for module in (memory, model_list):
         monkeypatch.setattr(module, "total_memory", lambda: 8_000_000_000)
     best, small = (f"HuggingFaceH4/Qwen2.5-Math-{size}B-Instruct-PRM-0.2" for size in ("7", "1.5"))
@@ -366,10 +355,6 @@ def test_public_evaluators_stand_in_the_order_of_their_use(client, sqlite_store,
     fetch(client)
     assert Worker(sqlite_store).work_one()
     assert listed(page_of(client))[:2] == [SMALL, small]
-    save_verification(
-        sqlite_store, Verification(best, COMMIT, "f", "bfloat16", "gsm8k", 9, True, 0.4, 7.0, 3.0, 9.0, 6.0)
-    )
-    assert listed(page_of(client))[:3] == [best, SMALL, small]
 
 
 def test_a_failed_fetch_stays_beside_its_model_until_it_succeeds(client, sqlite_store, hub, monkeypatch):

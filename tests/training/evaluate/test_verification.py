@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
-from stepsight.training.evaluate.verification import best_threshold, measure_f1
+from stepsight.training.evaluate.verification import agrees, best_threshold, measure_f1
 from tests.messages import refused
 
 
@@ -47,3 +48,11 @@ def test_the_interval_is_over_traces():
 def test_one_kind_of_traces_has_no_f1():
     with refused():
         measure_f1([judged([0.9])], 0.5)
+
+
+@pytest.mark.parametrize(
+    ("published", "low", "expected"),
+    [(59.0, 0.5896, True), (59.0, 0.5904, True), (59.0, 0.5906, False), (None, 0.5, None), (59.0, np.nan, None)],
+)
+def test_a_figure_agrees_where_it_is_within_the_interval_to_its_printed_digit(published, low, expected):
+    assert agrees(Value(0.6, low=low, high=0.64), published) is expected
