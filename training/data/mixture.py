@@ -134,26 +134,25 @@ class Mixture:
 
     def _kept(self, at: int, tally: Counter[str], overlapping: Counter[int]) -> Iterator[tuple[int, Trace]]:
         """Yield the traces of a source to train on, each with its index in the source."""
-        drawn = self._sample(at) if self._sources[at].sample else None
-        yield from self._whole_pool(at, tally, overlapping, drawn)
+        return self._pool(at, tally, overlapping, self._sample(at) if self._sources[at].sample else None)
 
     def _sample(self, at: int) -> frozenset[int]:
         """Choose the indices of the traces in a source's sample at random. Raises `UserError` if there are too few
         traces."""
         if at not in self._samples:
-            wanted = self._sources[at].sample or 0
-            numbers = [number for number, _ in self._whole_pool(at, Counter(), Counter(), None)]
-            if len(numbers) < wanted:
+            size = self._sources[at].sample or 0
+            numbers = [number for number, _ in self._pool(at, Counter(), Counter(), None)]
+            if len(numbers) < size:
                 raise UserError(
-                    f"{self._name(at)}: a sample of {wanted:,} traces is requested, but there are only"
+                    f"{self._name(at)}: a sample of {size:,} traces is requested, but there are only"
                     f" {len(numbers):,}.",
                     f"Lower data.sources[{at}].sample.",
                 )
             random.Random("sample").shuffle(numbers)
-            self._samples[at] = frozenset(numbers[:wanted])
+            self._samples[at] = frozenset(numbers[:size])
         return self._samples[at]
 
-    def _whole_pool(
+    def _pool(
         self, at: int, tally: Counter[str], overlapping: Counter[int], drawn: frozenset[int] | None
     ) -> Iterator[tuple[int, Trace]]:
         """Yield the traces that meet their source's conditions, each with its index in the source.
@@ -184,20 +183,15 @@ class Mixture:
                 tally["kept"] += 1
                 tally.update(label.text for label in trace.labels if label is not None)
                 tally["shares"] += sum(step.label is None and step.share is not None for step in trace.steps)
-                yield number, self._whole(at, trace, tally)
+                if self._continued:
+                    with located(self._name(at)):
+                        trace, outcome = continue_trace(trace)
+                    tally[outcome] += 1
+                yield number, trace
         try:
             where.check()
         except UserError as error:
             raise error.at(self._name(at)) from None
-
-    def _whole(self, at: int, trace: Trace, tally: Counter[str]) -> Trace:
-        """Return the trace, after `continue_trace` if the run's truncation is `continued`."""
-        if not self._continued:
-            return trace
-        with located(self._name(at)):
-            trace, done = continue_trace(trace)
-        tally[done] += 1
-        return trace
 
     def _altered(self, at: int, trace: Trace, rng: random.Random) -> Trace | None:
         """Return the trace in the form that its source asks for: stopping at one step, with a planted error, or
@@ -228,10 +222,10 @@ class Mixture:
         tally = self._tallies[at]
         source = self._sources[at]
         conditions = {"not_drawn": source.sample, "unwanted": source.where}
-        asked = [name for name in _LEFT_OUT if conditions.get(name, True)]
-        names = ("read", *asked, "kept", *((CONTINUED, COMPLETE, NOT_CONTINUED) if self._continued else ()))
+        left_out = [name for name in _LEFT_OUT if conditions.get(name, True)]
+        names = ("read", *left_out, "kept", *((CONTINUED, COMPLETE, NOT_CONTINUED) if self._continued else ()))
         return {
-            "weight": self._sources[at].weight,
+            "weight": source.weight,
             **{name: tally[name] for name in (*names, "copies")},
             "labels": {name: tally[name] for name in LABEL_NAMES},
             **({"shares": tally["shares"]} if tally["shares"] else {}),
