@@ -42,6 +42,7 @@ COMMAND_LINE: dict[str, str] = {
     "import atif": "Write the trajectory as a chat, and import it as chat.",
     "import otel": "Write the conversation as a chat, and import it as chat.",
     "import agentprocessbench": "Import the messages as chat; labels of turns go with the plain format.",
+    "math500 --engine": "Leave it out: Transformers writes the answers.",
     "export --format agentprocessbench": "Export with --format jsonl.",
 }
 """By words of a command line: a command, or a command followed by an option, or an option and its value. `*` is any
@@ -63,6 +64,7 @@ KEYS: dict[str, str] = {
     "correct": "Leave it out: all traces of a source with a label are learnt from.",
     "numbers": "Leave it out: in a tokenizer of its own, every digit is a token.",
     "by_section": "A critic is asked about the whole solution.",
+    "engine": "Leave it out: Transformers writes the answers.",
 }
 """By the name of a key in a configuration or in an evaluator's folder."""
 

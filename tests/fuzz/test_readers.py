@@ -30,8 +30,9 @@ from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.imports import import_file, import_table
+from stepsight.training.experiments.finetuning.math500 import read_result
 from stepsight.training.experiments.finetuning.recipe import read_recipe
-from stepsight.training.experiments.finetuning.results import read_printed, read_result
+from stepsight.training.experiments.finetuning.report import read_printed
 from stepsight.training.experiments.finetuning.study import read_study
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.results import read_results

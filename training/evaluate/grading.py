@@ -1,176 +1,99 @@
-"""Grading final answers with math-verify, which runs in a separate process.
+"""Grading final answers with math-verify, in a process of its own.
 
-math-verify interrupts slow work with a signal. The signal works only in the main thread of a process, measures time
-taken by other processes, and cannot stop the computation of a huge power. The separate process can serve any
-thread, and limits its own processor time and memory, so its verdicts do not depend on how busy the machine is.
+math-verify interrupts slow work with a signal. The signal works only in the main thread of a process and cannot
+stop the computation of a huge power. A process can be ended, and serves any thread.
 """
 
 import logging
-import math
 import multiprocessing
-import os
 import re
 import resource
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
-from types import FrameType, TracebackType
 from typing import Any
 
 from stepsight.core.errors import UserError
 
-# The processor time allowed for a text, in seconds.
-_SECONDS = 15.0
-# Additional seconds of processor time, after which the system ends the process.
-_GRACE = 5
-# Seconds after which a process that neither computes nor answers is given up.
-_SILENCE = 900.0
-_MEMORY = 4 * 2**30
-_READY = "ready"
+# The seconds in which a process has to start, and the memory in bytes that it may use.
+_START, _MEMORY = 900.0, 4 * 2**30
 _MIXED = re.compile(r"(?<![\d./,^])(\d{1,6})(?:\s|\\ |\\,|~){1,4}(\d{1,4})/(\d{1,4})(?![\d/])")
-_CODE = "from stepsight.training.evaluate.grading import serve; serve()"
+# A forked process would share locks with the threads of this one.
+_SPAWN = multiprocessing.get_context("spawn")
 
 
 class Grader:
     """A context manager that decides whether texts end in the right answer. Only one thread at a time may use it.
 
-    `timeouts` counts the texts that took too much time or memory, which are graded as wrong. Raises `UserError` if
-    math-verify is not installed or does not start.
+    A text that takes more than `seconds` is graded as wrong and counted in `timeouts`; so is one that takes too
+    much memory. Raises `UserError` if math-verify is not installed or does not start.
     """
 
-    def __init__(self, seconds: float = _SECONDS) -> None:
+    def __init__(self, seconds: float = 30.0) -> None:
         if find_spec("math_verify") is None:
             raise UserError("math-verify is not installed.", "Install stepsight[sft].")
         self.timeouts = 0
         self._seconds = seconds
-        self._process: subprocess.Popen[bytes] | None = None
-        self._pipe: Connection | None = None
+        self._process: Any = None
 
     def __enter__(self) -> "Grader":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._end()
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._pipe.close()
+            self._process.kill()
+            self._process.join()
+            self._process = None
 
     def grade(self, answer: str, text: str) -> bool:
         """True if the solution `text` ends in `answer`, which is LaTeX without `$`, as in benchmarks."""
-        pipe = self._start()
-        verdict = None
-        try:
-            pipe.send((answer, text))
-            if pipe.poll(_SILENCE):
-                verdict = pipe.recv()
-            else:
-                self._end()
-        except (EOFError, OSError):
-            # The process was ended, by the system or by somebody.
-            self._end()
+        if self._process is None:
+            self._pipe, theirs = _SPAWN.Pipe()
+            self._process = _SPAWN.Process(target=_serve, args=(theirs,), daemon=True)
+            self._process.start()
+            theirs.close()
+            if self._ask("1", "1", _START) is not True:
+                self.__exit__()
+                raise UserError("math-verify does not start.", "Its messages are above.")
+        verdict = self._ask(answer, text, self._seconds)
         if verdict is None:
             self.timeouts += 1
+            self.__exit__()
         return bool(verdict)
 
-    def grade_all(self, pairs: Iterable[tuple[str, str]]) -> Iterator[bool]:
-        """Yield the verdict of `grade` for each pair of an answer and a text."""
-        for answer, text in pairs:
-            yield self.grade(answer, text)
-
-    def _start(self) -> Connection:
-        if self._pipe is not None:
-            return self._pipe
-        ours, theirs = multiprocessing.Pipe()
-        # The process must find the same modules, whatever its current folder.
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)}
-        command = [sys.executable, "-c", _CODE, str(theirs.fileno()), str(self._seconds)]
-        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment)
-        theirs.close()
-        self._pipe = ours
+    def _ask(self, answer: str, text: str, seconds: float) -> bool | None:
+        """Return the verdict, or None if the process does not give one in time or has ended."""
         try:
-            ready = ours.poll(_SILENCE) and ours.recv() == _READY
+            self._pipe.send((answer, text))
+            return self._pipe.recv() if self._pipe.poll(seconds) else None
         except (EOFError, OSError):
-            ready = False
-        if not ready:
-            self._end()
-            raise UserError("math-verify does not start.", "Its messages are above.")
-        return ours
-
-    def _end(self) -> None:
-        if self._pipe is not None:
-            self._pipe.close()
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-        self._pipe = self._process = None
+            return None
 
 
-class _TimeUp(BaseException):
-    """Raised when grading takes too long. It is a `BaseException`, because math-verify swallows `Exception`."""
-
-
-def serve() -> None:
-    """Grade the answers and texts that arrive on a pipe until the pipe is closed.
-
-    The command-line arguments are the file descriptor of the pipe and the time limit per text in seconds.
-    """
-    pipe, seconds = Connection(int(sys.argv[1])), float(sys.argv[2])
+def _serve(pipe: Connection) -> None:
+    """Grade the answers and texts that arrive on a pipe until it is closed. The verdict is None without memory."""
     # Ctrl-C is handled by the parent process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGPROF, _time_up)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     logging.disable()
-    judge = _judge()
-    pipe.send(_READY)
+    # Its import takes a second, which only this process needs.
+    from math_verify import parse, verify
+
     while True:
         try:
-            answer, text = pipe.recv()
+            answer, text = (_MIXED.sub(_as_fraction, part) for part in pipe.recv())
         except EOFError:
             return
-        pipe.send(_judged(judge, answer, text, seconds))
-
-
-def _judged(judge: Any, answer: str, text: str, seconds: float) -> bool | None:
-    """True if the text is right, False if it is wrong, and None if time or memory ran out."""
-    # A signal cannot interrupt a single long operation, such as a power: there the system ends the process.
-    used = math.ceil(time.process_time() + seconds) + _GRACE
-    resource.setrlimit(resource.RLIMIT_CPU, (used, resource.RLIM_INFINITY))
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    try:
-        verdict = bool(judge(answer, text))
-        signal.setitimer(signal.ITIMER_PROF, 0)
-    except (_TimeUp, MemoryError, RecursionError):
-        return None
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-    return verdict
-
-
-def _plain_mixed(text: str) -> str:
-    """Return a text with its mixed numbers as fractions, since math-verify reads `3 1/2` as another number."""
-    return _MIXED.sub(_as_fraction, text)
+        try:
+            # math-verify looks for a box first, so a boxed answer is read whole, including words.
+            right = parse(rf"\boxed{{{answer}}}", parsing_timeout=None)
+            pipe.send(bool(verify(right, parse(text, parsing_timeout=None), timeout_seconds=None)))
+        except (MemoryError, RecursionError):
+            pipe.send(None)
 
 
 def _as_fraction(mixed: re.Match[str]) -> str:
+    """Return a mixed number such as `3 1/2` as a fraction, since math-verify reads it as another number."""
     whole, over, under = map(int, mixed.groups())
     return f"{whole * under + over}/{under}" if over < under else mixed[0]
-
-
-def _time_up(number: int, frame: FrameType | None) -> None:
-    raise _TimeUp
-
-
-def _judge() -> Any:
-    from math_verify import parse, verify
-
-    def judge(answer: str, text: str) -> bool:
-        answer, text = _plain_mixed(answer), _plain_mixed(text)
-        # math-verify looks for a box first, so a boxed answer is read whole, including words.
-        gold = parse(rf"\boxed{{{answer}}}", parsing_timeout=None)
-        answered = parse(text, parsing_timeout=None)
-        return bool(verify(gold, answered, timeout_seconds=None))
-
-    return judge

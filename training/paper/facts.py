@@ -40,8 +40,8 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_
 from stepsight.training.data.transforms import is_balanced
 from stepsight.training.evaluate.diagnostics import decide, shares
 from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
+from stepsight.training.experiments.finetuning.math500 import Result
 from stepsight.training.experiments.finetuning.recipe import read_recipe
-from stepsight.training.experiments.finetuning.results import Result
 from stepsight.training.experiments.finetuning.study import read_study
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.pairs import by_size_and_data, contrast, gains, pair_values

@@ -22,8 +22,7 @@ class Batches(Sampler[list[int]]):
     An optimiser step processes `batch_size` traces on any hardware, in `accumulation` micro-batches that are each
     split over `processes`. If the last step has too few traces, the remaining micro-batches hold the index after
     the last trace, where the data set must have an example without a label. With the `order` "sorted", the whole
-    epoch is sorted by length and its batches are not shuffled. With "shuffled", the shuffled epoch is cut into
-    batches without sorting.
+    epoch is sorted by length and its batches are not shuffled.
     """
 
     def __init__(
@@ -66,21 +65,17 @@ class Batches(Sampler[list[int]]):
         drawn = int(np.random.SeedSequence([self.seed, self.epoch]).generate_state(1)[0])
         generator = torch.Generator().manual_seed(drawn if self.epoch else self.seed)
         order = torch.randperm(len(self.lengths), generator=generator).tolist()
-        if self.order == "shuffled":
-            return self._cut(order)
         run = len(order) if self.order == "sorted" else _SORTED * self.batch_size
         batches = []
         for start in range(0, len(order), run):
-            batches += self._cut(sorted(order[start : start + run], key=self.lengths.__getitem__, reverse=True))
+            stretch = sorted(order[start : start + run], key=self.lengths.__getitem__, reverse=True)
+            batches += [stretch[i : i + self.batch_size] for i in range(0, len(stretch), self.batch_size)]
         if self.order == "sorted":
             return batches
         mixed = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
         longest = max(mixed, key=lambda batch: self.lengths[batch[0]])
         mixed.remove(longest)
         return [longest, *mixed]
-
-    def _cut(self, order: list[int]) -> list[list[int]]:
-        return [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
 
 
 class EpochLoader(DataLoader[Any]):

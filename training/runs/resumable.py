@@ -1,4 +1,4 @@
-"""The trainer behind `stepsight train` and `stepsight sft`.
+"""The trainer behind `stepsight train`.
 
 Unlike the Transformers trainer it builds on, it can shard on CPUs as well as on GPUs, keeps only complete
 checkpoints, resumes from the last one, and reports which resource ran out.

@@ -17,8 +17,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.experiments.finetuning.math500 import read_results as read_filtering
 from stepsight.training.experiments.finetuning.report import make_filtering_report
-from stepsight.training.experiments.finetuning.results import read_results as read_filtering
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.paper.facts import (

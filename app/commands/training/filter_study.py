@@ -7,10 +7,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from stepsight.core.errors import UserError
-from stepsight.training.experiments.finetuning.experiment import Experiment
+from stepsight.app.options.shared import positive
 from stepsight.training.experiments.finetuning.report import make_filtering_report
-from stepsight.training.experiments.finetuning.study import read_study
+from stepsight.training.experiments.finetuning.study import read_study, run_study
 from stepsight.training.report.report import write_report
 from stepsight.training.report.table_files import to_markdown
 from stepsight.training.runs.processes import MachineShare
@@ -24,20 +23,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", type=Path, help="a YAML file, such as training/configs/filter-mini.yaml")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="default: runs/ and the file's name")
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="the number of runs at once (default: as many as fit)"
+        "--jobs", type=positive(int), metavar="N", help="the number of runs at once (default: as many as fit)"
     )
 
 
 def run(args: argparse.Namespace) -> None:
     """Run the study, or resume an interrupted run, then write its report and print a table like the paper's."""
-    if args.jobs is not None and args.jobs < 1:
-        raise UserError(f"--jobs is {args.jobs}, expected 1 or more.")
     study = read_study(args.config)
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(study.processes, study.threads).room()
-    count = len(list(study.runs()))
+    count = len(study.evaluators) * len(study.subsets) * len(study.seeds)
     print(f"{count} runs into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
-    Experiment(study, args.config, output).run(jobs)
+    run_study(study, args.config.parent, output, jobs)
     report = make_filtering_report([output])
     print(to_markdown(report.tables[0]))
     print(write_report(report, output))

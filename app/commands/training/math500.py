@@ -8,20 +8,15 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from stepsight.app.options.shared import add_placement, read_placement
+from stepsight.app.options.shared import add_placement, positive, read_placement
+from stepsight.core.errors import UserError
+from stepsight.core.models.checkpoint import model_name
 from stepsight.training.evaluate.grading import Grader
-from stepsight.training.experiments.finetuning.math500 import (
-    Math500Settings,
-    measure,
-    output_names,
-    problems_path,
-    read_problems,
-)
-from stepsight.training.experiments.finetuning.tables import model_table
+from stepsight.training.experiments.finetuning.language_model import model_folder
+from stepsight.training.experiments.finetuning.math500 import MATH500, Exam, measure
+from stepsight.training.experiments.finetuning.report import result_tables
 from stepsight.training.report.table_files import to_markdown
 from stepsight.training.runs.progress import progress_bars
-
-_ENGINES = ("auto", "vllm", "transformers")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,21 +27,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", nargs="+", metavar="MODEL", help="a folder or a hub's OWNER/NAME")
     parser.add_argument(
         "--problems",
-        type=Path,
+        default=MATH500,
         metavar="FILE",
-        help="JSON Lines with problem and answer (default: MATH-500 in the folder that STEPSIGHT_DATA names)",
+        help="JSON Lines with problem and answer, here or in the folder that STEPSIGHT_DATA names (default: "
+        "%(default)s)",
     )
     parser.add_argument(
         "--output", type=Path, required=True, metavar="FOLDER", help="for the results, a folder per model"
     )
     parser.add_argument(
-        "--engine", choices=_ENGINES, default="auto", help="default: vLLM if it and a GPU are there"
+        "--tokens",
+        type=positive(int),
+        default=2048,
+        metavar="N",
+        help="the most tokens of an answer (default: %(default)s)",
     )
     parser.add_argument(
-        "--tokens", type=int, default=2048, metavar="N", help="the most tokens of an answer (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--batch", type=int, default=32, metavar="N", help="problems at once (default: %(default)s)"
+        "--batch", type=positive(int), default=32, metavar="N", help="problems at once (default: %(default)s)"
     )
     parser.add_argument(
         "--prompt",
@@ -57,15 +54,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Measure each model, or resume an interrupted run, and print a table of the results."""
-    place = read_placement(args)
-    place = replace(place, dtype=args.dtype or "float32")
-    settings = Math500Settings(args.engine, args.tokens, args.batch, args.prompt, place)
-    problems = read_problems(problems_path(args.problems))
-    names = output_names(args.models)
+    """Measure each model, or resume an interrupted run, and print tables of the results."""
+    place = replace(read_placement(args), dtype=args.dtype or "float32")
+    exam = Exam.read(args.problems, tokens=args.tokens, batch=args.batch, prompt=args.prompt, place=place)
+    models = [model_folder(model) for model in args.models]
+    outputs = [args.output / model_name(model) for model in models]
+    if len(set(outputs)) < len(outputs):
+        raise UserError("two of the models have the same name.", "Measure them into different folders.")
     with Grader() as grader, progress_bars() as watch:
         results = [
-            measure(model, problems, args.output / name, settings, grader, watch)
-            for model, name in zip(args.models, names, strict=True)
+            measure(exam, model, output, grader, watch) for model, output in zip(models, outputs, strict=True)
         ]
-    print(to_markdown(model_table(results)), end="")
+    print("\n".join(map(to_markdown, reversed(result_tables(results)))), end="")

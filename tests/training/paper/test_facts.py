@@ -18,7 +18,7 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
-from stepsight.training.experiments.finetuning.results import Result
+from stepsight.training.experiments.finetuning.math500 import Result
 from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.paper.facts import (
     cells_of,

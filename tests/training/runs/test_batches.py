@@ -76,15 +76,3 @@ def test_sorted_an_epoch_goes_from_the_longest_to_the_shortest():
     third = list(itertools.chain(*Batches(LENGTHS, 8, 14, order="sorted").steps()))
     assert first != third != second
     assert sorted(first) == sorted(third)
-
-
-def test_shuffled_an_epoch_is_cut_as_it_is_drawn():
-    batches = Batches(LENGTHS, 8, 13, order="shuffled")
-    steps = batches.steps()
-    assert sorted(itertools.chain(*steps)) == list(range(1003))
-    assert [len(step) for step in steps] == [8] * 125 + [3]
-    # Lengths of 7 to 300 in no order: eight of them lie far apart.
-    spread = [max(LENGTHS[i] for i in step) - min(LENGTHS[i] for i in step) for step in steps]
-    assert sum(spread) / len(spread) > 150
-    batches.set_epoch(1)
-    assert steps != batches.steps() != Batches(LENGTHS, 8, 99, order="shuffled").steps()

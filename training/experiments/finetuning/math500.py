@@ -9,202 +9,222 @@ A file of problems has one JSON object per line:
 The output folder has these files:
 
     FOLDER/run.json        the settings that determine the result
-    FOLDER/answers.jsonl   the model's answers, written as they come
+    FOLDER/answers.jsonl   the model's answers, written after each batch
     FOLDER/math500.json    the result
 """
 
 import hashlib
+import json
+import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, computed_field
+from transformers import GenerationConfig
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import write_json
-from stepsight.core.files.jsonl import open_input, read_rows
+from stepsight.core.files.atomic import write_text
+from stepsight.core.files.json_values import read_json, write_json
+from stepsight.core.files.jsonl import read_file
+from stepsight.core.models.backbone import context_of, main_device
+from stepsight.core.models.checkpoint import model_name
+from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.placement import Placement
-from stepsight.core.paths import DATA_VARIABLE, data_files
+from stepsight.core.paths import data_files
 from stepsight.core.validation import validate
-from stepsight.storage.importers.rows.fields import located, text
 from stepsight.training.evaluate.grading import Grader
-from stepsight.training.experiments.finetuning.examples import prompt_ids
-from stepsight.training.experiments.finetuning.generation import (
-    Engine,
-    GeneratedAnswer,
-    answer_all,
-    engine_name,
-    open_engine,
-)
-from stepsight.training.experiments.finetuning.models import load_text_tokenizer, model_fingerprint, model_folder
-from stepsight.training.experiments.finetuning.recipe import PROMPT, Prompt
-from stepsight.training.experiments.finetuning.results import FILE, Result, read_result
-from stepsight.training.experiments.finetuning.run import model_name, read_card
+from stepsight.training.experiments.finetuning.language_model import load_model, load_text_tokenizer, prompt_ids
+from stepsight.training.experiments.finetuning.recipe import CARD, PROMPT, QUERY, Prompt, read_pairs
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.progress import Watch, unwatched
 
-_DEFAULT = Path("math500") / "test.jsonl"
+MATH500 = "math500/test.jsonl"
+FILE = "math500.json"
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A problem and its correct answer, in LaTeX without `$`."""
+class Result(BaseModel):
+    """The result of one model: for each problem, whether the model's answer is right and how many tokens it has.
 
-    text: str
-    answer: str
-
-
-@dataclass(frozen=True)
-class Problems:
-    """The problems in a file. `sha256` is the hash of the file."""
-
-    name: str
-    items: tuple[Problem, ...]
-    sha256: str
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the name, size and hash of the problems as JSON values. `constant` is the most frequent answer and
-        the number of problems for which it is right."""
-        answer, count = Counter(problem.answer for problem in self.items).most_common(1)[0]
-        constant = {"answer": answer, "right": count}
-        return {"name": self.name, "count": len(self), "sha256": self.sha256, "constant": constant}
-
-
-def read_problems(path: Path) -> Problems:
-    """Read problems from a file. Raises `UserError`, naming the line, if a problem or its answer is missing."""
-    items = []
-    with open_input(path) as file:
-        for number, row in read_rows(file, str(path)):
-            with located(f"{path} line {number}"):
-                items.append(Problem(text(row, "problem"), text(row, "answer")))
-    if not items:
-        raise UserError(f"{path}: there is no problem.", "Write one object with problem and answer a line.")
-    return Problems(
-        f"{path.resolve().parent.name}/{path.name}", tuple(items), hashlib.sha256(path.read_bytes()).hexdigest()
-    )
-
-
-def problems_path(file: Path | None, root: Path = Path()) -> Path:
-    """Return the path of `file`, which is looked up in `root` and then in the data folder. If `file` is None,
-    return the path of MATH-500 in the data folder. Raises `UserError` if the file does not exist."""
-    try:
-        return data_files(str(file or _DEFAULT), root)[0][1]
-    except UserError:
-        if file is not None:
-            raise
-        hint = f"Give --problems FILE, or put {_DEFAULT} into the folder that {DATA_VARIABLE} names."
-        raise UserError("the problems of MATH-500 are not here.", hint) from None
-
-
-@dataclass(frozen=True)
-class Math500Settings:
-    """The settings for answering problems.
-
-    An answer has at most `tokens` tokens, and `batch` problems are answered at once. `prompt` contains the problem
-    and precedes the answer. It defaults to the prompt with which the model was fine-tuned or, without one, to the
-    general prompt.
+    `subset`, `rows` and `seed` describe the model's fine-tuning. They are "", 0 and None if the model was not
+    fine-tuned. `scorer` is the evaluator that chose the subset. `cut` counts the answers that did not reach their
+    end, and `given_up` the answers that the grader could not finish grading.
     """
 
-    engine: str = "auto"
+    model_config = ConfigDict(frozen=True)
+
+    format: Literal["stepsight-math500"] = "stepsight-math500"
+    model: str
+    correct: tuple[bool, ...] = Field(min_length=1)
+    tokens: tuple[NonNegativeInt, ...] = Field(min_length=1)
+    cut: NonNegativeInt = 0
+    given_up: NonNegativeInt = 0
+    subset: str = ""
+    scorer: str = ""
+    rows: NonNegativeInt = 0
+    seed: int | None = None
+    problems: dict[str, Any] | None = None
+    about: dict[str, Any] | None = None
+
+    @computed_field(alias="pass@1")  # type: ignore[prop-decorator]
+    @property
+    def accuracy(self) -> float:
+        """Pass@1: the share of problems that the model's greedy answer solves."""
+        return sum(self.correct) / len(self.correct)
+
+    @computed_field(alias="mean_tokens")  # type: ignore[prop-decorator]
+    @property
+    def length(self) -> float:
+        """The mean number of tokens per answer."""
+        return sum(self.tokens) / len(self.tokens)
+
+
+def read_result(path: Path) -> Result:
+    """Read a result file written by `stepsight math500`. Raises `UserError` for any other file."""
+    try:
+        return validate(Result, read_json(path))
+    except UserError as error:
+        raise UserError(f"{path}: not what stepsight math500 writes: {error.message}", "Remove it.") from None
+
+
+def read_results(folders: Sequence[Path]) -> list[Result]:
+    """Read all results in the given folders and their subfolders. Raises `UserError` if no results are found, if a
+    model occurs twice, or if the results are for different problems."""
+    results: dict[tuple[object, ...], Result] = {}
+    for folder in folders:
+        paths = sorted(folder.rglob(FILE)) if folder.is_dir() else [folder]
+        if not paths or not paths[0].is_file():
+            raise UserError(f"{folder}: there is no {FILE} in it.", "Run stepsight math500 first.")
+        for path in paths:
+            result = read_result(path)
+            key = (result.scorer, result.subset, result.seed, result.model)
+            if key in results:
+                raise UserError(f"{path}: there is another result of this model.", "Give one of them.")
+            if any(other.problems != result.problems for other in results.values()):
+                raise UserError("the results are of different problems.", "Report them one after the other.")
+            results[key] = result
+    return list(results.values())
+
+
+@dataclass(frozen=True)
+class Exam:
+    """Problems, as pairs of a text and its answer in LaTeX without `$`, and how models answer them.
+
+    An answer has at most `tokens` tokens, and `batch` problems are answered at once, with the weights at `place`.
+    `prompt` contains the problem and precedes the answer. It defaults to the prompt with which a model was
+    fine-tuned. `about` has the file's name, size and hash, and the most frequent answer with the number of problems
+    for which it is right.
+    """
+
+    problems: Sequence[tuple[str, str]]
+    about: dict[str, Any]
     tokens: int = 2048
     batch: int = 32
     prompt: str | None = None
     place: Placement = Placement(dtype="float32")  # noqa: RUF009 (it is frozen)
 
-    def __post_init__(self) -> None:
-        for key in ("tokens", "batch"):
-            if getattr(self, key) < 1:
-                raise UserError(f"--{key} is {getattr(self, key)}, expected 1 or more.")
-        if self.prompt is not None:
-            validate(Prompt, self.prompt)
+    @classmethod
+    def read(cls, name: str = MATH500, **how: Any) -> "Exam":
+        """Read the problems in a file of the current folder or of the data folder. Raises `UserError` if there is
+        no such file, or if a problem or its answer is missing."""
+        path = data_files(name)[0][1]
+        problems = read_pairs(path, "problem", "answer")
+        answer, right = Counter(answer for _, answer in problems).most_common(1)[0]
+        about = {
+            "name": f"{path.resolve().parent.name}/{path.name}",
+            "count": len(problems),
+            "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+            "constant": {"answer": answer, "right": right},
+        }
+        return cls(problems, about, **how)
 
 
-def measure(
-    spec: str,
-    problems: Problems,
-    output: Path,
-    settings: Math500Settings,
-    grader: Grader,
-    watch: Watch = unwatched,
-) -> Result:
-    """Let a model answer all problems, grade the answers and return the result. An interrupted measurement is
-    resumed.
+def measure(exam: Exam, folder: Path, output: Path, grader: Grader, watch: Watch = unwatched) -> Result:
+    """Let the model in `folder` answer all problems, grade the answers and return the result. An interrupted
+    measurement is resumed.
 
-    Everything is written to the folder `output`. Raises `UserError` if the model is not a causal language model, if
-    a problem is too long for the model, or if `output` belongs to a different run or is in use by a different
-    process.
+    Everything is written to the folder `output`. Raises `UserError` if a problem is too long for the model, or if
+    `output` belongs to a different run or is in use by a different process.
     """
-    model = model_folder(spec)
-    card = read_card(model)
-    prompt = settings.prompt or card.get("prompt") or PROMPT
-    values = _values(model, prompt, problems, settings)
-    folder = RunFolder(output)
-    folder.check(values)
+    card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
+    prompt = validate(Prompt, exam.prompt or card.get("prompt") or PROMPT, "the prompt")
+    about = {
+        "fingerprint": fingerprint(folder, {"prompt": prompt}, "causal"),
+        "prompt": prompt,
+        "tokens": exam.tokens,
+        "batch": exam.batch,
+        "dtype": exam.place.dtype,
+    }
+    run, settings = RunFolder(output), about | {"model": model_name(folder), "problems": exam.about}
+    run.check(settings)
     if (output / FILE).is_file():
         return read_result(output / FILE)
-    tokenizer = load_text_tokenizer(model)
-    prompts = [prompt_ids(tokenizer, prompt, problem.text) for problem in problems.items]
-
-    def open_model() -> Engine:
-        return open_engine(settings.engine, model, tokenizer, settings.place)
-
-    def announce(done: int, count: int) -> None:
-        watch(f"problems answered by {values['model']}", done, count)
-
-    with folder.lock():
-        folder.begin(values)
-        answers = answer_all(prompts, open_model, output, settings.tokens, settings.batch, announce)
-        result = _grade(problems, answers, grader, values, card)
-        write_json(output / FILE, result.as_json())
+    with run.lock():
+        run.begin(settings)
+        answers = _answer_all(exam, folder, prompt, output / "answers.jsonl", watch)
+        before, pairs = grader.timeouts, zip(exam.problems, answers, strict=True)
+        correct = tuple(grader.grade(right, answer["text"]) for (_, right), answer in pairs)
+        subset = card.get("data", {})
+        result = Result(
+            model=model_name(folder),
+            correct=correct,
+            tokens=tuple(answer["tokens"] for answer in answers),
+            cut=sum(not answer["ended"] for answer in answers),
+            given_up=grader.timeouts - before,
+            subset=subset.get("name", ""),
+            scorer=subset.get("scorer", ""),
+            rows=subset.get("rows", 0),
+            seed=card.get("seed"),
+            problems=exam.about,
+            about=about,
+        )
+        write_json(output / FILE, result.model_dump(mode="json", by_alias=True))
     return result
 
 
-def output_names(specs: Sequence[str]) -> list[str]:
-    """Return the name of each model's result folder within the common output folder. Raises `UserError` if two
-    models have the same name."""
-    names = [model_name(model_folder(spec)) for spec in specs]
-    for name in names:
-        if names.count(name) > 1:
-            raise UserError(f"two of the models are called {name}.", "Measure them into different folders.")
-    return names
-
-
-def _values(folder: Path, prompt: str, problems: Problems, settings: Math500Settings) -> dict[str, Any]:
-    return {
-        "model": model_name(folder),
-        "fingerprint": model_fingerprint(folder, prompt),
-        "prompt": prompt,
-        "problems": problems.as_json(),
-        "engine": engine_name(settings.engine),
-        "tokens": settings.tokens,
-        "batch": settings.batch,
-        "dtype": settings.place.dtype,
+@torch.inference_mode()
+def _answer_all(exam: Exam, folder: Path, prompt: str, path: Path, watch: Watch) -> list[dict[str, Any]]:
+    """Return the model's greedy answer to each problem: its `text`, its number of `tokens` without the end token,
+    and whether it `ended`. Those that the file `path` has already are kept."""
+    tokenizer = load_text_tokenizer(folder)
+    prompts = {
+        number: prompt_ids(tokenizer, prompt.replace(QUERY, text))
+        for number, (text, _) in enumerate(exam.problems, 1)
     }
-
-
-def _grade(
-    problems: Problems,
-    answers: Sequence[GeneratedAnswer],
-    grader: Grader,
-    values: dict[str, Any],
-    card: Mapping[str, Any],
-) -> Result:
-    before = grader.timeouts
-    pairs = zip((problem.answer for problem in problems.items), (one.text for one in answers), strict=True)
-    data: Mapping[str, Any] = card.get("data", {})
-    return Result(
-        model=values["model"],
-        correct=tuple(grader.grade_all(pairs)),
-        tokens=tuple(one.tokens for one in answers),
-        cut=sum(not one.ended for one in answers),
-        given_up=grader.timeouts - before,
-        subset=data.get("name", ""),
-        scorer=data.get("scorer", ""),
-        rows=data.get("rows", 0),
-        seed=card.get("seed"),
-        problems=values["problems"],
-        about={key: values[key] for key in ("fingerprint", "prompt", "engine", "tokens", "batch", "dtype")},
-    )
+    answers = {row["problem"]: row for _, row in read_file(path)} if path.is_file() else {}
+    # The longest prompts come first, so that a lack of memory shows at once.
+    order = sorted(prompts.keys() - answers.keys(), key=lambda number: (-len(prompts[number]), number))
+    if order:
+        model: Any = load_model(folder, exam.place)
+        context, end = context_of(model) or sys.maxsize, tokenizer.eos_token_id
+    for start in range(0, len(order), exam.batch):
+        batch = order[start : start + exam.batch]
+        ids = [prompts[number] for number in batch]
+        if len(ids[0]) >= context:
+            raise UserError(
+                f"problem {batch[0]} has {len(ids[0]):,} tokens with its prompt; the model takes {context:,}, the "
+                "answer included.",
+                "Leave it out, or take another model.",
+            )
+        padded = tokenizer.pad({"input_ids": ids}, padding_side="left", return_tensors="pt")
+        # The checkpoint's own settings for sampling, penalties and forced tokens do not count.
+        model.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
+            max_new_tokens=min(exam.tokens, context - len(ids[0])),
+            eos_token_id=end,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+        written = model.generate(**padded.to(main_device(model)))[:, len(ids[0]) :].tolist()
+        for number, row in zip(batch, written, strict=True):
+            text = row[: row.index(end)] if end in row else row
+            answers[number] = {
+                "problem": number,
+                "text": tokenizer.decode(text, skip_special_tokens=True),
+                "tokens": len(text),
+                "ended": end in row,
+            }
+        write_text(path, "".join(json.dumps(answers[number]) + "\n" for number in sorted(answers)))
+        watch(f"problems answered by {folder.name}", len(answers), len(prompts))
+    return [answers[number] for number in sorted(answers)]

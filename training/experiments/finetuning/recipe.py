@@ -7,15 +7,20 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
+from stepsight.core.errors import UserError
+from stepsight.core.files.jsonl import read_file
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.validation import STRICT, invalid
+from stepsight.storage.importers.rows.fields import located, text
 from stepsight.training.runs.optimisation import Betas, Optimisation, Precision, Seed
 from stepsight.training.train.config import Expected
 
+CARD = "sft.json"
+"""The file of a fine-tuned model's folder that says how it came about."""
 QUERY = "{query}"
 PROMPT = f"Question:\n{QUERY}\nAnswer:\n"
 """The default text before an answer."""
-FREE = ("accumulation", "activation_checkpointing", "save_steps")
+FREE = ("accumulation", "activation_checkpointing", "save_steps", "notes", "plan")
 """Keys that may differ when a run is resumed, since they do not affect what is learnt."""
 
 
@@ -59,3 +64,15 @@ class Recipe(Optimisation):
 def read_recipe(path: str | Path) -> Recipe:
     """Read the recipe in a YAML file. Raises `UserError`, naming the file and the key, if the recipe is invalid."""
     return validate_yaml(Recipe, path)
+
+
+def read_pairs(path: Path, first: str, second: str) -> list[tuple[str, str]]:
+    """Read two texts, such as `query` and `response`, from each row of a JSON Lines file. Raises `UserError`,
+    naming the line, if a row lacks one of them, or if there are no rows."""
+    pairs = []
+    for number, row in read_file(path):
+        with located(f"{path} line {number}"):
+            pairs.append((text(row, first), text(row, second)))
+    if not pairs:
+        raise UserError(f"{path}: there are no rows.", f"Write one object with {first} and {second} per line.")
+    return pairs

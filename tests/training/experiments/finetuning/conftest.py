@@ -1,12 +1,7 @@
-import json
-
 import pytest
-import yaml
 
-from stepsight.training.experiments.finetuning.experiment import Experiment
-from stepsight.training.experiments.finetuning.models import write_scratch_model
-from stepsight.training.experiments.finetuning.study import read_study
-from tests.training.experiments.finetuning.small import BACKBONE, POOL, PROBLEM, ROWS, STUDY
+from stepsight.training.experiments.finetuning.language_model import write_scratch_model
+from tests.training.experiments.finetuning.small import BACKBONE, ROWS, write_subset
 
 
 @pytest.fixture(scope="package")
@@ -20,18 +15,4 @@ def start(tmp_path_factory):
 @pytest.fixture
 def subset(tmp_path):
     """A file of 24 rows."""
-    path = tmp_path / "red.jsonl"
-    path.write_text("".join(json.dumps({"query": query, "response": response}) + "\n" for query, response in ROWS))
-    return path
-
-
-@pytest.fixture(scope="package")
-def done(tmp_path_factory):
-    """A study's file, and beside it its folder, run to the end."""
-    root = tmp_path_factory.mktemp("study")
-    (root / "pool.jsonl").write_text(POOL)
-    (root / "problems.jsonl").write_text(PROBLEM * 3)
-    path = root / "study.yaml"
-    path.write_text(yaml.safe_dump(STUDY))
-    Experiment(read_study(path), path, root / "out").run(jobs=1)
-    return path, root / "out"
+    return write_subset(tmp_path / "red.jsonl")

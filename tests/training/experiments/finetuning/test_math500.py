@@ -3,29 +3,31 @@ import shutil
 from dataclasses import replace
 
 import pytest
+import torch
+from transformers import AutoModelForCausalLM
 
+from stepsight.core.files.json_values import write_json
 from stepsight.training.evaluate.grading import Grader
-from stepsight.training.experiments.finetuning.math500 import Math500Settings, measure, output_names, read_problems
-from stepsight.training.experiments.finetuning.results import FILE, read_result
-from stepsight.training.experiments.finetuning.run import CARD
+from stepsight.training.experiments.finetuning import math500
+from stepsight.training.experiments.finetuning.language_model import load_text_tokenizer
+from stepsight.training.experiments.finetuning.math500 import FILE, Exam, Result, measure, read_result, read_results
+from stepsight.training.experiments.finetuning.recipe import CARD, PROMPT
 from tests.messages import refused
-from tests.training.experiments.finetuning.small import RECIPE
-
-SETTINGS = Math500Settings("transformers", tokens=8, batch=2)
 
 
 @pytest.fixture
-def problems(tmp_path):
+def exam(tmp_path):
     path = tmp_path / "problems.jsonl"
-    path.write_text("".join(json.dumps({"problem": f"{n} + {n}?", "answer": str(2 * n)}) + "\n" for n in range(5)))
-    return read_problems(path)
+    rows = [{"problem": f"{'9' * n} + {n}?", "answer": str(2 * n), "level": 1} for n in range(5)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return Exam.read(str(path), tokens=8, batch=2)
 
 
 @pytest.fixture
 def model(start, tmp_path):
     """A folder as a fine-tuning run leaves it."""
     folder = shutil.copytree(start, tmp_path / "red-42")
-    card = {"prompt": RECIPE.prompt, "seed": 42, "data": {"name": "red", "rows": 24, "scorer": "mini-bidir"}}
+    card = {"prompt": PROMPT, "seed": 42, "data": {"name": "red", "rows": 24, "scorer": "mini-bidir"}}
     (folder / CARD).write_text(json.dumps(card))
     return folder
 
@@ -36,65 +38,125 @@ def grader():
         yield opened
 
 
-def test_a_model_is_asked_graded_and_told(model, problems, tmp_path, grader):
+def greedy(model, end, ids, most):
+    """The likeliest token after each, one prompt at a time and without padding or a cache."""
+    written = []
+    while len(written) < most and end not in written:
+        with torch.inference_mode():
+            logits = model(input_ids=torch.tensor([[*ids, *written]])).logits
+        written.append(int(logits[0, -1].argmax()))
+    return written
+
+
+def test_a_model_answers_greedily_and_is_graded(model, exam, tmp_path, grader):
     output = tmp_path / "out"
-    result = measure(str(model), problems, output, SETTINGS, grader)
+    result = measure(exam, model, output, grader)
     assert (result.model, result.subset, result.scorer, result.rows, result.seed) == (
         "red-42", "red", "mini-bidir", 24, 42
     )  # fmt: skip
-    assert len(result.correct) == len(result.tokens) == 5
+    tokenizer, network = load_text_tokenizer(model), AutoModelForCausalLM.from_pretrained(model)
     rows = [json.loads(line) for line in (output / "answers.jsonl").read_text().splitlines()]
-    assert [row["tokens"] for row in rows] == list(result.tokens)
-    assert result.cut == sum(not row["ended"] for row in rows)
-    assert read_result(output / FILE) == result
+    for (text, _), row in zip(exam.problems, rows, strict=True):
+        ids = tokenizer(PROMPT.replace("{query}", text))["input_ids"]
+        assert row["text"] == tokenizer.decode(greedy(network, tokenizer.eos_token_id, ids, 8))
+    assert [row["tokens"] for row in rows] == list(result.tokens) == [8] * 5
+    assert (result.cut, result.given_up) == (5, 0)
     written = json.loads((output / FILE).read_text())
-    assert written["pass@1"] == sum(result.correct) / 5
-    assert written["mean_tokens"] == sum(result.tokens) / 5
+    assert (written["pass@1"], written["mean_tokens"]) == (sum(result.correct) / 5, 8)
+    assert written["problems"]["constant"] == {"answer": "0", "right": 1}
     # What is done is read.
     before = {path: path.stat().st_mtime_ns for path in output.iterdir()}
-    assert measure(str(model), problems, output, SETTINGS, grader) == result
+    assert measure(exam, model, output, grader) == result == read_result(output / FILE)
     assert {path: path.stat().st_mtime_ns for path in output.iterdir()} == before
+    for other in (replace(exam, tokens=9), replace(exam, prompt="{query} = ")):
+        with refused():
+            measure(other, model, output, grader)
+    with refused():
+        measure(replace(exam, prompt="Q"), model, tmp_path / "other", grader)
 
 
-def test_answers_that_are_there_are_graded(model, problems, tmp_path, grader):
+def test_an_answer_ends_at_its_end_and_does_not_count_it(model, exam, tmp_path, grader, monkeypatch):
+    tokenizer, network = load_text_tokenizer(model), AutoModelForCausalLM.from_pretrained(model)
+    prompt = tokenizer(PROMPT.replace("{query}", exam.problems[0][0]))["input_ids"]
+    first, second = greedy(network, None, prompt, 2)
+    # The second token is the one that ends a text.
+    monkeypatch.setattr(type(tokenizer), "eos_token_id", second, raising=False)
+    measure(replace(exam, problems=exam.problems[:1]), model, tmp_path / "out", grader)
+    (row,) = [json.loads(line) for line in (tmp_path / "out" / "answers.jsonl").read_text().splitlines()]
+    ended = 0 if first == second else 1
+    assert row == {"problem": 1, "text": tokenizer.decode([first][:ended]), "tokens": ended, "ended": True}
+
+
+def test_an_interrupted_measurement_asks_for_the_missing_answers_only(model, exam, tmp_path, grader, monkeypatch):
+    whole = measure(exam, model, tmp_path / "whole", grader)
+
+    def stop(counted, done, total):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        measure(exam, model, tmp_path / "out", grader, stop)
+    seen = []
+    assert measure(exam, model, tmp_path / "out", grader, lambda counted, done, total: seen.append(done)) == whole
+    assert seen == [5]
+    answers = [(tmp_path / name / "answers.jsonl").read_bytes() for name in ("whole", "out")]
+    assert answers[0] == answers[1]
+
+
+def test_the_answers_of_a_file_are_graded(model, exam, tmp_path, grader):
     output = tmp_path / "out"
-    measure(str(model), problems, output, SETTINGS, grader)
+    measure(exam, model, output, grader)
     (output / FILE).unlink()
-    # Problems 1 and 4 get their right answers, the others that of problem 2.
-    rows = [
-        {"problem": n + 1, "text": text, "tokens": n, "ended": True}
-        for n, text in enumerate(["0", "2", "2", "6", "2"])
-    ]
+    # Problems 1 and 4 have their right answers, the others that of problem 2.
+    texts = ["0", "2", "2", "6", "2"]
+    rows = [{"problem": n, "text": text, "tokens": n, "ended": n > 1} for n, text in enumerate(texts, 1)]
     (output / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    result = measure(str(model), problems, output, SETTINGS, grader)
+    result = measure(exam, model, output, grader)
     assert result.correct == (True, True, False, True, False)
-    assert (result.accuracy, result.length, result.cut) == (0.6, 2.0, 0)
+    assert (result.accuracy, result.length, result.cut) == (0.6, 3.0, 1)
 
 
-@pytest.mark.parametrize("settings", [replace(SETTINGS, tokens=9), replace(SETTINGS, prompt="{query} = ")])
-def test_a_folder_with_another_run_is_refused(model, problems, tmp_path, grader, settings):
-    output = tmp_path / "out"
-    measure(str(model), problems, output, SETTINGS, grader)
+def test_a_problem_that_is_too_long_is_named(model, exam, tmp_path, grader):
     with refused():
-        measure(str(model), problems, output, settings, grader)
+        measure(replace(exam, problems=[("2?", "4"), ("9 " * 200, "4")]), model, tmp_path / "out", grader)
 
 
-def test_a_folder_that_is_not_a_language_model_is_refused(tmp_path, problems, grader):
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "config.json").write_text('{"architectures": ["BertForMaskedLM"]}')
+def test_problems_are_in_the_folder_of_data(tmp_path, monkeypatch):
+    path = tmp_path / "math500" / "test.jsonl"
+    path.parent.mkdir()
+    path.write_text('{"problem": "2 + 2?", "answer": "4"}\n')
+    monkeypatch.setenv("STEPSIGHT_DATA", str(tmp_path))
+    exam = Exam.read()
+    assert (exam.about["name"], exam.problems) == ("math500/test.jsonl", [("2 + 2?", "4")])
+    monkeypatch.delenv("STEPSIGHT_DATA")
     with refused():
-        measure(str(tmp_path / "model"), problems, tmp_path / "out", SETTINGS, grader)
-    assert not (tmp_path / "out").exists()
+        Exam.read()
 
 
-def test_each_model_has_a_folder(model, tmp_path):
-    other = shutil.copytree(model, tmp_path / "below" / "red-42")
-    assert output_names([str(model)]) == ["red-42"]
+def test_results_are_read_however_deep(tmp_path):
+    def write(folder, **changes):
+        values = {"model": "m", "correct": [1, 0], "tokens": [4, 5], "problems": {"count": 2}} | changes
+        write_json(tmp_path / folder / FILE, values)
+
+    write("a/deep", seed=42)
+    write("b", seed=43)
+    results = read_results([tmp_path])
+    assert [(result.seed, result.correct, result.length) for result in results] == [
+        (42, (True, False), 4.5), (43, (True, False), 4.5)
+    ]  # fmt: skip
+    assert len(read_results([tmp_path / "a", tmp_path / "b" / FILE])) == 2
+    for folders in ([tmp_path, tmp_path / "b"], [tmp_path / "a", tmp_path / "none"]):
+        with refused():
+            read_results(folders)
+    write("c", seed=44, problems={"count": 3})
     with refused():
-        output_names([str(model), str(other)])
-
-
-@pytest.mark.parametrize("changes", [{"tokens": 0}, {"prompt": "Q"}])
-def test_meaningless_options_are_refused(changes):
-    with refused():
-        replace(SETTINGS, **changes)
+        read_results([tmp_path])
+    for broken in ({"format": "other"}, {"correct": []}, {"tokens": [-1]}, {"model": 1}):
+        write("b", **broken)
+        with refused():
+            read_result(tmp_path / "b" / FILE)
+    assert (
+        Result(model="m", correct=(True, False, False, False), tokens=(1,)).accuracy
+        == math500.Result(model="n", correct=(True, False, False, False), tokens=(2,)).accuracy
+        == 0.25
+    )

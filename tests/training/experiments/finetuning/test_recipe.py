@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.validation import update
-from stepsight.training.experiments.finetuning.recipe import read_recipe
+from stepsight.training.experiments.finetuning.recipe import read_pairs, read_recipe
 from tests.conftest import ROOT
 from tests.messages import refused
 from tests.training.experiments.finetuning.small import RECIPE
@@ -11,10 +11,9 @@ def test_the_papers_recipe_is_appendix_a5():
     recipe = read_recipe(ROOT / "training" / "configs" / "mistral-7b-sft.yaml")
     assert (recipe.epochs, recipe.batch_size, recipe.max_length) == (4, 32, 2048)
     assert (recipe.learning_rate, recipe.warmup_steps, recipe.seed) == (5e-7, 16, 42)
-    assert recipe.fsdp
+    assert (recipe.init, recipe.fsdp) == ("mistralai/Mistral-7B-v0.1", True)
     # Four devices, each with two rows at once: 4 x 2 x 4 = 32.
     assert recipe.plan.devices * 2 * recipe.accumulation == recipe.batch_size
-    assert recipe.init == "mistralai/Mistral-7B-v0.1"
 
 
 @pytest.mark.parametrize(
@@ -28,6 +27,7 @@ def test_the_papers_recipe_is_appendix_a5():
         {"learning_rate": float("nan")},
         {"seed": -1},
         {"saved_dtype": "int8"},
+        {"epoch": 4},
     ],
 )
 def test_meaningless_recipes_are_refused(changes):
@@ -35,8 +35,8 @@ def test_meaningless_recipes_are_refused(changes):
         update(RECIPE, **changes)
 
 
-def test_a_key_that_is_not_known_is_told_with_its_file(tmp_path):
-    path = tmp_path / "recipe.yaml"
-    path.write_text("epoch: 4\n")
+@pytest.mark.parametrize("text", ['{"query": "2 + 2?"}\n', '\n{"query": "2?", "response": " "}\n', "\n"])
+def test_a_row_without_one_of_its_texts_is_named(tmp_path, text):
+    (tmp_path / "rows.jsonl").write_text(text)
     with refused():
-        read_recipe(path)
+        read_pairs(tmp_path / "rows.jsonl", "query", "response")

@@ -5,11 +5,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from stepsight.core.models.placement import Placement
-from stepsight.training.experiments.finetuning.models import (
-    context_of,
+from stepsight.training.experiments.finetuning.language_model import (
     load_model,
     load_text_tokenizer,
     model_folder,
+    prompt_ids,
     write_scratch_model,
 )
 from tests.checkpoints import write_evaluator
@@ -27,41 +27,30 @@ def test_a_model_from_scratch_is_a_whole_folder_and_follows_from_its_seed(start,
     assert weights[0] == weights[1] != weights[2]
     tokenizer, model = load_text_tokenizer(start), load_model(start, Placement(dtype="float32"))
     assert (tokenizer.eos_token, tokenizer.pad_token) == ("<end>", "<pad>")
-    # The tokens that are learnt, and one that ends a text.
+    # The tokens that are trained, and one that ends a text.
     assert model.config.vocab_size == len(tokenizer) <= 321
-    assert (context_of(model), model.dtype) == (160, torch.float32)
-    assert tokenizer.decode(tokenizer("2 + 3 = 5.")["input_ids"]) == "2 + 3 = 5."
+    assert model.dtype == torch.float32
+    assert tokenizer.decode(prompt_ids(tokenizer, "2 + 3 = 5.")) == "2 + 3 = 5."
 
 
 def test_an_evaluator_or_an_encoder_is_no_language_model(start, tmp_path):
-    evaluator = write_evaluator(tmp_path / "evaluator", max_position_embeddings=2048)
-    with refused():
-        model_folder(str(evaluator))
+    write_evaluator(tmp_path / "evaluator", max_position_embeddings=2048)
     encoder = shutil.copytree(start, tmp_path / "encoder")
     config = json.loads((start / "config.json").read_text())
     (encoder / "config.json").write_text(json.dumps(config | {"architectures": ["BertForMaskedLM"]}))
-    with refused():
-        model_folder(str(encoder))
-    with refused():
-        model_folder("nothing here")
-    with refused():
-        model_folder(str(tmp_path))
+    for spec in (tmp_path / "evaluator", encoder, "nothing here", tmp_path):
+        with refused():
+            model_folder(str(spec))
 
 
-def test_a_missing_head_is_named(start, tmp_path):
+def test_a_missing_head_or_end_token_is_named(start, tmp_path):
     folder = shutil.copytree(start, tmp_path / "headless")
     weights = load_file(folder / "model.safetensors")
     del weights["lm_head.weight"]
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     with refused():
         load_model(folder, Placement(dtype="float32"))
-
-
-def test_a_tokenizer_needs_a_token_that_ends_a_text(start, tmp_path):
-    folder = shutil.copytree(start, tmp_path / "endless")
     path = folder / "tokenizer_config.json"
-    values = json.loads(path.read_text())
-    del values["eos_token"]
-    path.write_text(json.dumps(values))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"eos_token": None}))
     with refused():
         load_text_tokenizer(folder)

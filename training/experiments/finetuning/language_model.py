@@ -1,7 +1,6 @@
-"""Loading causal language models from a folder or a hub, and creating small, randomly initialised ones."""
+"""Causal language models: opening one from a folder or a hub, and making a small one with random weights."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,26 +17,11 @@ from transformers.utils import logging
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id, read_config_file
 from stepsight.core.models.checkpoint_resolver import model_folder as folder_of_hub
-from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import load_weights, read_config
 from stepsight.training.train.config import Backbone
 from stepsight.training.train.init import PAD, llama_config, train_tokenizer
 
-
-@contextmanager
-def no_bars() -> Iterator[None]:
-    """Hide Transformers' progress bars within a `with` block."""
-    shown = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        if shown:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-_HEADS = ("ForCausalLM", "LMHeadModel")
 _END = "<end>"
 
 
@@ -52,21 +36,11 @@ def model_folder(spec: str, root: Path = Path()) -> Path:
     if folder is None and not is_hub_id(spec):
         raise UserError(f"there is no folder {spec!r}.", "Give the folder of a model, or a model hub's OWNER/NAME.")
     folder = folder or folder_of_hub(spec)
-    _check_causal(folder)
+    named = read_config_file(folder).get("architectures") or ["no causal language model"]
+    if (folder / CARD).is_file() or not str(named[0]).endswith(("ForCausalLM", "LMHeadModel")):
+        kind = "an evaluator of steps" if (folder / CARD).is_file() else f"a {named[0]}"
+        raise UserError(f"{folder}: this is {kind}, no causal language model.", "Give one that writes text.")
     return folder
-
-
-def _check_causal(folder: Path) -> None:
-    values = read_config_file(folder)
-    named = values.get("architectures")
-    names = [str(name) for name in named] if isinstance(named, list) else []
-    if (folder / CARD).is_file():
-        kind = "an evaluator of steps"
-    elif names and not any(name.endswith(_HEADS) for name in names):
-        kind = f"a {names[0]}"
-    else:
-        return
-    raise UserError(f"{folder}: this is {kind}, no causal language model.", "Give one that writes text.")
 
 
 def load_model(folder: Path, place: Placement) -> PreTrainedModel:
@@ -85,9 +59,8 @@ def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, ImportError, KeyError) as error:
-        raise UserError(
-            f"{folder}: the tokenizer cannot be read ({' '.join(str(error).split()):.200}).", "Copy it again."
-        ) from None
+        reason = " ".join(str(error).split())
+        raise UserError(f"{folder}: the tokenizer cannot be read ({reason:.200}).", "Copy it again.") from None
     if tokenizer.eos_token_id is None:
         raise UserError(
             f"{folder}: the tokenizer has no eos_token, which ends an answer.", "Name one in its config."
@@ -97,32 +70,28 @@ def load_text_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     return tokenizer  # type: ignore[no-any-return]
 
 
-def context_of(model: PreTrainedModel) -> int:
-    """Return the maximum length of prompt and answer together, in tokens."""
-    limit = getattr(model.config, "max_position_embeddings", None)
-    return limit if isinstance(limit, int) else 2**31
-
-
-def model_fingerprint(folder: Path, prompt: str) -> str:
-    """Return the SHA-256 of a model's weights, the tokenizer and the prompt."""
-    return fingerprint(folder, {"prompt": prompt}, "causal")
+def prompt_ids(tokenizer: PreTrainedTokenizerBase, prompt: str) -> list[int]:
+    """Return the token ids that precede an answer, beginning with the tokenizer's start token if it has one. They
+    are the same in training and in generation."""
+    ids = tokenizer(prompt)["input_ids"]
+    # Some tokenizers end every text with an end token, but here the answer follows.
+    return list(ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids)
 
 
 def write_scratch_model(folder: Path, texts: Iterable[str], backbone: Backbone, vocabulary: int, seed: int) -> None:
-    """Write a randomly initialised Llama and a byte-level tokenizer trained on `texts` to a folder. The weights are
-    initialised with `seed`. The tokenizer has `vocabulary` tokens plus an end token."""
-    learnt = train_tokenizer(texts, vocabulary)
-    learnt.add_special_tokens([_END])
+    """Write a Llama with random weights, and a byte-level tokenizer trained on `texts`, to a folder.
+
+    The weights are initialised with `seed`. The tokenizer has `vocabulary` tokens plus an end token. The model's
+    config.json is written last.
+    """
+    trained = train_tokenizer(texts, vocabulary)
+    trained.add_special_tokens([_END])
     tokenizer = PreTrainedTokenizerFast(  # type: ignore[no-untyped-call]
-        tokenizer_object=learnt, eos_token=_END, pad_token=PAD, model_max_length=backbone.context
+        tokenizer_object=trained, eos_token=_END, pad_token=PAD, model_max_length=backbone.context
     )
-    config = llama_config(backbone, learnt.get_vocab_size(), "causal")
+    config = llama_config(backbone, trained.get_vocab_size(), "causal")
     config.eos_token_id, config.pad_token_id = tokenizer.eos_token_id, tokenizer.pad_token_id
     set_seed(seed)
-    model = LlamaForCausalLM(config)
-    try:
-        with no_bars():
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-    except OSError as error:
-        raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    tokenizer.save_pretrained(folder)
+    LlamaForCausalLM(config).save_pretrained(folder)

@@ -1,0 +1,247 @@
+"""Fine-tuning runs: whole, killed, shared among processes, refused."""
+
+import json
+import math
+import multiprocessing
+import os
+import shutil
+import signal
+import socket
+from dataclasses import replace
+
+import pytest
+import torch
+from accelerate.state import AcceleratorState
+from filelock import FileLock
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+from stepsight.training.experiments.finetuning import sft
+from stepsight.training.experiments.finetuning.language_model import load_text_tokenizer, prompt_ids
+from stepsight.training.experiments.finetuning.recipe import read_recipe
+from stepsight.training.experiments.finetuning.sft import estimate_fine_tuning, fine_tune
+from tests.conftest import ROOT
+from tests.messages import refused
+from tests.training.experiments.finetuning.small import RECIPE, ROWS, write_subset
+
+CONFIGS = ROOT / "training" / "configs"
+# The processes have the libraries already, whose import takes longer than a run.
+FORK = multiprocessing.get_context("fork")
+
+
+def tune(start, subset, output, **changes):
+    fine_tune(replace(RECIPE, init=str(start), data=str(subset), **changes), subset.parent, output)
+    return output
+
+
+@pytest.fixture(scope="module")
+def whole(start, tmp_path_factory):
+    """The folder of an uninterrupted run, beside its subset; not to be changed."""
+    folder = tmp_path_factory.mktemp("runs")
+    return tune(start, write_subset(folder / "red.jsonl"), folder / "whole")
+
+
+def history(output):
+    return json.loads((output / "log_history.json").read_text())
+
+
+def weights(output):
+    return load_file(output / "model.safetensors")
+
+
+def stamps(folder):
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+
+
+def test_a_run_writes_a_language_model(whole, start):
+    before, after = weights(start), weights(whole)
+    assert before.keys() == after.keys()
+    assert not any(torch.equal(before[name], after[name]) for name in ("lm_head.weight", "model.norm.weight"))
+    assert load_text_tokenizer(whole).eos_token == "<end>"
+    assert [row["step"] for row in history(whole)] == [1, 2, 3, 4, 5, 6]
+    assert history(whole)[-1]["loss"] < history(whole)[0]["loss"]
+    assert not (whole / "checkpoints").exists()
+    card = json.loads((whole / "sft.json").read_text())
+    assert (card["examples"], card["left_out"], card["steps"], card["seed"]) == (24, 0, 6, 42)
+    assert (card["data"]["name"], card["data"]["rows"], card["init"]["name"]) == ("red", 24, "start")
+    assert str(start.parent) not in (whole / "sft.json").read_text()
+
+
+@pytest.mark.parametrize(("loss", "accumulation"), [("response", 1), ("response", 3), ("all", 1)])
+def test_the_first_loss_is_the_mean_over_the_tokens_to_learn(start, subset, tmp_path, loss, accumulation):
+    # One step of all rows but one from the same weights: no order, no dropout.
+    rows = [*ROWS, ("2?", "4. " * 60)]
+    write_subset(subset, rows)
+    output = tune(start, subset, tmp_path / "out", batch_size=24, epochs=1, loss=loss, accumulation=accumulation)
+    tokenizer, model = load_text_tokenizer(start), AutoModelForCausalLM.from_pretrained(start)
+    total = count = 0
+    for query, response in ROWS:
+        prompt = tokenizer(f"Question:\n{query}\nAnswer:\n")["input_ids"]
+        ids = torch.tensor(prompt + tokenizer(f"{response}<end>")["input_ids"])
+        first = len(prompt) if loss == "response" else 1
+        with torch.inference_mode():
+            logits = model(input_ids=ids[None]).logits[0, first - 1 : -1]
+        total += float(torch.nn.functional.cross_entropy(logits, ids[first:], reduction="sum"))
+        count += len(ids) - first
+    assert history(output)[0]["loss"] == pytest.approx(total / count, abs=1e-4)
+    assert json.loads((output / "sft.json").read_text())["left_out"] == 1
+
+
+def test_a_query_may_hold_braces(start):
+    tokenizer = load_text_tokenizer(start)
+    example = sft._encode(tokenizer, replace(RECIPE, prompt="Q: {query}\nA: "), r"\frac{1}{2} {query}", "4.")
+    assert tokenizer.decode(example["input_ids"]) == "Q: \\frac{1}{2} {query}\nA: 4.<end>"
+    before = prompt_ids(tokenizer, "Q: \\frac{1}{2} {query}\nA: ")
+    assert example["input_ids"][: len(before)] == before
+
+
+def test_a_finished_run_is_left_as_it_is_and_another_is_refused(whole, start, subset, tmp_path, capsys):
+    before, red = stamps(whole), whole.parent / "red.jsonl"
+    tune(start, red, whole, save_steps=3, accumulation=2, notes="again")
+    assert "whole is fine-tuned already" in capsys.readouterr().err
+    write_subset(subset, ROWS[1:])
+    for model, data, changes in ((start, red, {"seed": 43}), (start, subset, {}), (whole, red, {})):
+        with refused():
+            tune(model, data, whole, **changes)
+    assert stamps(whole) == before
+    output = tmp_path / "busy"
+    output.mkdir()
+    with FileLock(output / "running.lock"), refused():
+        tune(start, red, output)
+
+
+def test_impossible_runs_leave_no_folder(start, subset, tmp_path, monkeypatch):
+    output = tmp_path / "out"
+    for changes in ({"max_length": 5}, {"fsdp": True}, {"init": None}, {"data": None}):
+        recipe = replace(RECIPE, **({"init": str(start), "data": str(subset)} | changes))
+        with refused():
+            fine_tune(recipe, tmp_path, output)
+    monkeypatch.setattr("trl.trainer.sft_config.SFTConfig.world_size", 3)
+    with refused():
+        tune(start, subset, output)
+    assert not output.exists()
+
+
+def killed(step, *run):
+    """A run that is killed before the step after `step`."""
+
+    class Death(sft.TrainingProgress):
+        def on_step_begin(self, args, state, control, **_):
+            if state.global_step == step:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sft.TrainingProgress = Death
+    tune(*run)
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole, start, tmp_path):
+    run = start, whole.parent / "red.jsonl", tmp_path / "whole"
+    process = FORK.Process(target=killed, args=(5, *run))
+    process.start()
+    process.join(240)
+    assert process.exitcode == -signal.SIGKILL
+    checkpoints = run[2] / "checkpoints"
+    assert sorted(path.name for path in checkpoints.glob("checkpoint-*")) == ["checkpoint-2", "checkpoint-4"]
+    # A checkpoint that was being written has no state yet.
+    shutil.copytree(checkpoints / "checkpoint-4", checkpoints / "checkpoint-5")
+    (checkpoints / "checkpoint-5" / "trainer_state.json").unlink()
+    tune(*run)
+    for key in ("step", "loss", "grad_norm", "learning_rate"):
+        assert [row[key] for row in history(run[2])] == [row[key] for row in history(whole)]
+    assert all(torch.equal(weights(whole)[name], weight) for name, weight in weights(run[2]).items())
+
+
+def assert_same_steps(output, expected):
+    """Two runs that computed the same steps in other parts."""
+    ours, theirs = history(output), history(expected)
+    assert [row["step"] for row in ours] == [row["step"] for row in theirs]
+    assert [row["loss"] for row in ours] == pytest.approx([row["loss"] for row in theirs], abs=1e-4)
+    for name, weight in weights(output).items():
+        torch.testing.assert_close(weight, weights(expected)[name], rtol=0, atol=2e-3, msg=name)
+
+
+def test_parts_of_a_step_learn_what_it_does(start, subset, tmp_path):
+    # 17 rows in batches of 8: the last step's second part has no row.
+    write_subset(subset, ROWS[:17])
+    expected = tune(start, subset, tmp_path / "one")
+    assert_same_steps(tune(start, subset, tmp_path / "two", accumulation=2), expected)
+
+
+def shared(rank, port, *run):
+    """A run in one of two processes that train together, as torchrun starts them."""
+    os.environ |= {
+        "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
+    }  # fmt: skip
+    # It remembers that this process was alone.
+    AcceleratorState._reset_state(reset_partial_state=True)
+    tune(*run)
+
+
+@pytest.mark.slow
+def test_two_processes_learn_what_one_does(whole, start, tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    run = start, whole.parent / "red.jsonl", tmp_path / "two"
+    processes = [FORK.Process(target=shared, args=(rank, port, *run)) for rank in range(2)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(240)
+    assert [process.exitcode for process in processes] == [0, 0]
+    assert_same_steps(run[2], whole)
+    assert json.loads((run[2] / "sft.json").read_text())["devices"] == "2 x cpu"
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_saved(start, subset, tmp_path, monkeypatch):
+    def model_with_a_bad_gradient(*arguments):
+        model, steps = load_model(*arguments), iter((1.0, 1.0, math.inf))
+        # The loss of the third step is finite.
+        model.lm_head.weight.register_hook(lambda gradient: gradient * next(steps))
+        return model
+
+    load_model = sft.load_model
+    monkeypatch.setattr(sft, "load_model", model_with_a_bad_gradient)
+    with refused():
+        tune(start, subset, tmp_path / "out", save_steps=1)
+    checkpoints = sorted((tmp_path / "out" / "checkpoints").glob("checkpoint-*"))
+    assert [path.name for path in checkpoints] == ["checkpoint-1", "checkpoint-2"]
+    assert all(weight.isfinite().all() for path in checkpoints for weight in weights(path).values())
+    assert not (tmp_path / "out" / "sft.json").exists()
+
+
+def test_a_loss_that_is_not_finite_ends_the_run(start, subset, tmp_path):
+    with refused():
+        tune(start, subset, tmp_path / "out", learning_rate=1e30, clip=1e30)
+
+
+def test_the_trainer_gets_what_the_recipe_says(tmp_path):
+    recipe = read_recipe(CONFIGS / "mistral-7b-sft.yaml")
+    # On one device here: 32 rows in 4 parts are 8 at once.
+    arguments = sft._arguments(replace(recipe, fsdp=False), tmp_path)
+    assert (arguments.per_device_train_batch_size, arguments.gradient_accumulation_steps) == (8, 4)
+    assert (arguments.learning_rate, arguments.lr_scheduler_type, arguments.warmup_steps) == (5e-7, "cosine", 16)
+    assert (arguments.num_train_epochs, arguments.seed, arguments.bf16) == (4, 42, True)
+    assert (arguments.weight_decay, arguments.max_grad_norm) == (0.0, 1.0)
+    assert (arguments.adam_beta1, arguments.adam_beta2, arguments.optim) == (0.9, 0.999, "adamw_torch_fused")
+    assert (arguments.activation_checkpointing, arguments.packing) == (True, False)
+
+
+def test_the_papers_run_is_7b_on_four_gpus():
+    recipe = read_recipe(CONFIGS / "mistral-7b-sft.yaml")
+    estimate = estimate_fine_tuning(recipe, CONFIGS, None, None)
+    # Mistral-7B-v0.1: 32 layers of 2 x 4096 x 4096 + 2 x 4096 x 1024 + 3 x 4096 x 14336 + 2 x 4096 weights, a last
+    # norm of 4096, and 32,000 x 4096 weights in the embedding and once more in the head.
+    layer = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336 + 2 * 4096
+    assert estimate.network.parameters == 32 * layer + 4096 + 2 * 32000 * 4096 == 7_241_732_096
+    # 5,222 rows in batches of 32 are 164 steps, four times.
+    assert (estimate.steps, estimate.devices, estimate.per_device, estimate.fits) == (4 * 164, 4, 2, True)
+    assert not estimate_fine_tuning(recipe, CONFIGS, 24, 4).fits
+
+
+def test_the_rows_of_a_plan_are_counted_where_they_are_here(start, subset):
+    recipe = replace(RECIPE, init=str(start), data=str(subset))
+    estimate = estimate_fine_tuning(recipe, CONFIGS, None, None)
+    assert (estimate.work.traces, estimate.work.counted, estimate.steps) == (24, True, 6)

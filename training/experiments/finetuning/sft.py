@@ -1,0 +1,252 @@
+"""Fine-tuning a causal language model on a subset of a pool, with TRL's trainer.
+
+    stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
+    torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
+
+In addition to the model's own files, the folder has:
+
+    FOLDER/run.json           the inputs of the run, which identify it
+    FOLDER/checkpoints        the trainer's checkpoints, from which it resumes
+    FOLDER/log_history.json   loss, gradient norm and learning rate of each step; training.html shows them
+    FOLDER/sft.json           the outcome, written last
+"""
+
+import hashlib
+import json
+import math
+import shutil
+import sys
+from dataclasses import asdict, fields, replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import TrainerCallback
+from transformers.trainer_callback import PrinterCallback
+from transformers.utils import logging
+
+from stepsight.core.errors import UserError
+from stepsight.core.files.json_values import read_json, write_json
+from stepsight.core.models.backbone import context_of
+from stepsight.core.models.checkpoint import model_name
+from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.evaluator import fingerprint
+from stepsight.core.models.placement import Placement
+from stepsight.training.data.sources_config import Data, Source
+from stepsight.training.experiments.filtering.run import MANIFEST
+from stepsight.training.experiments.finetuning.language_model import (
+    load_model,
+    load_text_tokenizer,
+    model_folder,
+    prompt_ids,
+)
+from stepsight.training.experiments.finetuning.recipe import CARD, FREE, QUERY, Recipe, read_pairs
+from stepsight.training.runs import provenance
+from stepsight.training.runs.figures import write_history
+from stepsight.training.runs.folder import RunFolder
+from stepsight.training.runs.optimisation import Optimisation
+from stepsight.training.runs.progress import TrainingProgress
+from stepsight.training.runs.resumable import arguments_for, check_processes, final_loss
+from stepsight.training.train.config import Expected, TrainConfig
+from stepsight.training.train.estimate import CHARACTERS, Estimate, estimate_run
+
+_IGNORED = -100
+
+
+def fine_tune(recipe: Recipe, root: Path, output: Path) -> None:
+    """Fine-tune the model that a recipe names and write it to the folder `output`. Paths in the recipe are resolved
+    in `root`.
+
+    A killed run resumes from the last complete checkpoint, and a finished run is not repeated. Raises `UserError`
+    if TRL is not installed, if `output` belongs to a different run or is in use by a different process, if every
+    row is too long, if the loss or the gradient is not finite, or if memory or disk space runs out.
+    """
+    check_installed()
+    data, rows = _read_subset(recipe, root)
+    start, manifest = model_folder(str(recipe.init), root), data.with_name(MANIFEST)
+    evaluator = read_json(manifest).get("evaluator", {}) if manifest.is_file() else {}
+    # Model and data are identified by their content rather than their paths.
+    settings = asdict(recipe) | {
+        "init": {"name": model_name(start), "fingerprint": fingerprint(start, {"prompt": recipe.prompt}, "causal")},
+        "data": {
+            "name": data.stem,
+            "rows": len(rows),
+            "sha256": hashlib.sha256(data.read_bytes()).hexdigest(),
+            "scorer": evaluator.get("name", ""),
+        },
+    }
+    folder = RunFolder(output, free=FREE)
+    folder.check(settings)
+    if (output / CARD).is_file():
+        print(f"{output} is fine-tuned already; remove it to do it again.", file=sys.stderr)
+        return
+    with folder.lock():
+        arguments = _arguments(recipe, output / "checkpoints")
+        tokenizer, model = load_text_tokenizer(start), load_model(start, Placement(dtype="float32"))
+        longest = min(recipe.max_length, context_of(model) or sys.maxsize)
+        encoded = [_encode(tokenizer, recipe, query, response) for query, response in rows]
+        examples = [example for example in encoded if len(example["input_ids"]) <= longest]
+        if not examples:
+            raise UserError(f"no row of {data.stem} has at most {longest:,} tokens.", "Raise max_length.")
+        counts = {"examples": len(examples), "left_out": len(rows) - len(examples)}
+        if arguments.should_save:
+            folder.begin(settings)
+            print(f"Fine-tuning into {output}; the same command goes on when it was stopped.", file=sys.stderr)
+            print("{examples:,} rows to learn from, {left_out:,} left out".format(**counts), file=sys.stderr)
+        _train(model, tokenizer, examples, arguments, recipe, output, settings | counts)
+
+
+def check_installed() -> None:
+    """Raise `UserError` if the packages that fine-tuning needs are missing."""
+    if find_spec("trl") is None:
+        raise UserError("trl is not installed.", "Install stepsight[sft].")
+
+
+def _read_subset(recipe: Recipe, root: Path) -> tuple[Path, list[tuple[str, str]]]:
+    """Return the path of a recipe's subset, and its pairs of a query and a response. Raises `UserError` if the
+    recipe names no subset or no model to start from."""
+    if recipe.init is None:
+        raise UserError("the recipe names no model to start from.", "Give --init MODEL.")
+    if recipe.data is None:
+        raise UserError("the recipe names no subset to learn from.", "Give --data SUBSET.jsonl.")
+    path = root / recipe.data if (root / recipe.data).is_file() else Path(recipe.data)
+    return path, read_pairs(path, "query", "response")
+
+
+def _encode(tokenizer: Any, recipe: Recipe, query: str, response: str) -> dict[str, list[int]]:
+    """Return the token ids of a prompt, its response and the end token, with their labels. The prompt and the
+    response are encoded separately, so that the response begins with a new token, as in generation."""
+    before = prompt_ids(tokenizer, recipe.prompt.replace(QUERY, query))
+    after = [*tokenizer(response, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
+    labels = before if recipe.loss == "all" else [_IGNORED] * len(before)
+    return {"input_ids": before + after, "labels": labels + after}
+
+
+def _arguments(recipe: Recipe, checkpoints: Path) -> Any:
+    """Return the arguments of TRL's trainer, connecting processes launched together. Raises `UserError`
+    if the rows of an optimiser step cannot be divided among them."""
+    from trl.trainer.sft_config import SFTConfig
+
+    arguments = SFTConfig(
+        **arguments_for(recipe, checkpoints),
+        save_total_limit=2,
+        logging_steps=1,
+        # The rows are token ids with labels already, within the recipe's length.
+        max_length=None,
+        dataset_kwargs={"skip_prepare_dataset": True},
+    )
+    # Each process uses one device.
+    arguments._n_gpu = min(arguments.n_gpu, 1)
+    check_processes(recipe, arguments.world_size, "sft")
+    rows, left = divmod(recipe.batch_size, recipe.accumulation * arguments.world_size)
+    if left:
+        raise UserError(
+            f"batch_size {recipe.batch_size} cannot be divided among {arguments.world_size} devices with "
+            f"accumulation {recipe.accumulation}.",
+            "Change accumulation, or launch another number of processes.",
+        )
+    arguments.per_device_train_batch_size = rows
+    return arguments
+
+
+class FiniteCheck(TrainerCallback):
+    """A trainer callback that ends a run with `UserError` if the loss or the gradient of a step is not finite. It
+    is called before the step's checkpoint is saved, so that no checkpoint holds weights that are not numbers."""
+
+    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        for key in ("loss", "grad_norm"):
+            if not math.isfinite(kwargs["logs"].get(key, 0.0)):
+                raise UserError(
+                    f"{key} became {kwargs['logs'][key]} in step {state.global_step}.",
+                    "Lower learning_rate or clip, then start again with another --output.",
+                )
+
+
+def _train(
+    model: Any, tokenizer: Any, examples: list[dict[str, list[int]]], arguments: Any, recipe: Recipe, output: Path,
+    card: dict[str, Any],
+) -> None:  # fmt: skip
+    """Train from the last complete checkpoint, if there is one, and write the model and its card."""
+    from datasets import Dataset
+    from trl.trainer.sft_trainer import SFTTrainer
+
+    callbacks = [FiniteCheck(), TrainingProgress()]
+    dataset = Dataset.from_list(examples)
+    trainer: Any = SFTTrainer(
+        model, args=arguments, train_dataset=dataset, processing_class=tokenizer, callbacks=callbacks
+    )
+    # Standard output is reserved for the path of the result.
+    trainer.remove_callback(PrinterCallback)
+    # The state of a checkpoint is written last.
+    states = Path(arguments.output_dir).glob("checkpoint-*/trainer_state.json")
+    last = max(states, key=lambda state: int(state.parent.name.removeprefix("checkpoint-")), default=None)
+    # With a mask, cuDNN's gradients are not numbers for some lengths (github.com/pytorch/pytorch, issue 196678).
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        trainer.train(resume_from_checkpoint=str(last.parent) if last else None)
+        # All processes take part in gathering the weights.
+        weights = trainer.accelerator.get_state_dict(trainer.model)
+        if arguments.should_save:
+            _save(trainer, weights, torch_dtype(recipe.saved_dtype), output, card)
+    except (MemoryError, torch.OutOfMemoryError):
+        raise UserError(
+            f"memory ran out in step {trainer.state.global_step + 1}.",
+            "Raise accumulation, or set activation_checkpointing: true or bf16: true, or lower max_length; "
+            "the first two go on with the same run.",
+        ) from None
+    except (OSError, SafetensorError) as error:
+        hint = "Make room; the same command goes on from the last complete checkpoint."
+        raise UserError(f"{output}: cannot be written ({error}).", hint) from None
+    if arguments.world_size > 1:
+        # A process that exits while another still writes would end the group's threads.
+        trainer.accelerator.wait_for_everyone()
+        trainer.accelerator.end_training()
+
+
+def _save(
+    trainer: Any, weights: dict[str, torch.Tensor], dtype: torch.dtype, output: Path, card: dict[str, Any]
+) -> None:
+    """Write the model, the log, the training curves and, last, the card."""
+    model, rows = trainer.accelerator.unwrap_model(trainer.model), trainer.state.log_history
+    history = [row for row in rows if "loss" in row]
+    model.config.dtype = dtype
+    if model.config.tie_word_embeddings:
+        weights.pop("lm_head.weight", None)
+    model.save_pretrained(output, state_dict={name: part.to("cpu", dtype) for name, part in weights.items()})
+    trainer.processing_class.save_pretrained(output)
+    (output / "log_history.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
+    write_history(history, output.resolve().name, output)
+    outcome = {
+        "made": provenance.now(),
+        "code": provenance.code_revision(),
+        "versions": provenance.versions() | {name: version(name) for name in ("trl", "datasets")},
+        "parameters": sum(weight.numel() for weight in weights.values()),
+        "steps": trainer.state.global_step,
+        "final_loss": final_loss(history),
+        "seconds": rows[-1]["train_runtime"],
+        "devices": f"{trainer.args.world_size} x {trainer.args.device.type}",
+    }
+    write_json(output / CARD, card | outcome)
+    # Checkpoints are several times as large as the model, and the run is finished.
+    shutil.rmtree(output / "checkpoints", ignore_errors=True)
+
+
+def estimate_fine_tuning(recipe: Recipe, root: Path, gpu: float | None, devices: int | None) -> Estimate:
+    """Estimate the needs of a run of a recipe in the folder `root`, as `estimate_run` does for training. Raises
+    `UserError` if neither the recipe nor its files tell the amount of data or the size of the model."""
+    plan = recipe.plan or Expected()
+    if counted := not (plan.traces and plan.tokens):
+        rows = _read_subset(recipe, root)[1]
+        characters = sum(len(query) + len(response) for query, response in rows)
+        plan = replace(plan, traces=len(rows), tokens=math.ceil(characters / len(rows) / CHARACTERS))
+    values: dict[str, Any] = {item.name: getattr(recipe, item.name) for item in fields(Optimisation)}
+    values |= {"init": recipe.init, "max_length": recipe.max_length, "data": Data((Source("jsonl", path="-"),))}
+    estimate = estimate_run(TrainConfig(attention="causal", plan=plan, **values), root, gpu, devices)
+    # A language-modelling head takes the place of the score head.
+    network = estimate.network
+    network = replace(network, parameters=network.parameters + network.embedding - 3 * network.hidden)
+    return replace(estimate, network=network, work=replace(estimate.work, counted=counted))
