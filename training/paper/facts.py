@@ -141,11 +141,12 @@ def grid_facts(results: GridResults) -> Facts:
     the paper. Figures by class and by third are only in StepSight's own results."""
     key = results.keys[0]
     facts: Facts = {"grid/runs": len(results.runs)}
-    for run in results.runs:
-        where = f"{run.settings.size}, {run.settings.data} traces, seed {run.settings.seed}"
+    for run, of_run in results.figures(key):
+        where = f"{run.size}, {run.data} traces, seed {run.seed}"
         for name, column in _IN_RUNS.items():
-            cell = f"tab:full-grid-results/{where}/{_MASKS[run.settings.mask].title()}/{column}"
-            facts[cell] = 100 * run.figures[key].whole[name]
+            value = of_run.of()[name]
+            cell = f"tab:full-grid-results/{where}/{_MASKS[run.mask].title()}/{column}"
+            facts[cell] = float("nan") if value is None else 100 * value
     for name, title in METRICS.items():
         pairs = pair_values(results, key, name)
         found = contrast(gains(pairs))
@@ -165,13 +166,13 @@ def grid_facts(results: GridResults) -> Facts:
             facts["grid/pairs"] = facts[f"{row}/Pairs"]
             facts["grid/cells"] = len(cells)
             facts["grid/cells_ahead"] = sum(gains(part).mean() > -1e-9 for *_, part in cells)
-    figures = [run.figures[key] for run in results.runs]
+    figures = [of_run for _, of_run in results.figures(key)]
     neutral = [of_run.classes[Label.NEU.text] for of_run in figures if of_run.classes]
     if neutral:
-        f1 = 100 * np.array([of_run["f1"] for of_run in neutral])
+        f1, area = (100 * np.array([of_run[name] for of_run in neutral], np.float64) for name in ("f1", "auc"))
         facts["grid/test_traces"] = figures[0].traces
-        facts["grid/early/neg"] = figures[0].thirds[Third.EARLY.value][Label.NEG.text]
-        facts["grid/neu_auc"] = 100 * float(np.nanmean([of_run["auc"] for of_run in neutral]))
+        facts["grid/early/neg"] = figures[0].thirds[Third.EARLY.value][Label.NEG.text] or 0.0
+        facts["grid/neu_auc"] = float(np.nanmean(area))
         facts |= {"grid/neu_f1": float(np.nanmean(f1)), "grid/neu_f1/least": float(np.nanmin(f1))}
         facts["grid/neu_f1/greatest"] = float(np.nanmax(f1))
     return with_differences(facts)

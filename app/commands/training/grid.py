@@ -7,16 +7,15 @@ stepsight grid training/configs/grid.yaml --plan
 import argparse
 import sys
 from collections.abc import Iterable
-from contextlib import nullcontext
 from pathlib import Path
 
 from stepsight.app.options.shared import add_db, positive
 from stepsight.core.errors import UserError
-from stepsight.storage.database.store import open_store
 from stepsight.training.experiments.grid.design import Design, RunSettings, read_design
-from stepsight.training.experiments.grid.experiment import Grid, estimate_grid
+from stepsight.training.experiments.grid.experiment import Grid
 from stepsight.training.experiments.grid.results import WHOLE
 from stepsight.training.runs.processes import MachineShare
+from stepsight.training.train.estimate import estimate_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,8 +51,8 @@ def run(args: argparse.Namespace) -> None:
     jobs = args.jobs or MachineShare(design.processes, design.threads).room()
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     print(f"{count} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
-    with nullcontext() if args.no_store else open_store(args.db) as store:
-        results = Grid(design, args.config, output).run(runs, jobs, store, args.db)
+    db = str(output / "store.db") if args.no_store else args.db
+    results = Grid(design, args.config, output, db).run(runs, jobs)
     print(f"{len(results.runs)} of {results.planned} runs are done.", file=sys.stderr)
     print(output / WHOLE)
 
@@ -79,4 +78,9 @@ def _chosen(design: Design, args: argparse.Namespace) -> list[RunSettings]:
 
 
 def _plan(design: Design, runs: list[RunSettings], args: argparse.Namespace) -> None:
-    print(estimate_grid(design, runs, args.config.parent, args.gpu))
+    """Print the estimated needs of a run of each size and amount of data; masks and seeds cost the same."""
+    for run in {(run.size, run.data): run for run in runs}.values():
+        config = design.config(run)
+        estimate = estimate_run(config, args.config.parent, args.gpu, design.processes)
+        print(f"{run.size} {run.data}\n{estimate}\n")
+    print(f"{len(runs)} runs")

@@ -9,7 +9,7 @@ import yaml
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.paths import data_files
 from stepsight.training.experiments.grid.design import read_design
-from stepsight.training.experiments.grid.experiment import do_run
+from stepsight.training.experiments.grid.experiment import Grid
 from stepsight.training.train import run
 from stepsight.training.train.config import read_config
 from tests.checkpoints import write_backbone, write_llada
@@ -83,9 +83,9 @@ def test_the_grid_does_a_run(root, mask):
         data={"1k": {"data": {"sources": sources}}},
     )
     design = read_design(path)
-    wanted = design.run_named(f"1B-1k-{mask}-13")
-    result = do_run(design, wanted, root / "out", root, None)
-    assert set(result.figures) == {("PRM800K", "offline"), ("PRM800K", "online")}
-    assert (result.about["examples"], result.about["steps"]) == (8, 6)
+    result = Grid(design, path, root / "out", str(root / "store.db")).run([design.run_named(f"1B-1k-{mask}-13")])
+    assert result.keys == [("PRM800K", "offline"), ("PRM800K", "online")]
+    (of_run,) = result.runs
+    assert (of_run.about["examples"], of_run.about["steps"]) == (8, 6)
     # Of the first four records those with a balance ratio of one half.
-    assert 0 < result.figures["PRM800K", "offline"].traces <= 4
+    assert 0 < of_run.tests["PRM800K"]["offline"].traces <= 4

@@ -14,9 +14,8 @@ data.
 """
 
 import dataclasses
-import hashlib
-import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import field, replace
 from pathlib import Path
@@ -71,8 +70,14 @@ class HeldOutSet(Record):
     truncation: Truncation = "as-labelled"
 
     def traces(self, root: Path) -> list[Trace]:
-        """Return the traces of the test set, in the order of its source. Raises `UserError` if it is empty."""
+        """Return the traces of the test set, in the order of its source. A trace that occurs again counts again, and
+        gets an id of its own. Raises `UserError` if the set is empty."""
+        seen = Counter[str]()
         traces = list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
+        for place, trace in enumerate(traces):
+            seen[trace.id] += 1
+            if seen[trace.id] > 1:
+                traces[place] = replace(trace, id=f"{trace.id} ({seen[trace.id]})")
         if self.truncation == "random":
             return [beginning(trace, 0, place) for place, trace in enumerate(traces)]
         if self.truncation == CONTINUED:
@@ -83,8 +88,8 @@ class HeldOutSet(Record):
         return traces
 
 
-@dataclasses.dataclass(frozen=True)
-class RunSettings:
+@dataclass(frozen=True, config=STRICT)
+class RunSettings(Record):
     """The settings that distinguish one run of a grid. `mask` is the attention, such as `causal`."""
 
     size: str
@@ -160,18 +165,13 @@ class Design(Record):
         added = tuple(origin for origin in tests if origin not in benchmarks)
         return replace(config, data=update(config.data, benchmarks=benchmarks + added))
 
-    @property
-    def sha256(self) -> str:
-        """A hash of everything in the design that affects the results."""
-        values = dataclasses.asdict(self) | {"notes": None}
+    def identity(self) -> dict[str, Any]:
+        """Return everything in the design that affects the results, as JSON values."""
+        values = dataclasses.asdict(self)
+        del values["notes"]
         for held in values["tests"]:
             del held["note"]
-            if held["truncation"] == "as-labelled":
-                # Keeps the hash of grids from before this key, as below.
-                del held["truncation"]
-        if self.leave_out_tests:
-            del values["leave_out_tests"]
-        return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
+        return values
 
 
 def read_design(path: str | Path) -> Design:

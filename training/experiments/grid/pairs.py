@@ -11,14 +11,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.bootstrap import Value, interval
 from stepsight.training.experiments.grid.results import GridResults, Key
 
 MASKS = {"bidirectional": "Bidir", "causal": "Causal"}
 PLACE = ["size", "data", "seed"]
 
 _DRAWS = 10_000
-_NONE = "no pair has a value"
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,9 @@ def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> 
     steps.
     """
     rows = [
-        (run.settings.size, run.settings.data, run.settings.seed, run.settings.mask, figures.of(part)[metric])
-        for run in results.runs
-        if (figures := run.figures.get(key)) is not None and figures.of(part)
+        (run.size, run.data, run.seed, run.mask, figures.of(part)[metric])
+        for run, figures in results.figures(key)
+        if figures.of(part)
     ]
     runs = pd.DataFrame(rows, columns=[*PLACE, "mask", metric]).set_index(PLACE)
     sides = [runs.loc[runs["mask"] == mask, metric].astype(float) for mask in MASKS]
@@ -71,20 +70,13 @@ def contrast(gains: ArrayLike) -> Contrast:
     """Summarise the differences of the pairs as wins, ties and a mean. Undefined differences are left out.
     Differences below one billionth count as ties, so that rounded figures that look equal are treated as equal."""
     kept = _numbers(gains)
+    value = mean(kept)
     return Contrast(
         wins=int((kept > 1e-9).sum()),
         ties=int((np.abs(kept) <= 1e-9).sum()),
         pairs=len(kept),
-        mean=mean(kept).within(*interval(kept)) if len(kept) else Value.none(_NONE),
+        mean=interval(value, resampled_means(kept)) if len(kept) > 1 else value,
     )
-
-
-def interval(values: Floats64) -> tuple[float, float]:
-    """Return the 95 % bootstrap interval of the mean, or NaN if there is only one value."""
-    if len(values) < 2:
-        return float("nan"), float("nan")
-    low, high = np.percentile(resampled_means(values), [2.5, 97.5])
-    return float(low), float(high)
 
 
 def resampled_means(values: Floats64) -> Floats64:
@@ -98,7 +90,7 @@ def resampled_means(values: Floats64) -> Floats64:
 def mean(values: ArrayLike) -> Value:
     """Return the mean of the values that are not NaN."""
     kept = _numbers(values)
-    return Value(float(kept.mean())) if len(kept) else Value.none(_NONE)
+    return Value(float(kept.mean())) if len(kept) else Value.none("no pair has a value")
 
 
 def _numbers(values: ArrayLike) -> Floats64:

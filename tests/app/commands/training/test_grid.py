@@ -12,9 +12,8 @@ CONFIGS = ROOT / "training" / "configs"
 
 
 @pytest.fixture
-def quick(monkeypatch):
-    """Without the picture of a run's curves, and with the number of threads as it was in the end."""
-    monkeypatch.setenv("BROWSER_PATH", "/nowhere/chromium")
+def quick():
+    """With the number of threads as it was in the end."""
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
@@ -39,6 +38,9 @@ def test_the_plan_of_the_papers_grid(capsys):
     assert main(["grid", str(CONFIGS / "grid.yaml"), "--plan", "--gpu", "48", "--size", "3B", "--seed", "7"]) == 0
     out = capsys.readouterr().out
     assert out.count("parameters    2,755,422,208") == 3
+    # 1,000 traces in batches of 12 are 84 steps, in 3 epochs 252.
+    assert "3B 1k\nparameters" in out
+    assert "batch         12 traces = 6 devices x 2 traces x 1 parts\nsteps         252 in 3 epochs" in out
     assert out.splitlines()[-1] == "6 runs"
 
 

@@ -14,7 +14,7 @@ from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.experiments.grid.design import read_design
-from stepsight.training.experiments.grid.experiment import Grid, result_path
+from stepsight.training.experiments.grid.experiment import Grid, main
 from stepsight.training.experiments.grid.results import read_results, read_run
 from tests.messages import refused
 from tests.training.experiments.grid.toy import TOY, without_times, write_toy
@@ -22,43 +22,50 @@ from tests.training.small_runs import forked, forked_pair
 
 
 def grid(folder, **changes):
-    """A grid in `folder`, with the design beside its output."""
+    """A grid in `folder`, with the design and the store beside its output."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = write_toy(folder, **changes)
-    return Grid(read_design(path), path, folder / "out")
+    return copied(folder, write_toy(folder, **changes))
 
 
-def run(made, jobs=1, store=None, db=None):
-    return made.run(list(made.design.runs()), jobs, store, db)
+def copied(folder, path=None):
+    """The grid of a folder that is there."""
+    path = path or folder / "toy.yaml"
+    return Grid(read_design(path), path, folder / "out", str(folder / "store.db"))
+
+
+def run(made, jobs=1):
+    return made.run(list(made.design.runs()), jobs)
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The grid in one go, with a store; not to be changed."""
+    """The folder of a grid in one go; not to be changed."""
     folder = tmp_path_factory.mktemp("grid")
-    with open_store(str(folder / "store.db")) as store:
-        run(grid(folder / "whole"), store=store)
+    run(grid(folder))
     return folder
 
 
 def test_every_run_is_measured_in_both_modes(whole):
-    found = read_results(whole / "whole" / "out")
-    assert [run.settings.name for run in found.runs] == ["tiny-24-bidirectional-13", "tiny-24-causal-13"]
+    found = read_results(whole / "out")
+    assert [of_run.run.name for of_run in found.runs] == ["tiny-24-bidirectional-13", "tiny-24-causal-13"]
     assert found.keys == [("synthetic", "offline"), ("synthetic", "online")]
     assert found.notes == {"synthetic": "Complete."}
     assert set(found.baselines) == {f"baseline:{name}" for name in ("constant", "position", "length", "last-step")}
-    bidirectional, causal = found.runs
+    # What says the same of every step ranks nothing.
+    assert found.baselines["baseline:constant"]["synthetic"]["offline"].macro_auc == 0.5
+    bidirectional, causal = (of_run.tests["synthetic"] for of_run in found.runs)
     # 12 traces; a causal evaluator says the same in both modes, a bidirectional one does not.
-    assert bidirectional.figures["synthetic", "offline"].traces == 12
-    assert causal.figures["synthetic", "offline"] == causal.figures["synthetic", "online"]
-    assert bidirectional.figures["synthetic", "offline"] != bidirectional.figures["synthetic", "online"]
-    assert 20 <= bidirectional.about["examples"] <= 24
-    assert bidirectional.about["steps"] == causal.about["steps"] == 3
+    assert bidirectional["offline"].traces == 12
+    assert causal["offline"] == causal["online"]
+    assert bidirectional["offline"] != bidirectional["online"]
+    about = [of_run.about for of_run in found.runs]
+    assert 20 <= about[0]["examples"] <= 24
+    assert about[0]["steps"] == about[1]["steps"] == 3
 
 
 def test_both_masks_share_the_tokenizer_and_start(whole):
-    folders = [whole / "whole" / "out" / "runs" / f"tiny-24-{mask}-13" for mask in ("bidirectional", "causal")]
-    shared = (whole / "whole" / "out" / "tokenizer" / "tokenizer.json").read_text()
+    folders = [whole / "out" / "runs" / f"tiny-24-{mask}-13" for mask in ("bidirectional", "causal")]
+    shared = (whole / "out" / "tokenizer" / "tokenizer.json").read_text()
     assert json.loads(shared)["model"]["vocab"].keys() <= {
         *load_evaluator(folders[0]).encoder.tokenizer.get_vocab()
     }
@@ -81,13 +88,14 @@ def test_judgments_are_in_the_store(whole):
 
 
 def test_the_same_again_changes_nothing(whole):
-    out = whole / "whole" / "out"
+    out = whole / "out"
     before = {
-        path: path.stat().st_mtime_ns for path in out.rglob("*") if path.parent.name != "out" and path.is_file()
+        path: path.stat().st_mtime_ns
+        for path in out.rglob("*")
+        if path.parent.name not in ("out", "tests") and path.is_file()
     }
-    made = Grid(read_design(whole / "whole" / "toy.yaml"), whole / "whole" / "toy.yaml", out)
     text = (out / "results.json").read_text()
-    run(made)
+    run(copied(whole))
     assert {path: path.stat().st_mtime_ns for path in before} == before
     assert (out / "results.json").read_text() == text
 
@@ -106,21 +114,21 @@ class Die(trainer.TrainingProgress):
 
 trainer.TrainingProgress = Die
 design = read_design(sys.argv[1])
-Grid(design, Path(sys.argv[1]), Path(sys.argv[2])).run(list(design.runs()), 1, None)
+Grid(design, *map(Path, sys.argv[1:3]), sys.argv[3]).run(list(design.runs()))
 """
 
 
 @pytest.mark.slow
 def test_a_killed_grid_goes_on_to_identical_results(whole, tmp_path):
     made = grid(tmp_path)
-    killed = forked(KILLED, made.path, made.folder)
+    killed = forked(KILLED, made.path, made.folder, made.db)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     first, second = made.design.runs()
     # The first run was done, the second had a checkpoint after two of its three steps.
-    assert (result_path(made.folder, first).is_file(), result_path(made.folder, second).is_file()) == (True, False)
+    assert (made.result_path(first).is_file(), made.result_path(second).is_file()) == (True, False)
     assert (made.folder / "runs" / second.name / "checkpoints" / "checkpoint-2").is_dir()
     run(made)
-    assert without_times(made.folder / "results.json") == without_times(whole / "whole" / "out" / "results.json")
+    assert without_times(made.folder / "results.json") == without_times(whole / "out" / "results.json")
 
 
 ONE_RUN = """
@@ -132,50 +140,51 @@ sys.exit(main(sys.argv[1:]))
 
 @pytest.mark.slow
 def test_a_run_on_two_processes_is_measured_once(whole, tmp_path):
-    made = shutil.copytree(whole / "whole", tmp_path / "grid")
-    one = next(read_design(made / "toy.yaml").runs())
-    result_path(made / "out", one).unlink()
-    shutil.rmtree(made / "out" / "runs")
-    db = str(tmp_path / "store.db")
-    with open_store(db) as store:
-        Grid(read_design(made / "toy.yaml"), made / "toy.yaml", made / "out").run([], 1, store)
-    first, second = forked_pair(made / "toy.yaml", made / "out", one.name, "--db", db, source=ONE_RUN)
-    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
-    with open_store(db) as store:
-        assert [evaluator.name for evaluator in list_evaluators(store)] == [f"toy {one.name}"]
-    run, expected = (read_run(result_path(folder, one)) for folder in (made / "out", whole / "whole" / "out"))
-    assert (run.about["devices"], expected.about["devices"]) == ("2 x cpu", "1 x cpu")
-    assert run.about["final_loss"] == pytest.approx(expected.about["final_loss"], abs=1e-4)
-    assert run.figures["synthetic", "offline"].whole == pytest.approx(
-        expected.figures["synthetic", "offline"].whole, abs=0.02, nan_ok=True
-    )
+    made = grid(tmp_path)
+    with open_store(made.db) as store:
+        made.prepare(store)
+    first = next(made.design.runs())
+    pair = forked_pair(made.path, made.folder, first.name, "--db", made.db, source=ONE_RUN)
+    assert [process.returncode for process in pair] == [0, 0], pair[0].stderr + pair[1].stderr
+    with open_store(made.db) as store:
+        assert [evaluator.name for evaluator in list_evaluators(store)] == [f"toy {first.name}"]
+    of_run, expected = (read_run(of.result_path(first)) for of in (made, copied(whole)))
+    assert (of_run.about["devices"], expected.about["devices"]) == ("2 x cpu", "1 x cpu")
+    assert of_run.about["final_loss"] == pytest.approx(expected.about["final_loss"], abs=1e-4)
+    figures, same = (result.tests["synthetic"]["offline"].of() for result in (of_run, expected))
+    assert figures == pytest.approx(same, abs=0.02)
 
 
 def test_a_run_of_several_processes_is_launched_by_torchrun(tmp_path):
     made = grid(tmp_path, processes=2)
-    planned = made._planned(next(made.design.runs()), ["--no-store"])
+    planned = made._planned(next(made.design.runs()))
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m"]
     assert list(planned.arguments[:5]) == torchrun
 
 
 def test_a_run_that_fails_does_not_keep_the_others_back(whole, tmp_path):
-    copied = shutil.copytree(whole / "whole", tmp_path / "grid")
-    made = Grid(read_design(copied / "toy.yaml"), copied / "toy.yaml", copied / "out")
+    made = copied(shutil.copytree(whole, tmp_path / "grid"))
     first, second = made.design.runs()
-    for one in (first, second):
-        result_path(made.folder, one).unlink()
+    for settings in (first, second):
+        made.result_path(settings).unlink()
     # The first run's folder holds something else.
     record = made.folder / "runs" / first.name / "config.used.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"epochs": 7}))
     with refused():
         run(made)
-    assert [run.settings for run in read_results(made.folder).runs] == [second]
+    assert [result.run for result in read_results(made.folder).runs] == [second]
 
 
 def test_the_folder_of_another_grid_is_refused(whole, tmp_path):
     other = write_toy(tmp_path, base=TOY["base"] | {"epochs": 2})
     with refused():
-        run(Grid(read_design(other), other, whole / "whole" / "out"))
+        run(Grid(read_design(other), other, whole / "out", str(tmp_path / "store.db")))
+
+
+def test_a_mistake_is_told_without_a_traceback(tmp_path, capsys):
+    made = grid(tmp_path)
+    assert main([str(made.path), str(made.folder), "nothing", "--db", made.db]) == 2
+    assert capsys.readouterr().err.startswith("toy has no run 'nothing'.")
 
 
 HOLD = """
@@ -189,10 +198,10 @@ time.sleep(60)
 
 def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
     made = grid(tmp_path)
-    made.run([], 1, None)
     first = next(made.design.runs())
     folder = made.folder / "runs" / first.name
     folder.mkdir(parents=True)
+    (made.folder / "grid.json").write_text(json.dumps(made.design.identity()))
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder / "running.lock")], stdout=subprocess.PIPE, text=True
     )
@@ -200,7 +209,7 @@ def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with refused():
-            made.run([first], 1, None)
+            made.run([first])
     finally:
         holder.kill()
         holder.wait()

@@ -11,13 +11,12 @@ from stepsight.training.experiments.grid.plots import (
     survival_plots,
     third_plot,
 )
-from stepsight.training.experiments.grid.results import GridResults, read_results
+from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.experiments.grid.tables import survival_table
-from tests.training.experiments.grid.test_tables import KEY, detailed
+from tests.training.experiments.grid.test_tables import DETAILS, KEY
 from tests.training.experiments.grid.toy import results
 
 FOUND = results({("a", "1k", 1): (0.75, 0.5), ("a", "1k", 2): (0.5, 0.5), ("b", "2k", 1): (0.25, 0.5)})
-DETAILS = GridResults("details", [detailed("bidirectional", 0.75), detailed("causal", 0.5)], 2)
 
 
 def curves(plot):

@@ -3,7 +3,7 @@ from datetime import date
 
 from stepsight.core.paths import asset
 from stepsight.training.experiments.grid.report import make_grid_report
-from stepsight.training.experiments.grid.results import GridResults, read_results
+from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.report.report import write_report
 from tests.messages import refused
 from tests.training.experiments.grid.toy import KEY, results
@@ -41,10 +41,9 @@ def test_two_forms_are_compared_in_words():
 def test_a_report_needs_pairs_and_names_of_their_own():
     with refused():
         make_grid_report([FIRST, FIRST])
-    other = GridResults(
-        "other", [replace(run, figures={("else", "offline"): run.figures[KEY]}) for run in FIRST.runs], 18
-    )
+    elsewhere = tuple(replace(run, tests={"else": run.tests[KEY[0]]}) for run in FIRST.runs)
+    other = replace(FIRST, name="other", runs=elsewhere)
     with refused():
         make_grid_report([FIRST, other])
     with refused():
-        make_grid_report([GridResults("half", FIRST.runs[:1], 4)])
+        make_grid_report([replace(FIRST, name="half", runs=FIRST.runs[:1])])

@@ -1,53 +1,94 @@
 import json
 
+import numpy as np
 import pytest
 
 from stepsight.core.files.json_values import write_json
+from stepsight.core.metrics.table import build_table
 from stepsight.core.paths import asset
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Trace
 from stepsight.training.experiments.grid.design import RunSettings
-from stepsight.training.experiments.grid.results import read_results, read_run
+from stepsight.training.experiments.grid.results import figures_of, read_results, read_run
+from tests.cases import each
 from tests.messages import refused
 from tests.training.experiments.grid.toy import KEY, results
 
-FOUND = results({("a", "1k", 1): (0.75, 0.5)}, about="made by hand")
-PAPER = asset("reference", "full-grid-results.json")
+# Six steps of one trace, two of each third; the probabilities of neg, neu, pos.
+STEPS = ["a", "b", "c", "d", "e", "f"]
+PROBS = [[0.1, 0.2, 0.7], [0.1, 0.6, 0.3], [0.2, 0.5, 0.3], [0.1, 0.1, 0.8], [0.6, 0.1, 0.3], [0.7, 0.1, 0.2]]
+RESULTS = results({("a", "1k", 1): (0.75, 0.5), ("b", "1k", 1): (None, 0.5)}, about="made by hand")
+
+
+def measured(*labels):
+    trace = Trace.of("q", STEPS, labels, "1")
+    return figures_of(build_table([(trace, StepScores(np.array(PROBS, np.float32)))]))
+
+
+def test_figures_by_hand():
+    found = measured("pos", "pos", "neu", "pos", "neg", "pos")
+    # Decided: pos, neu, neu, pos, neg, neg. Right are the 1st, 3rd, 4th and 5th of six.
+    assert found.accuracy == pytest.approx(4 / 6)
+    # F1 of neg: 2 * 1 / (1 + 2); of neu: 2 * 1 / (1 + 2); of pos: 2 * 2 / (4 + 2).
+    assert found.macro_f1 == pytest.approx((2 / 3 + 2 / 3 + 2 / 3) / 3)
+    # neg .6 is above .1 .1 .2 .1 and below .7: 4 of 5. neu .5 is above .2 .1 .1 .1 and below .6: 4 of 5.
+    # pos .7 .3 .8 .2 against .3 .3: .7 and .8 win 2 each, .3 ties twice, .2 loses both: 5 of 8.
+    assert found.macro_auc == pytest.approx((4 / 5 + 4 / 5 + 5 / 8) / 3)
+    assert (found.traces, found.steps) == (1, 6)
+    # The first third has pos only; the last a neg at .6 against .7, and a pos at .2 against .3: both AUCs are 0. In
+    # the middle, neu .5 is above .1 and pos .8 above .3.
+    assert [found.of(third)["macro_auc"] for third in ("early", "middle", "late")] == [None, 1, 0]
+    assert found.late_auc == 0
+    assert found.of("late") == {"macro_auc": 0, "accuracy": 0.5, "steps": 2, "neg": 1, "neu": 0, "pos": 1}
+    # There is one trace, so that all pairs are within it.
+    assert found.of("pos") == {
+        "auc": pytest.approx(5 / 8),
+        "within": pytest.approx(5 / 8),
+        "f1": pytest.approx(2 / 3),
+    }
+    assert found.of("neg")["auc"] == pytest.approx(4 / 5)
+
+
+def test_a_class_that_the_gold_lacks_has_no_f1_although_it_is_predicted():
+    # The third step, the only neu one, has no label here, and neu is predicted for the second.
+    found = measured("pos", "pos", None, "pos", "neg", "pos")
+    assert found.of("neu") == {"auc": None, "within": None, "f1": None}
+    # Decided of five: pos, neu, pos, neg, neg. F1 of neg: 2 * 1 / (1 + 2); of pos: 2 * 2 / (4 + 2).
+    assert found.macro_f1 == pytest.approx((2 / 3 + 2 / 3) / 2)
 
 
 def test_results_are_read_as_they_were_written(tmp_path):
-    write_json(tmp_path / "results.json", FOUND.as_json())
-    for path in (tmp_path, tmp_path / "results.json"):
-        again = read_results(path)
-        assert again.as_json() == FOUND.as_json()
-        assert (again.name, again.about, again.keys, again.rounded) == ("by-hand", "made by hand", [KEY], False)
-    write_json(tmp_path / "run.json", FOUND.runs[0].as_json())
-    assert read_run(tmp_path / "run.json").settings == RunSettings("a", "1k", "bidirectional", 1)
+    write_json(tmp_path / "results.json", RESULTS.as_json())
+    assert read_results(tmp_path) == read_results(tmp_path / "results.json") == RESULTS
+    assert RESULTS.keys == [KEY]
+    write_json(tmp_path / "run.json", RESULTS.as_json()["runs"][0])
+    assert read_run(tmp_path / "run.json") == RESULTS.runs[0]
 
 
 def test_the_rows_of_the_paper():
-    found = read_results(PAPER)
+    found = read_results(asset("reference", "full-grid-results.json"))
     assert (len(found.runs), found.planned, found.rounded) == (54, 54, True)
-    run = found.runs[0]
-    assert run.settings == RunSettings("1B", "1k", "bidirectional", 13)
+    settings, figures = found.figures(("PRM800K", "offline"))[0]
+    assert settings == RunSettings("1B", "1k", "bidirectional", 13)
     # 48.1, 41.4, 61.8 and 31.8 percent.
-    assert run.figures["PRM800K", "offline"].whole == {
-        "accuracy": 0.481, "macro_f1": 0.414, "macro_auc": 0.618, "late_auc": 0.318,
-    }  # fmt: skip
+    assert figures.of() == {"accuracy": 0.481, "macro_f1": 0.414, "macro_auc": 0.618, "late_auc": 0.318}
 
 
-@pytest.mark.parametrize(
-    "text",
+@each(
+    "values",
     [
         None,
-        "{",
         {"format": "other"},
         {"format": "stepsight-grid"},
-        FOUND.as_json() | {"runs": [{"run": {}}]},
-        FOUND.as_json() | {"runs": []},
+        {"label": "tab:full-grid-results"},
+        RESULTS.as_json() | {"runs": [{"run": {}}]},
+        RESULTS.as_json() | {"runs": []},
     ],
 )
-def test_a_file_that_is_not_a_result_is_refused(tmp_path, text):
-    if text is not None:
-        (tmp_path / "results.json").write_text(text if isinstance(text, str) else json.dumps(text))
+def test_a_file_that_is_not_a_result_is_refused(tmp_path, values):
+    (tmp_path / "results.json").unlink(missing_ok=True)
+    if values is not None:
+        (tmp_path / "results.json").write_text(json.dumps(values))
     with refused():
         read_results(tmp_path)
 

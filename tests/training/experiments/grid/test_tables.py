@@ -1,20 +1,22 @@
+from dataclasses import replace
+
 import pytest
 
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.paths import asset
-from stepsight.training.experiments.grid.design import RunSettings
-from stepsight.training.experiments.grid.results import GridResults, RunResult, read_results
+from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.experiments.grid.tables import (
     cell_table,
     class_table,
     mean_table,
     paired_table,
     run_table,
+    survival_table,
     third_table,
 )
 from stepsight.training.report.tables import show
-from tests.training.experiments.grid.toy import KEY, figures, results
+from tests.training.experiments.grid.toy import KEY, figures, one_run, results
 
 PAPER = read_results(asset("reference", "full-grid-results.json"))
 OFFLINE = ("PRM800K", "offline")
@@ -58,8 +60,8 @@ def test_the_papers_pairs_with_its_own_figures_beside_them():
 def test_the_papers_rows_come_back_as_they_are_printed():
     names = {"bidirectional": "Bidir", "causal": "Causal"}
     rows = shown(run_table(PAPER, OFFLINE))
-    for row, source, run in zip(rows, printed("tab:full-grid-results").rows, PAPER.runs, strict=True):
-        assert row[3] == source.name == names[run.settings.mask]
+    for row, source, of_run in zip(rows, printed("tab:full-grid-results").rows, PAPER.runs, strict=True):
+        assert row[3] == source.name == names[of_run.run.mask]
         assert row[4:] == [f"{number:.1f}" for number in source.values[3:]]
 
 
@@ -79,8 +81,8 @@ def test_cells_by_hand():
 
 
 def test_runs_say_how_many_are_missing_and_end_with_the_baselines():
-    found = GridResults("less", FOUND.runs, 54, baselines={"baseline:constant": {KEY: figures(0.5)}})
-    table = run_table(found, KEY)
+    baselines = {"baseline:constant": {KEY[0]: {KEY[1]: figures(0.5)}}}
+    table = run_table(replace(FOUND, planned=54, baselines=baselines), KEY)
     assert table.notes == ("6 of 54 runs are done.",)
     assert shown(table)[-1] == ["baseline:constant", "", "", "", "40.0", "30.0", "50.0", "50.0"]
     # A rule before the second size, and before the baselines.
@@ -91,18 +93,20 @@ THIRD = {"steps": 30.0, "accuracy": 0.5, "neg": 10.0, "neu": 5.0, "pos": 15.0}
 
 
 def detailed(mask, late):
-    thirds = {"early": THIRD | {"macro_auc": float("nan")}, "middle": THIRD | {"macro_auc": 0.5}}
+    thirds = {"early": THIRD | {"macro_auc": None}, "middle": THIRD | {"macro_auc": 0.5}}
     classes = {label: {"auc": late, "f1": 0.25} for label in ("neg", "neu", "pos")}
     more = {"thirds": thirds | {"late": THIRD | {"macro_auc": late}}, "classes": classes}
-    return RunResult(RunSettings("a", "1k", mask, 1), {KEY: figures(0.5, **more)})
+    return one_run(("a", "1k", mask, 1), figures(0.5, **more))
+
+
+DETAILS = replace(FOUND, planned=2, runs=(detailed("bidirectional", 0.75), detailed("causal", 0.5)))
 
 
 def test_thirds_and_classes_by_hand():
-    found = GridResults("details", [detailed("bidirectional", 0.75), detailed("causal", 0.5)], 2)
-    thirds = shown(third_table(found, KEY))
+    thirds = shown(third_table(DETAILS, KEY))
     assert thirds[0] == ["early", "–", "–", "–", "30", "10", "5", "15"]
     assert thirds[2] == ["late", "75.0", "50.0", "+25.0", "30", "10", "5", "15"]
-    assert shown(class_table(found, KEY))[1] == ["neu", "75.0", "50.0", "+25.0", "25.0", "25.0", "0.0"]
+    assert shown(class_table(DETAILS, KEY))[1] == ["neu", "75.0", "50.0", "+25.0", "25.0", "25.0", "0.0"]
 
 
 @pytest.mark.parametrize("table", [third_table, class_table])
@@ -111,8 +115,60 @@ def test_figures_that_the_paper_does_not_print_have_no_table(table):
 
 
 def test_a_mean_without_a_value_is_a_dash():
-    found = results({("a", "1k", 1): (float("nan"), 0.5)})
+    found = results({("a", "1k", 1): (None, 0.5)})
     row = mean_table(found, KEY).rows[0]
     assert isinstance(row[8], Value)
     assert not row[8].exists
     assert not row[10].exists
+
+
+# Gains of 0.25 in the first; of 0.125 and 0 in turn in the second, where the pair of seed 10 has no counterpart.
+GAINS = {("a", "1k", seed): (0.75, 0.5) for seed in range(10)}
+FIRST = results(GAINS, "first")
+LEFT = {("a", "1k", seed): (0.5 if seed % 2 else 0.625, 0.5) for seed in range(10)}
+SECOND = results(LEFT | {("a", "1k", 10): (1.0, 0.0)}, "second")
+
+
+def test_the_remaining_share_of_a_gain_by_hand():
+    row = survival_table(FIRST, SECOND).rows[0]
+    assert row[:3] == ("synthetic", "offline", "macro-AUC")
+    before, after, change, kept, pairs = row[3:]
+    assert (before.number, after.number, change.number) == (0.25, 0.0625, -0.1875)
+    assert (kept.number, pairs) == (0.25, 10)
+    # Of 10 pairs drawn k are even, with probability 1/2 each, and k / 20 is kept; k is at most 2 in 5.5 % of the
+    # draws and at most 1 in 1.1 %.
+    assert (kept.low, kept.high) == (0.1, 0.4)
+
+
+def test_a_pair_without_a_value_in_one_form_counts_in_neither():
+    row = survival_table(results({**GAINS, ("a", "1k", 10): (None, 0.5)}, "first"), SECOND).rows[0]
+    assert row[3:] == survival_table(FIRST, SECOND).rows[0][3:]
+
+
+def test_an_unclear_gain_has_no_share():
+    # 0.125 and -0.125 in turn are 0 on average.
+    row = survival_table(results({place: (0.625 - 0.25 * (place[2] % 2), 0.5) for place in GAINS}), FIRST).rows[0]
+    assert row[3].low < row[3].number == 0
+    assert (row[6].exists, row[6].reason) == (False, "the first gain is not clearly above zero")
+
+
+def test_few_pairs_have_no_share():
+    few = results({place: both for place, both in GAINS.items() if place[2] < 8}, "few")
+    row = survival_table(few, SECOND).rows[0]
+    assert (row[3].number, row[7]) == (0.25, 8)
+    assert (row[6].exists, row[6].reason) == (False, "there are fewer than 9 pairs")
+
+
+def test_forms_without_a_pair_in_common_have_no_value():
+    other = results({("b", "1k", 1): (0.75, 0.5)}, "other")
+    row = survival_table(FIRST, other).rows[0]
+    assert (row[3].exists, row[4].exists, row[7]) == (False, False, 0)
+
+
+def test_every_figure_has_a_row():
+    assert [row[2] for row in survival_table(FIRST, SECOND).rows] == [
+        "macro-AUC",
+        "Late-AUC",
+        "Accuracy",
+        "macro-F1",
+    ]
