@@ -1,10 +1,7 @@
 """Readings in which a causal evaluator takes later steps into account.
 
-When a solution is read in both orders, a step is judged twice: after the steps that precede it, and in an input
-that holds the first `j` steps in reverse order, after the steps that follow it. The two probabilities are averaged.
-BiPRM also scores the reverse order, but its code is not public: this rule is ours.
-
-Any evaluator can read a long solution in windows of whole steps (see `core.prompts.windows`).
+A causal evaluator can read a solution in both orders (see `core.scoring.both_orders`), and any evaluator a long one
+in windows of whole steps (see `core.prompts.windows`).
 """
 
 import hashlib
@@ -14,7 +11,6 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Trace
 
 CAUSAL = "causal"
 """The `attention` of an evaluator that reads from left to right, once."""
@@ -34,11 +30,6 @@ class Reading(StrEnum):
 def sees_later_steps(attention: str) -> bool:
     """True if a later step can change an evaluator's judgment of an earlier one, or its attention is unknown."""
     return attention != CAUSAL
-
-
-def reversed_steps(trace: Trace) -> Trace:
-    """Return the trace with its sub-steps in reverse order."""
-    return Trace.of(trace.problem, trace.substeps[::-1], id=trace.id)
 
 
 _WORDS = {Reading.ONCE: "once", Reading.BOTH_ORDERS: "in both orders"}

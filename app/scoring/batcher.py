@@ -26,7 +26,6 @@ from stepsight.core.reading import Rereading
 from stepsight.core.trace import Trace
 
 if TYPE_CHECKING:
-    from stepsight.core.prompts.encoding import Encoded
     from stepsight.core.scoring.scorer import Scorer
 
 MOST_WAITING = 256
@@ -107,23 +106,24 @@ class Batcher:
         requests are waiting, `ShortError` if memory is short, and `UserError` if the trace is too long.
         """
         # An error here concerns only this request, and not the others of a batch.
-        encoded = self._encode(trace, reading)
-        tokens = self._scorer.tokens(trace, encoded, mode)
+        scorer = self._scorer_with(reading)
+        encoded = scorer.evaluator.encode(trace)
+        tokens = scorer.tokens(trace, encoded, mode)
         self._check_tokens(tokens, f"this trace in {mode} mode")
         answer = PendingScore() if answer is None else answer
-        self._add(TraceRequest(tokens + _EACH, current_client(), answer, trace, encoded, mode))
+        self._add(TraceRequest(tokens + _EACH, current_client(), answer, trace, encoded, mode, scorer))
         return answer
 
     def cost(self, trace: Trace, reading: Rereading | None = None) -> ScoringCost:
         """Return the tokens that judging a trace takes, with `reading` as in `submit`. Raises `UserError` if the
         trace is too long."""
-        encoded = self._encode(trace, reading)
-        whole, prefixes = (self._scorer.tokens(trace, encoded, mode) for mode in (Mode.OFFLINE, Mode.HINDSIGHT))
+        scorer = self._scorer_with(reading)
+        encoded = scorer.evaluator.encode(trace)
+        whole, prefixes = (scorer.tokens(trace, encoded, mode) for mode in (Mode.OFFLINE, Mode.HINDSIGHT))
         return ScoringCost(whole, prefixes, self._tokens)
 
-    def _encode(self, trace: Trace, reading: Rereading | None) -> "Encoded":
-        evaluator = self._scorer.evaluator
-        return (evaluator if reading is None else evaluator.reread(reading)).encode(trace)
+    def _scorer_with(self, reading: Rereading | None) -> "Scorer":
+        return self._scorer if reading is None else self._scorer.reread(reading)
 
     def submit_next(
         self,
@@ -197,8 +197,11 @@ class Batcher:
                 self._score_next(request)
         traces = [request for request in batch if isinstance(request, TraceRequest)]
         start = time.perf_counter()
-        for mode in dict.fromkeys(request.mode for request in traces):
-            self._score_mode(mode, [request for request in traces if request.mode == mode])
+        kinds: dict[tuple[Mode, str], list[TraceRequest]] = {}
+        for request in traces:
+            kinds.setdefault((request.mode, request.scorer.evaluator.name), []).append(request)
+        for (mode, _), alike in kinds.items():
+            self._score_mode(mode, alike)
         rate = sum(request.tokens for request in traces) / max(1e-6, time.perf_counter() - start)
         # The candidates' prefix may be cached, which would distort the measured speed.
         if traces and not any(request.answer.is_left for request in traces):
@@ -221,7 +224,7 @@ class Batcher:
 
         with _propagate_errors(requests):
             traces = [(request.trace, request.encoded) for request in requests]
-            judged = self._scorer.score_encoded(traces, mode, check, on_step)
+            judged = requests[0].scorer.score_encoded(traces, mode, check, on_step)
             for request, judgment in zip(requests, judged, strict=True):
                 request.answer.set_result(judgment)
 

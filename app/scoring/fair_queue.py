@@ -21,6 +21,7 @@ from stepsight.core.trace import Trace
 if TYPE_CHECKING:
     from stepsight.core.prompts.encoding import Encoded
     from stepsight.core.scoring.next_step import Asked
+    from stepsight.core.scoring.scorer import Scorer
 
 Result = TypeVar("Result")
 
@@ -137,11 +138,12 @@ class Request:
 
 @dataclass
 class TraceRequest(Request):
-    """A request to score a trace, in one mode."""
+    """A request to have a scorer judge a trace, in one mode."""
 
     trace: Trace
     encoded: "Encoded"
     mode: Mode
+    scorer: "Scorer"
 
 
 @dataclass

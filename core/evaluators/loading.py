@@ -28,6 +28,7 @@ from stepsight.core.models.memory import check_memory, count_weights, memory_of
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, stored_dtype, typed_name
 from stepsight.core.reading import Rereading, split_reading
+from stepsight.core.scoring.scorer import Scorer
 
 # Weights of fewer bytes are read in less than a second.
 _SMALL = 100_000_000
@@ -58,7 +59,7 @@ def load_evaluator(
         if is_address(name):
             # Before it is asked for anything.
             raise rereading.refused(name, "is behind a server")
-        return load_evaluator(name, device, dtype, device_map).reread(rereading)
+        return Scorer(load_evaluator(name, device, dtype, device_map)).reread(rereading).evaluator
     if str(spec) == EQUATIONS:
         return EquationsEvaluator()
     if is_address(spec):
@@ -139,7 +140,7 @@ def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None
     if known is None or known.fingerprint != evaluator.fingerprint:
         check_files(fetched)
         save_fetched(fetched.described(place.dtype, evaluator.description(round(time.perf_counter() - start, 2))))
-    return evaluator if rereading is None else evaluator.reread(rereading)
+    return evaluator if rereading is None else Scorer(evaluator).reread(rereading).evaluator
 
 
 def describe(fetched: Fetched, dtype: str) -> EvaluatorSummary:

@@ -65,7 +65,7 @@ class LogRatioEncoder(Encoder):
     """An encoder that turns a trace into one chat and reads each step at the same position as the authors' code.
     The last token of the chat serves as the separator."""
 
-    def encode_once(self, trace: Trace) -> Encoded:
+    def encode(self, trace: Trace) -> Encoded:
         template = self.template
         steps = [template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
         heads = [self._ids(trace, template.between.join(steps[:count])) for count in range(1, len(steps) + 1)]

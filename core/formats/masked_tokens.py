@@ -53,7 +53,7 @@ class MaskedTokensEncoder(Encoder):
 
     asks_each_step = True
 
-    def encode_once(self, trace: Trace) -> Encoded:
+    def encode(self, trace: Trace) -> Encoded:
         steps = [self.template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
         opening = list(self._opening(trace))
         calls = tuple(

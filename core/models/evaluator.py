@@ -26,7 +26,7 @@ from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import Read
 from stepsight.core.prompts.windows import encode_in_windows
-from stepsight.core.reading import Reading, Rereading, causal_attention, split_reading
+from stepsight.core.reading import Rereading, split_reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 
@@ -58,30 +58,24 @@ class ModelEvaluator(Evaluator):
         """True if no token sees a later token, as recorded in the backbone's config."""
         return bool(getattr(self.model.config, "is_causal", True))
 
-    @property
-    def reading(self) -> Reading:
-        """The way the solution is read."""
-        return Reading.BOTH_ORDERS if self.encoder.reads_in_reverse else Reading.ONCE
-
     def reread(self, reading: Rereading) -> "ModelEvaluator":
-        """Like `Evaluator.reread`. The copy reads the solution differently but shares the model."""
+        """Like `Evaluator.reread`, for windows: the copy reads long traces in them, and shares the model.
+        `core.scoring.both_orders.reread` also has a model read in both orders."""
         reading.check(self.name, is_causal=self.is_causal, context=self.context)
-        if reading.reading == self.reading:
-            reading = Rereading(window=reading.window)
-        if reading in (Rereading(), Rereading(window=self.window)):
+        windows = Rereading(window=reading.window)
+        if reading.window in (None, self.window):
             return self
         return replace(
             self,
-            name=f"{self.name}{reading}",
-            encoder=self.encoder if reading.reading is None else self.encoder.reread(reading.reading),
-            identify=lambda: reading.fingerprint(self.fingerprint),
-            window=reading.window or self.window,
+            name=f"{self.name}{windows}",
+            identify=lambda: windows.fingerprint(self.fingerprint),
+            window=reading.window,
         )
 
     @property
     def attention(self) -> str:
         """Like `Evaluator.attention`. The mask is causal if `is_causal` is True."""
-        return causal_attention(self.reading) if self.is_causal else ATTENTIONS[False]
+        return ATTENTIONS[self.is_causal]
 
     @cached_property
     def context(self) -> int:
@@ -117,17 +111,17 @@ class ModelEvaluator(Evaluator):
         longer than the context, or if it is read in windows and one of its steps is longer than a window.
         """
         if self.window is not None:
-            one_pass = self.reading == Reading.ONCE and (self.is_causal or self.encoder.asks_each_step)
+            one_pass = self.is_causal or self.encoder.asks_each_step
             try:
                 return encode_in_windows(self.encoder, trace, self.window, one_pass=one_pass)
             except UserError as error:
                 raise error.at(named(trace)) from None
         encoded = self.encoder.encode(trace)
-        if encoded.longest <= self.context:
+        if len(encoded) <= self.context:
             return encoded
         name, _ = split_reading(self.name)
         raise UserError(
-            f"{named(trace)} has {encoded.longest:,} tokens, {name} reads at most {self.context:,}.",
+            f"{named(trace)} has {len(encoded):,} tokens, {name} reads at most {self.context:,}.",
             f"Shorten it (or read windows of it with --window {self.context}, or use --skip-too-long).",
         )
 

@@ -128,8 +128,32 @@ class RuleEvaluator(Evaluator):
         """Judge a trace."""
 
 
-class ServedEvaluator(Evaluator):
-    """An evaluator that runs on a server. It judges many traces at once, and its weights are not accessible."""
+class BatchEvaluator(Evaluator):
+    """An evaluator that judges many traces at once, by itself."""
+
+    @abstractmethod
+    def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
+        """Estimate how many tokens are computed for a trace."""
+
+    @abstractmethod
+    def judge_all(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
+    ) -> Iterator[Judgment]:
+        """Yield a judgment for each trace, in order, with a limited number of traces in progress.
+
+        `check` is called while waiting for answers, and an error that it raises stops the work. Raises `UserError`
+        if it fails. Judgments yielded before the error remain valid.
+        """
+
+    def judge_each(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
+    ) -> Iterator[Judgment | None]:
+        """Like `judge_all`, but yield None for a trace that gets no judgment because its answer cannot be read."""
+        return self.judge_all(encoded, mode, check)
+
+
+class ServedEvaluator(BatchEvaluator):
+    """An evaluator that runs on a server. Its weights are not accessible."""
 
     @property
     def dtype(self) -> str:
@@ -139,23 +163,3 @@ class ServedEvaluator(Evaluator):
     @property
     def parameters(self) -> int:
         return 0
-
-    @abstractmethod
-    def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
-        """Estimate how many tokens the server computes for a trace."""
-
-    @abstractmethod
-    def judge_all(
-        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
-    ) -> Iterator[Judgment]:
-        """Yield a judgment for each trace, in order, with a limited number of traces in progress.
-
-        `check` is called while waiting for answers, and an error that it raises stops the work. Raises `UserError`
-        if the server fails. Judgments yielded before the error remain valid.
-        """
-
-    def judge_each(
-        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
-    ) -> Iterator[Judgment | None]:
-        """Like `judge_all`, but yield None for a trace that gets no judgment because its answer cannot be read."""
-        return self.judge_all(encoded, mode, check)

@@ -1,10 +1,8 @@
 """Encoding traces as token ids, with the position at which each step is read."""
 
-from collections.abc import Callable, Iterable, Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
-from functools import cache
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -13,7 +11,6 @@ from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.prompts.template import Lines, PromptTemplate, Read, Separator
 from stepsight.core.prompts.vocabulary import Vocabulary
-from stepsight.core.reading import Reading, reversed_steps
 from stepsight.core.trace import Trace
 
 # The most cached pieces, and the longest in characters: 10 MB in all, 1 MB if steps are short.
@@ -66,9 +63,6 @@ class Encoded:
     each sub-step separately, `calls` holds the inputs for each sub-step, with the positions that are read in them,
     and `ids` is the longest of these inputs.
 
-    If the steps are read in both orders, `ids` holds the sub-steps in their order, and `reverse(n)` returns an
-    additional input with the first `n` sub-steps in reverse order.
-
     If the trace is read in `windows`, the windows hold the inputs. `ids` holds their tokens, one window after
     another, and `ends` and `reads` the position at which each sub-step ends in the window in which it is judged.
     """
@@ -77,16 +71,10 @@ class Encoded:
     ends: Ints
     reads: Ints
     calls: tuple[tuple["Encoded", ...], ...] = ()
-    reverse: "Callable[[int], Encoded] | None" = None
     windows: tuple["Window", ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    @property
-    def longest(self) -> int:
-        """The length of the longest input in tokens."""
-        return len(self) if self.reverse is None else max(len(self), len(self.reverse(len(self.ends))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +126,6 @@ class Encoder:
     asks_each_step = False
     """True if its encodings have `calls`."""
 
-    reads_in_reverse = False
-    """True if the steps are read in both orders."""
-
     def __init__(self, tokenizer: Tokenizer | Vocabulary, template: PromptTemplate) -> None:
         vocabulary = tokenizer if isinstance(tokenizer, Vocabulary) else Vocabulary(tokenizer)
         self.vocabulary = vocabulary
@@ -165,24 +150,7 @@ class Encoder:
 
     def encode(self, trace: Trace) -> Encoded:
         """Return the token ids of a trace and the position at which each sub-step is read."""
-        if not self.reads_in_reverse:
-            return self.encode_once(trace)
-
-        @cache
-        def reverse(count: int) -> Encoded:
-            return self.encode_once(reversed_steps(Trace.of(trace.problem, trace.substeps[:count], id=trace.id)))
-
-        return replace(self.encode_once(trace), reverse=reverse)
-
-    def encode_once(self, trace: Trace) -> Encoded:
-        """Return the token ids for reading a trace once, forwards."""
         return self._encoded(self._parts(trace))
-
-    def reread(self, reading: Reading) -> "Encoder":
-        """Return a copy of this encoder with another reading. The tokenizer is shared."""
-        other = copy(self)
-        other.reads_in_reverse = reading == Reading.BOTH_ORDERS
-        return other
 
     def verdict(self, probs: Floats32) -> Floats32:
         """Combine the probabilities read in all calls about a sub-step into the probabilities of that sub-step.

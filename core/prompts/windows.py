@@ -80,9 +80,9 @@ class _Cutter:
             left -= lengths[end]
             end += 1
         # A tokenizer may need more tokens for steps together than for each of them.
-        while (encoded := self.encoder.encode(self._part(start, end))).longest > self.size:
+        while len(encoded := self.encoder.encode(self._part(start, end))) > self.size:
             if end == stop and start == first:
-                raise self._refused(first, encoded.longest)
+                raise self._refused(first, len(encoded))
             start, end = (start, end - 1) if end > stop else (start + 1, end)
         bounds = self._bounds
         skipped = bounds[first] - bounds[start]
@@ -103,7 +103,7 @@ class _Cutter:
     @cached_property
     def _alone(self) -> list[int]:
         """The length of the problem with each step."""
-        found = [self.encoder.encode(self._part(i, i + 1)).longest for i in range(len(self.trace.steps))]
+        found = [len(self.encoder.encode(self._part(i, i + 1))) for i in range(len(self.trace.steps))]
         for step, tokens in enumerate(found):
             if tokens > self.size:
                 raise self._refused(step, tokens)
@@ -113,7 +113,7 @@ class _Cutter:
     def _opening(self) -> int:
         """The length of the input before the first step."""
         first, *others = self._alone[:2]
-        return first + others[0] - self.encoder.encode(self._part(0, 2)).longest if others else 0
+        return first + others[0] - len(self.encoder.encode(self._part(0, 2))) if others else 0
 
     @cached_property
     def _lengths(self) -> list[int]:

@@ -77,8 +77,7 @@ def mode_inputs(trace: Trace, encoded: Encoded, mode: Mode, *, causal: bool) -> 
     """Return the inputs for one trace in a mode.
 
     A causal evaluator needs only the whole trace. A bidirectional evaluator needs the whole trace offline, the
-    prefix up to each step online, and the prefix up to each sub-step in hindsight. An evaluator that reads the
-    steps in both orders needs the whole trace, and then each of these prefixes in reverse order.
+    prefix up to each step online, and the prefix up to each sub-step in hindsight.
     """
     return prefix_inputs(encoded, prefixes(trace, mode), causal=causal)
 
@@ -89,9 +88,6 @@ def prefix_inputs(encoded: Encoded, bounds: Bounds, *, causal: bool) -> list[Inp
     if encoded.windows:
         parts = (prefix_inputs(one.encoded, _window_bounds(one, bounds), causal=causal) for one in encoded.windows)
         return [item for part in parts for item in part]
-    if encoded.reverse is not None:
-        backward = [item for _, stop in bounds for item in whole_inputs(encoded.reverse(stop))]
-        return whole_inputs(encoded) + backward
     if encoded.calls or causal:
         return whole_inputs(encoded)
     return [
@@ -119,7 +115,7 @@ def last_in_view(encoded: Encoded, bounds: Bounds) -> list[tuple[int, int, Windo
 def takes_one_pass(encoded: Encoded, *, causal: bool) -> bool:
     """True if one input, or one for each call, gives the scores in all modes."""
     one = encoded.windows[0].encoded if encoded.windows else encoded
-    return one.reverse is None and (causal or bool(one.calls))
+    return causal or bool(one.calls)
 
 
 def tokens_of(inputs: Iterable[Input]) -> int:
@@ -146,18 +142,12 @@ def prefixes(trace: Trace, mode: Mode) -> list[tuple[int, int]]:
 def trace_scores(
     evaluator: ModelEvaluator, trace: Trace, encoded: Encoded, mode: Mode, rows: tuple[Floats32, ...]
 ) -> StepScores | Hindsight:
-    """Build the scores of a trace from `rows`, the result for each input of `mode_inputs`.
-
-    If the steps are read in both orders, the spread of an ensemble is left out, because it differs between
-    prefixes.
-    """
+    """Build the scores of a trace from `rows`, the result for each input of `mode_inputs`."""
     encoder, bounds = evaluator.encoder, prefixes(trace, mode)
     if encoded.windows:
         one_pass = takes_one_pass(encoded, causal=evaluator.is_causal)
         parts = _window_rows(encoder, encoded, bounds, rows, one_pass=one_pass)
         return assemble(parts, mode, causal=one_pass)
-    if encoded.reverse is not None:
-        return assemble(_both_orders(encoder, encoded, bounds, rows), mode, causal=False)
     if encoded.calls:
         return assemble((verdicts(encoder, encoded.calls, rows),), mode, causal=True)
     return assemble(rows, mode, causal=evaluator.is_causal)
@@ -175,36 +165,11 @@ def _window_rows(
         return tuple(verdicts(encoder, own, outputs) if own else next(outputs) for own in calls)
     parts: list[list[Floats32]] = [[] for _ in bounds]
     for window in encoded.windows:
-        inner, local = window.encoded, _window_bounds(window, bounds)
-        found = (
-            (next(outputs)[:, :3] for _ in local)
-            if inner.reverse is None
-            else _both_orders(encoder, inner, local, outputs)
-        )
-        by_bounds = dict(zip(local, found, strict=True))
+        by_bounds = {local: next(outputs)[:, :3] for local in _window_bounds(window, bounds)}
         for place, one in enumerate(bounds):
             if judged := window.judged(one):
                 parts[place].append(by_bounds[window.local(one)][: judged[1] - judged[0]])
     return tuple(map(np.concatenate, parts))
-
-
-def _both_orders(
-    encoder: Encoder, encoded: Encoded, bounds: Bounds, rows: Iterable[Floats32]
-) -> tuple[Floats32, ...]:
-    """Return, for each prefix, the probabilities of the sub-steps judged with it, with shape (sub-steps, 3): the
-    mean of the two orders."""
-    assert encoded.reverse is not None
-    outputs = iter(rows)
-
-    def read(one: Encoded) -> Floats32:
-        return verdicts(encoder, one.calls, outputs) if one.calls else next(outputs)[:, :3]
-
-    forward = read(encoded)
-    backward = (read(encoded.reverse(stop))[::-1] for _, stop in bounds)
-    return tuple(
-        ((forward[:stop] + probs) / np.float32(2))[start:]
-        for (start, stop), probs in zip(bounds, backward, strict=True)
-    )
 
 
 def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepScores | Hindsight:

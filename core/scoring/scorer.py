@@ -11,10 +11,11 @@ from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.models.evaluator import ModelEvaluator
-from stepsight.core.models.evaluator_base import Evaluator, RuleEvaluator, ServedEvaluator
+from stepsight.core.models.evaluator_base import BatchEvaluator, Evaluator, RuleEvaluator
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.reading import Rereading
+from stepsight.core.reading import Reading, Rereading
 from stepsight.core.scores import StepScores
+from stepsight.core.scoring.both_orders import BothOrders
 from stepsight.core.scoring.continued_forward import ContinuedForward, leave_out
 from stepsight.core.scoring.forward import (
     Forward,
@@ -54,9 +55,9 @@ class Scorer(AbstractScorer):
         """Create a scorer. `forward` is the forward pass of a model; by default, the fastest one is chosen.
 
         `window` is the number of traces that are processed together. Raises `TypeError` unless the evaluator is a
-        model, a set of rules, or behind a server.
+        model, a set of rules, or judges many traces at once.
         """
-        if not isinstance(evaluator, ModelEvaluator | RuleEvaluator | ServedEvaluator):
+        if not isinstance(evaluator, ModelEvaluator | RuleEvaluator | BatchEvaluator):
             raise TypeError(f"{type(evaluator).__name__} cannot be scored with")
         self.evaluator: Evaluator = evaluator
         self._next: NextSteps | None = None
@@ -64,7 +65,7 @@ class Scorer(AbstractScorer):
         if isinstance(evaluator, ModelEvaluator):
             forward = forward or fastest_forward(evaluator)
             self._continued = ContinuedForward(evaluator, forward)
-            if not evaluator.encoder.reads_in_reverse and evaluator.window is None:
+            if evaluator.window is None:
                 self._next = NextSteps(evaluator, forward, self._continued)
         self.forward = forward
         # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
@@ -98,7 +99,7 @@ class Scorer(AbstractScorer):
         of the work, and an error that it raises stops the work. In hindsight mode, a bidirectional model calls
         `on_step` as soon as the online scores of a sub-step are known, with the trace's number in `encoded`."""
         mode, rest = Mode(mode), iter(encoded)
-        if isinstance(self.evaluator, ServedEvaluator):
+        if isinstance(self.evaluator, BatchEvaluator):
             yield from self.evaluator.judge_all(rest, mode, check)
             return
         for start in count(0, self.window):
@@ -113,7 +114,7 @@ class Scorer(AbstractScorer):
         encoded = encode_all(self.evaluator, traces, lambda trace, _: left_out.add(id(trace)))
         judged: Iterator[Judgment | None] = (
             self.evaluator.judge_each(encoded, Mode.OFFLINE, check)
-            if isinstance(self.evaluator, ServedEvaluator)
+            if isinstance(self.evaluator, BatchEvaluator)
             else self.score_encoded(encoded, Mode.OFFLINE, check)
         )
         found = iter([None if judgment is None else judgment.offline for judgment in judged])
@@ -123,7 +124,7 @@ class Scorer(AbstractScorer):
         """Return the total number of tokens in all inputs of a trace, or 0 if the evaluator uses rules."""
         if isinstance(self.evaluator, RuleEvaluator):
             return 0
-        if isinstance(self.evaluator, ServedEvaluator):
+        if isinstance(self.evaluator, BatchEvaluator):
             return self.evaluator.tokens(trace, encoded, Mode(mode))
         return tokens_of(self._inputs(trace, encoded, Mode(mode)))
 
@@ -162,8 +163,14 @@ class Scorer(AbstractScorer):
         return self.score(traces, Mode.OFFLINE, check=check)
 
     def reread(self, reading: Rereading) -> "Scorer":
-        """Return a scorer for the evaluator with another reading. It uses the same forward pass."""
-        return Scorer(self.evaluator.reread(reading), self.forward, self.window)
+        """Return a scorer for the evaluator with another reading (see `Evaluator.reread`). It uses the same forward
+        pass. Raises `UserError` if the evaluator cannot have the reading."""
+        evaluator = (
+            BothOrders.of(self, reading)
+            if reading.reading == Reading.BOTH_ORDERS and isinstance(self.evaluator, ModelEvaluator)
+            else self.evaluator.reread(reading)
+        )
+        return self if evaluator is self.evaluator else Scorer(evaluator, self.forward, self.window)
 
     @property
     def next_steps(self) -> NextSteps | None:
@@ -214,7 +221,7 @@ class Scorer(AbstractScorer):
         assert isinstance(self.evaluator, ModelEvaluator)
         one = encoded.windows[0].encoded if encoded.windows else encoded
         one_pass = takes_one_pass(encoded, causal=self.evaluator.is_causal)
-        if mode != Mode.HINDSIGHT or one_pass or one.calls or one.reverse is not None:
+        if mode != Mode.HINDSIGHT or one_pass or one.calls:
             return ignore_result
         places = last_in_view(encoded, prefixes(trace, mode))
 

@@ -57,18 +57,29 @@ def check_modes(evaluator, rows, traces=TRACES, *, one_pass=True):
     alone = PaddedForward(evaluator.model, token_budget=1)
     by_prefix = [[rows(trace, j) for j in range(len(trace.substeps))] for trace in traces]
     for scorer in (fast, Scorer(evaluator, padded), Scorer(evaluator, alone)):
-        judged = {mode: list(scorer.score(traces, mode)) for mode in ("hindsight", "online", "offline")}
+        check_judgments(scorer, by_prefix, traces)
         if one_pass and scorer.forward is padded and evaluator.attention == "causal":
             assert padded.read == 3 * len(traces)
-        for place, (trace, expected) in enumerate(zip(traces, by_prefix, strict=True)):
-            triangle = judged["hindsight"][place].hindsight
-            for row, by_hand in zip(triangle.rows, expected, strict=True):
-                np.testing.assert_allclose(row, by_hand, atol=EXACT)
-            online = judged["online"][place].online.probs
-            # A step is judged online when all its sub-steps are there.
-            whole = [expected[end][i] for i, end in enumerate(trace.step_ends)]
-            np.testing.assert_allclose(online, whole, atol=EXACT)
-            np.testing.assert_allclose(judged["offline"][place].offline.probs, expected[-1], atol=EXACT)
-            *before, last = trace.substeps
-            candidates = scorer.score_next(trace.problem, before, [last])
-            np.testing.assert_allclose(candidates, expected[-1][-1:], atol=EXACT)
+        check_candidates(scorer, by_prefix, traces)
+
+
+def check_judgments(scorer, by_prefix, traces):
+    """Compare all three modes with the probabilities for each prefix by hand."""
+    judged = {mode: list(scorer.score(traces, mode)) for mode in ("hindsight", "online", "offline")}
+    for place, (trace, expected) in enumerate(zip(traces, by_prefix, strict=True)):
+        triangle = judged["hindsight"][place].hindsight
+        for row, by_hand in zip(triangle.rows, expected, strict=True):
+            np.testing.assert_allclose(row, by_hand, atol=EXACT)
+        online = judged["online"][place].online.probs
+        # A step is judged online when all its sub-steps are there.
+        whole = [expected[end][i] for i, end in enumerate(trace.step_ends)]
+        np.testing.assert_allclose(online, whole, atol=EXACT)
+        np.testing.assert_allclose(judged["offline"][place].offline.probs, expected[-1], atol=EXACT)
+
+
+def check_candidates(scorer, by_prefix, traces):
+    """Compare the last step as a candidate with its probabilities by hand."""
+    for trace, expected in zip(traces, by_prefix, strict=True):
+        *before, last = trace.substeps
+        candidates = scorer.score_next(trace.problem, before, [last])
+        np.testing.assert_allclose(candidates, expected[-1][-1:], atol=EXACT)

@@ -4,9 +4,10 @@ import pytest
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.reading import Reading, Rereading
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator
-from tests.core.formats.by_hand import check_modes
+from tests.core.formats.by_hand import TRACES, check_candidates, check_judgments
 from tests.core.scoring.test_scorer import plain
 from tests.messages import refused
 
@@ -17,15 +18,21 @@ def causal(tmp_path_factory):
     return load_evaluator(write_evaluator(folder, is_causal=True, max_position_embeddings=400))
 
 
+def in_both_orders(evaluator, window=None):
+    return Scorer(evaluator).reread(Rereading(Reading.BOTH_ORDERS, window)).evaluator
+
+
 def test_in_both_orders_a_step_has_the_mean_of_the_two(causal):
     def rows(trace, j):
         steps = trace.substeps[: j + 1]
         forward, back = (plain(causal, Trace.of(trace.problem, one))[-1] for one in (steps, steps[::-1]))
         return (forward + back[::-1]) / 2
 
-    evaluator = causal.reread(Rereading(Reading.BOTH_ORDERS))
+    evaluator = in_both_orders(causal)
     assert evaluator.sees_later_steps
-    check_modes(evaluator, rows)
+    by_prefix = [[rows(trace, j) for j in range(len(trace.substeps))] for trace in TRACES]
+    check_judgments(Scorer(evaluator), by_prefix, TRACES)
+    check_candidates(Scorer(evaluator), by_prefix, TRACES)
 
 
 def test_a_reading_is_asked_for_by_name_and_an_evaluators_own_is_left_as_it_is(tmp_path):
@@ -36,8 +43,7 @@ def test_a_reading_is_asked_for_by_name_and_an_evaluators_own_is_left_as_it_is(t
     assert own.reread(Rereading(Reading.ONCE)) is own
     assert load_evaluator(f"{folder}, read once").name == "it"
     assert named.reread(Rereading(Reading.BOTH_ORDERS)) is named
-    again = named.reread(Rereading(Reading.ONCE))
-    assert (again.attention, again.encoder.reads_in_reverse) == ("causal", False)
+    assert named.reread(Rereading(Reading.ONCE)).attention == "causal"
 
 
 def test_what_cannot_be_read_in_both_orders_is_named(tmp_path, causal):
@@ -47,7 +53,7 @@ def test_what_cannot_be_read_in_both_orders_is_named(tmp_path, causal):
             load_evaluator(f"{spec}, read in both orders")
     long = Trace.of("q", ["2 " * 120, "3 " * 120], id="long")
     with refused():
-        causal.reread(Rereading(Reading.BOTH_ORDERS)).encode(long)
+        in_both_orders(causal).encode(long)
 
 
 def test_a_template_that_reads_twice_is_refused(tmp_path):

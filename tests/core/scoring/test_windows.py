@@ -14,7 +14,7 @@ from stepsight.core.reading import Reading, Rereading, split_reading
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator
-from tests.core.formats.by_hand import check_modes
+from tests.core.formats.by_hand import check_judgments, check_modes
 from tests.core.scoring.test_scorer import plain
 from tests.messages import refused
 
@@ -88,20 +88,20 @@ def test_substeps_stay_together_and_a_window_reads_what_stands_before_its_steps(
     )
 
 
-def test_windows_go_with_another_reading(models: dict[str, ModelEvaluator]) -> None:
+def test_windows_go_with_both_orders(models: dict[str, ModelEvaluator]) -> None:
     own = models["causal"]
-    evaluator = own.reread(Rereading(Reading.BOTH_ORDERS, window=OPENING + ROOM))
+    windows = Rereading(window=OPENING + ROOM)
+    each = Scorer(own.reread(windows))
+    evaluator = Scorer(own).reread(replace(windows, reading=Reading.BOTH_ORDERS)).evaluator
 
     def rows(trace: Trace, j: int) -> Floats32:
-        rows = []
-        for start, first, stop, end in SEES_LATER:
-            texts = trace.substeps[start : min(end, j + 1)]
-            if first <= j:
-                forward, back = (plain(own, Trace.of("q", each))[-1] for each in (texts, texts[::-1]))
-                rows.append(((forward + back[::-1]) / 2)[first - start : min(stop, j + 1) - start])
-        return np.concatenate(rows)
+        texts = trace.substeps[: j + 1]
+        orders = [each.score_one(Trace.of("q", steps), "offline").offline for steps in (texts, texts[::-1])]
+        forward, back = (scores.probs for scores in orders if scores is not None)
+        return (forward + back[::-1]) / 2
 
-    check_modes(evaluator, rows, [Trace.of("q", STEPS)], one_pass=False)
+    trace = Trace.of("q", STEPS)
+    check_judgments(Scorer(evaluator), [[rows(trace, j) for j in range(len(STEPS))]], [trace])
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,12 @@ def test_windows_are_named_with_the_evaluator_and_its_fingerprint(
     models: dict[str, ModelEvaluator], reading: Rereading, suffix: str
 ) -> None:
     own = models["causal"]
-    found, summary = own.reread(reading), own.description().reread(reading)
+    scorer = Scorer(own)
+    found, summary = scorer.reread(reading).evaluator, own.description().reread(reading)
     assert found.name == summary.name == f"causal{suffix}"
     assert found.fingerprint == summary.fingerprint
-    others = [own, own.reread(replace(reading, window=90)), own.reread(reading.plain)]
-    assert found.fingerprint not in {one.fingerprint for one in others}
+    others = [replace(reading, window=90), reading.plain]
+    assert found.fingerprint not in {scorer.reread(other).evaluator.fingerprint for other in others}
     assert split_reading(found.name) == ("causal", reading)
     assert "windows of at most 104 tokens" in found.reading_note
 
