@@ -67,7 +67,7 @@ class Remote:
     @property
     def weights(self) -> int:
         """The size in bytes of all weights, including those of the models that this model needs."""
-        return sum(file.size for file in self.all_files if not _is_beside(file))
+        return sum(file.size for file in self.all_files if not _OTHERS.fullmatch(Path(file.name).name))
 
     @property
     def parameters(self) -> int:
@@ -90,14 +90,8 @@ class Remote:
         return {key: part.revision for key, part in self.parts.items()}
 
 
-@dataclass(frozen=True)
-class _Need:
-    """The need for another model at a given revision. `weights` is False if only its config and tokenizer are
-    needed."""
-
-    repo: str
-    revision: str
-    weights: bool
+# Another model that is needed: its id, its revision, and whether its weights are needed or its other files alone.
+_Need = tuple[str, str, bool]
 
 
 def look_up(
@@ -114,17 +108,16 @@ def look_up(
     remote, needs = _look_up(repo, revision, weights=True, own=card or {}, evaluator=True)
     parts: dict[str, Remote] = {}
     while needs:
-        need = needs.pop()
-        key = part_key(need.repo, need.revision)
-        before = parts.get(key)
-        if before is not None and (before.weights or not need.weights):
+        need, wanted, weights = needs.pop()
+        key = part_key(need, wanted)
+        if key in parts and (parts[key].weights or not weights):
             continue
         if len(parts) >= _MOST_PARTS:
             raise UserError(f"{repo} needs more than {_MOST_PARTS} other models.", "Check its base model.")
         try:
-            parts[key], others = _look_up(need.repo, (pins or {}).get(key, need.revision), weights=need.weights)
+            parts[key], others = _look_up(need, (pins or {}).get(key, wanted), weights=weights)
         except UserError as error:
-            raise type(error)(f"{repo} needs {need.repo}: {error.message}", error.hint) from None
+            raise type(error)(f"{repo} needs {need}: {error.message}", error.hint) from None
         needs += others
     return replace(remote, parts=parts)
 
@@ -173,13 +166,12 @@ def _look_up(
 def _classifies_tokens(card: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
     """True if a card, or the config of a model or an adapter, describes a token classifier that is not in
     StepSight's own format."""
+    if "format" in card:
+        return bool(card["format"] == _TOKENS)
     names = config.get("architectures")
-    classifier = any(
-        str(name).endswith("ForTokenClassification") for name in (names if isinstance(names, list) else [])
-    )
-    return card.get("format", _TOKENS) == _TOKENS and (
-        "format" in card or classifier or config.get("task_type") == "TOKEN_CLS"
-    )
+    classes = names if isinstance(names, list) else []
+    is_classifier = any(str(name).endswith("ForTokenClassification") for name in classes)
+    return is_classifier or config.get("task_type") == "TOKEN_CLS"
 
 
 def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) -> str:
@@ -214,14 +206,14 @@ def _needs(
     """Yield the other models that a checkpoint needs, following the rules of `core.models.checkpoint_resolver`."""
 
     def named(key: str, *, weights: bool) -> _Need:
-        return _Need(_id(repo, card[key], f"{CARD} names as its {key}"), NEWEST, weights)
+        return _id(repo, card[key], f"{CARD} names as its {key}"), NEWEST, weights
 
     if "base" in card:
         yield named("base", weights=bool(adapter))
     elif adapter:
         base = _id(repo, adapter.get("base_model_name_or_path"), f"{ADAPTER} names as its base")
         revision = adapter.get("revision")
-        yield _Need(base, revision if isinstance(revision, str) and revision else NEWEST, True)
+        yield base, revision if isinstance(revision, str) and revision else NEWEST, True
     if "tokenizer" in card and not has_tokenizer:
         yield named("tokenizer", weights=False)
     if "reference" in card:
@@ -245,10 +237,5 @@ def _read(file: RemoteFile) -> dict[str, Any]:
     except ValueError:
         value = None
     if not isinstance(value, dict):
-        raise UserError(f"{file.repo}: {file.name} is not a JSON object.", "Its authors have to mend that.")
+        raise UserError(f"{file.repo}: {file.name} is not a JSON object.", "Ask its authors to correct it.")
     return value
-
-
-def _is_beside(file: RemoteFile) -> bool:
-    """True if the file is not a weight file but a config, tokenizer or similar file."""
-    return _OTHERS.fullmatch(Path(file.name).name) is not None

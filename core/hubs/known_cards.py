@@ -1,18 +1,18 @@
 """Built-in stepsight.json values for public step evaluators whose repositories have no such file.
 
-Most of these evaluators are ordinary language models or token classifiers. Their config does not say that they
-judge steps, nor does it give the prompt, the separator, or the tokens for right and wrong. The values come from
-their authors' code and model cards; `docs/evaluators.md` lists open questions. A folder's own stepsight.json
-overrides the values key by key. Does not need PyTorch.
+They are in `assets/cards.yaml`. A folder's own stepsight.json overrides the values key by key. Does not need
+PyTorch.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Collection, Mapping
+from functools import cache
 from typing import Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.yaml_files import parse_yaml
 from stepsight.core.hubs.public import find_unstated
+from stepsight.core.paths import asset
 
 Card = Mapping[str, Any]
 """The values of a stepsight.json."""
@@ -22,109 +22,18 @@ _STATE = (
     " such as"
 )
 _EXAMPLES: Card = {"attention": "causal", "template": {"separator": "\n"}}
-_LINE_BREAK: Card = {"template": {"separator": "\n"}}
-_LINE_BREAKS: Card = {"template": {"separator": "\n\n"}}
-# The commands that trained and evaluated these pass a literal backslash and n, twice.
-_BACKSLASHES: Card = {"template": {"separator": r"\n\n"}}
 
-_VERSA_PRM: Card = {
-    "format": "two-token",
-    "tokens": {"right": "+", "wrong": "-"},
-    "template": {"prompt": "{problem} \n\n", "separator": " \n\n\n\n", "strip": "all"},
-}
-_MATH_PSA: Card = {
-    "format": "two-token",
-    "subfolder": "checkpoint-2127",
-    "base": "Qwen/Qwen2.5-Math-7B-Instruct",
-    "tokens": {"right": " +", "wrong": " -"},
-    "template": {
-        "prompt": "{problem} ",
-        "step": "Step {number}: {step}",
-        "separator": " \n\n\n\n\n",
-        "between": " ",
-    },
-}
-_ER_PRM: Card = {
-    "format": "two-token",
-    "tokens": {"right": " +", "wrong": " -"},
-    "template": {"prompt": "{problem} ", "step": "Step {number}: {step}", "separator": " ки"},
-}
-_PQM: Card = {
-    "format": "value-head",
-    "subfolder": "zeta-2",
-    "base": "deepseek-ai/deepseek-math-7b-base",
-    "added_tokens": ["[PRM]"],
-    "template": {
-        "prompt": (
-            "Below is an instruction that describes a task.\nWrite a response that appropriately completes the "
-            "request.\n\n### Instruction:\n{problem}\n\n### Response: Let's think step by step\n"
-        ),
-        "bos": None,
-        "step": "Step {number}: {step} ",
-        "separator": "[PRM]",
-        "separator_is": "token",
-        "between": "\n",
-        "joined": True,
-        "strip": "steps",
-        "lines": "kept",
-    },
-}
-_LLEMMA: Card = {"format": "llemma-prm", "tokenizer": "EleutherAI/llemma_7b"}
-_EURUS: Card = {"format": "log-ratio", "reference": "Qwen/Qwen2.5-Math-7B-Instruct"}
-_IMPLICIT: Card = {"format": "log-ratio", "reference": "meta-llama/Llama-3.1-8B-Instruct"}
-_RLHFLOW: Card = {"format": "chat-two-token", "tokens": {"right": "+", "wrong": "-"}}
 
-# OpenRLHF's trainer adds no special tokens, unlike the code of Math-Shepherd's authors.
-_OPENRLHF: Card = {"format": "math-shepherd", "template": {"bos": None}}
+@cache
+def _cards() -> Mapping[str, Card]:
+    """Return the built-in values by repository."""
+    entries = parse_yaml(asset("cards.yaml").read_text(encoding="utf-8"))
+    return {repo: entry["card"] for entry in entries for repo in entry["models"]}
 
-_CARDS: Mapping[str, Card] = {
-    "trl-lib/Qwen2-0.5B-Reward-Math-Sheperd": _LINE_BREAK,
-    "plaguss/Qwen2.5-0.5B-Math-Shepherd-PRM-0.2": _LINE_BREAK,
-    "plaguss/Llama-3.1-8B-Math-Shepherd-PRM-0.2": _LINE_BREAK,
-    "plaguss/Mistral-7B-v0.1-Math-Shepherd-PRM-0.1": _LINE_BREAK,
-    "plaguss/Mistral-7B-v0.1-Math-Shepherd-PRM-0.2": _LINE_BREAK,
-    "axolotl-ai-co/Qwen2.5-Math-PRM-7B": _LINE_BREAK,
-    # Another model of that name, which its config describes.
-    "Qwen/Qwen2.5-Math-PRM-7B": {},
-    "jinachris/PURE-PRM-7B": _LINE_BREAK,
-    "plaguss/Qwen2.5-Math-1.5B-Instruct-PRM-0.1": _LINE_BREAKS,
-    "plaguss/Qwen2.5-Math-7B-Instruct-PRM-0.1": _LINE_BREAKS,
-    "plaguss/Qwen2.5-Math-1.5B-Instruct-PRM-0.2": _LINE_BREAKS,
-    "plaguss/Qwen2.5-Math-7B-Instruct-PRM-0.2": _LINE_BREAKS,
-    "HuggingFaceH4/Qwen2.5-Math-1.5B-Instruct-PRM-0.2": _BACKSLASHES,
-    "HuggingFaceH4/Qwen2.5-Math-7B-Instruct-PRM-0.2": _BACKSLASHES,
-    "peiyi9979/math-shepherd-mistral-7b-prm": {"format": "math-shepherd"},
-    "OpenRLHF/Mistral-7b-PRM-Math-Shepherd": _OPENRLHF,
-    "plaguss/mistal-7b-prm-openrlhf": {"format": "math-shepherd"},
-    "UW-Madison-Lee-Lab/VersaPRM": _VERSA_PRM,
-    "UW-Madison-Lee-Lab/VersaPRM-Aug": _VERSA_PRM,
-    "UW-Madison-Lee-Lab/VersaPRM-Base-3B": _VERSA_PRM,
-    "UW-Madison-Lee-Lab/VersaPRM-Base-8B": _VERSA_PRM,
-    "UW-Madison-Lee-Lab/VersaPRM-Math-Subset": _VERSA_PRM,
-    "UW-Madison-Lee-Lab/VersaPRM-Small-Subset": _VERSA_PRM,
-    "UW-Madison-Lee-Lab/Llama-PRM800K": _VERSA_PRM,
-    "UW-Madison-Lee-Lab/Qwen-PRM800K": _VERSA_PRM,
-    # Their code (db-Lee/Multi-RM) has VersaPRM's prompt, tag and answers.
-    "dongboklee/dPRM-8B": _VERSA_PRM,
-    "dongboklee/dPRM-14B": _VERSA_PRM,
-    "openreasoner/Math-psa": _MATH_PSA,
-    "HanningZhang/Llama3.1-Math-PRM": _ER_PRM,
-    "Windy0822/PQM": _PQM,
-    "RLHFlow/Llama3.1-8B-PRM-Mistral-Data": _RLHFLOW,
-    "RLHFlow/Llama3.1-8B-PRM-Deepseek-Data": _RLHFLOW,
-    "ScalableMath/llemma-7b-prm-prm800k-level-1to3-hf": _LLEMMA,
-    "ScalableMath/llemma-7b-prm-metamath-level-1to3-hf": _LLEMMA,
-    "ScalableMath/llemma-7b-oprm-prm800k-level-1to3-hf": _LLEMMA,
-    "PRIME-RL/EurusPRM-Stage1": _EURUS,
-    "PRIME-RL/EurusPRM-Stage2": _EURUS,
-    "Windy0822/ImplicitPRM_DPO": _IMPLICIT,
-    "Windy0822/ImplicitPRM_CE": _IMPLICIT,
-    "declare-lab/PathFinder-PRM-7B": {"format": "masked-tokens"},
-}
-_BY_ID = {repo.casefold(): card for repo, card in _CARDS.items()}
-_REPOS: defaultdict[str, list[str]] = defaultdict(list)
-for _repo in _CARDS:
-    _REPOS[_repo.partition("/")[2].casefold()].append(_repo)
+
+def _of_name(name: str) -> list[str]:
+    """Return the listed repositories with this name, of any owner."""
+    return [repo for repo in _cards() if repo.partition("/")[2].casefold() == name.casefold()]
 
 
 def known_card(name: str) -> Card:
@@ -133,9 +42,9 @@ def known_card(name: str) -> Card:
     The result is empty if there are none. A folder's name is ignored if several owners have a model of that name. A
     repository of another owner is not taken for the listed one.
     """
-    if "/" not in name and len(repos := _REPOS.get(name.casefold(), [])) == 1:
+    if "/" not in name and len(repos := _of_name(name)) == 1:
         name = repos[0]
-    return _BY_ID.get(name.casefold(), {})
+    return next((card for repo, card in _cards().items() if repo.casefold() == name.casefold()), {})
 
 
 def with_known(name: str, own: Card) -> dict[str, Any]:
@@ -170,21 +79,23 @@ def check_separator(place: str, card: Card) -> None:
 
 def namesake(name: str) -> str:
     """Return the listed `OWNER/NAME` with the same name as the repository `name` but another owner, or ""."""
-    repos = _REPOS.get(name.partition("/")[2].casefold(), [])
+    repos = _of_name(name.partition("/")[2])
     return repos[0] if len(repos) == 1 and repos[0].casefold() != name.casefold() else ""
 
 
 def _check_stated(name: str, own: Card) -> None:
-    one = find_unstated(name)
-    if one is None or all(key in own for key in one.asks or ("format",)):
+    public = find_unstated(name)
+    if public is None or all(key in own for key in public.asks or ("format",)):
         return
-    reason = one.missing[0].lower() + one.missing[1:]
-    if not one.asks:
+    reason = public.missing[0].lower() + public.missing[1:]
+    if not public.asks:
         raise UserError(
             f"{name} cannot be read: {reason}",
             "Score with its authors' code, and read the scores with stepsight import-scores.",
         )
-    raise UserError(f"{name} cannot be read as it is: {reason}", f"Ask its authors. {_STATE} {_example(one.asks)}.")
+    raise UserError(
+        f"{name} cannot be read as it is: {reason}", f"Ask its authors. {_STATE} {_example(public.asks)}."
+    )
 
 
 def _example(keys: Collection[str]) -> str:
