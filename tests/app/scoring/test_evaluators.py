@@ -66,7 +66,7 @@ def test_a_causal_evaluator_is_offered_with_other_readings(evaluators):
 def test_another_reading_uses_the_weights_in_memory_and_gives_what_a_process_of_its_own_does(evaluators):
     for _, name in evaluators.readings("tiny-causal"):
         judgment, scorer = evaluators.judge(name, TRACE), evaluators.scorer(name)
-        assert scorer.evaluator.model is evaluators.scorer("tiny-causal").evaluator.model
+        assert scorer.forward is evaluators.scorer("tiny-causal").forward
         assert evaluators.scorer(name) is scorer
         alone = load_evaluator(evaluators.spec(name))
         assert (alone.name, alone.fingerprint) == (name, evaluators.about(name).fingerprint)
