@@ -26,7 +26,6 @@ import httpx2
 
 from stepsight.core.errors import Check, UserError, never_cancel
 from stepsight.core.files.json_values import check_unicode, parse_json
-from stepsight.core.inference_servers.adaptive_limit import ConcurrencyLimit
 from stepsight.core.inference_servers.address import KEY
 from stepsight.core.net.http import (
     BROKEN,
@@ -111,7 +110,7 @@ class Server:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._client: httpx2.AsyncClient | None = None
-        self._limit: ConcurrencyLimit | None = None
+        self._places: asyncio.Semaphore | None = None
         self._end: weakref.finalize[..., Server] | None = None
 
     def ordered(
@@ -170,7 +169,7 @@ class Server:
         with self._lock:
             if self._end is not None:
                 self._end()
-            self._loop = self._client = self._limit = self._end = None
+            self._loop = self._client = self._places = self._end = None
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +195,7 @@ class Server:
         headers = {"accept": "application/json", **self._headers}
         self._client = make_client(httpx2.AsyncClient, self._seconds, headers, limits=limits)
         self._loop = asyncio.new_event_loop()
-        self._limit = ConcurrencyLimit(self.at_once)
+        self._places = asyncio.Semaphore(self.at_once)
         thread = threading.Thread(target=_run, args=(self._loop,), name="stepsight-server", daemon=True)
         thread.start()
         self._end = weakref.finalize(self, _stop, self._loop, self._client, thread)
@@ -207,18 +206,14 @@ class Server:
         The request is retried as long as the server reports that it is busy, within a time limit, and a limited
         number of times after other failures.
         """
-        limit, retries = self._limit, Retries(attempts, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
-        assert limit is not None
+        retries = Retries(attempts, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
+        assert self._places is not None
         while True:
             try:
-                async with limit:
-                    answer = await self._once(method, path, content)
-                limit.answered()
-                return answer
+                async with self._places:
+                    return await self._once(method, path, content)
             except FailedAttemptError as failure:
                 pause = retries.pause(failure)
-                if not failure.costs:
-                    limit.refused(pause)
             await asyncio.sleep(pause)
 
     async def _once(self, method: str, path: str, content: bytes | None) -> Any:

@@ -1,6 +1,5 @@
 """Requests to real servers over a socket, on good days and bad ones."""
 
-import asyncio
 import gzip
 import json
 import random
@@ -13,7 +12,6 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers import server as module
-from stepsight.core.inference_servers.adaptive_limit import ConcurrencyLimit
 from stepsight.core.inference_servers.server import Server, ServerError, together
 from tests.local_server import LocalServer
 from tests.messages import refused
@@ -375,47 +373,6 @@ def test_a_key_that_cannot_be_one(monkeypatch, key):
     with refused() as caught:
         Server("http://localhost:1/v1")
     assert key not in str(caught.value)
-
-
-def test_fewer_at_once_after_a_refusal_and_more_again():
-    async def play():
-        limit = ConcurrencyLimit(16)
-        limit.refused(0.01)
-        # A burst counts once.
-        limit.refused(0.01)
-        halved = limit.at_once
-        start = time.monotonic()
-        async with limit:
-            waited = time.monotonic() - start
-        for _ in range(8):
-            limit.answered()
-        return halved, waited, limit.at_once
-
-    halved, waited, after = asyncio.run(play())
-    assert halved == 8
-    assert waited >= 0.009
-    # Eight answers at eight requests at once bring nearly one more.
-    assert after in (8, 9)
-
-
-def test_a_request_that_is_cancelled_leaves_its_place():
-    async def play():
-        limit = ConcurrencyLimit(1)
-        limit.refused(10)
-        waiting = asyncio.create_task(_held(limit))
-        behind = asyncio.create_task(_held(limit))
-        await asyncio.sleep(0.01)
-        waiting.cancel()
-        behind.cancel()
-        await asyncio.gather(waiting, behind, return_exceptions=True)
-        return limit.running
-
-    assert asyncio.run(play()) == 0
-
-
-async def _held(limit):
-    async with limit:
-        pass
 
 
 def test_several_threads_share_a_server():
