@@ -42,6 +42,8 @@ os.environ |= {
     "HF_HUB_DISABLE_UPDATE_CHECK": "1",
     "GRADIO_ANALYTICS_ENABLED": "False",
     "VLLM_NO_USAGE_STATS": "1",
+    # Files of the hub come by HTTPS, whose transfer can be bounded, watched and ended.
+    "HF_HUB_DISABLE_XET": "1",
 }
 if "huggingface_hub.constants" in sys.modules:
     sys.modules["huggingface_hub.constants"].HF_HUB_DISABLE_TELEMETRY = True  # type: ignore[attr-defined]

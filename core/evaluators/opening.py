@@ -40,11 +40,6 @@ def fetched_in(folder: str) -> Fetched | None:
 
 def known_description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
     """Return the summary of an evaluator with weights at `place`, or None if it was never opened in their type."""
-    weights = fetched.weights
-    if weights is None and place.dtype == STORED:
-        # An earlier version recorded no weights.
-        known = list(fetched.descriptions.values())
-        return known[0] if len(known) == 1 else None
     return fetched.descriptions.get(_dtype_at(fetched, place))
 
 
