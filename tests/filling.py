@@ -130,8 +130,9 @@ def _judge(store: Store, traces: list[StoredTrace]) -> int:
     whole = scores(sizes["error"], 3)
     with store.write() as session:
         save_left_out(session, causal, traces[0], LeaveOneOut.of(whole, {0: scores(sizes["error"] - 1, 4).probs}))
-        stale = text("UPDATE judgments SET trace_digest = 'earlier' WHERE trace_id = :id AND mode = 'hindsight'")
-        session.execute(stale, {"id": traces[3].trace_id})
+        for table in ("judgments", "triangles"):
+            stale = text(f"UPDATE {table} SET digest = 'earlier' WHERE trace_id = :id")
+            session.execute(stale, {"id": traces[3].trace_id})
     save_calibration(store, mini, find_dataset(store, "sums"), Threshold.VALIDITY, 0.375, {"metric": "f1"})
     return mini
 

@@ -24,13 +24,13 @@ from stepsight.storage.browse.verdict_columns import (
     StepGold,
     VerdictColumns,
     bins_of,
+    cell_bit,
     read_step_gold,
     read_verdicts,
 )
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.step_profiles import cell_bit
 from stepsight.storage.traces.columns import GOLD, TraceColumns, read_relabelled, read_trace_columns
 from stepsight.storage.traces.search import find_text
 
@@ -84,7 +84,7 @@ class BrowseColumns:
     def __init__(self, store: Store, session: Session, dataset_id: int, where: TraceFilter, sort: Sort) -> None:
         _check(where, sort)
         self._session, self._where, self._sort = session, where, sort
-        self._cache, self._dataset_id = store.cache, dataset_id
+        self._store, self._cache, self._dataset_id = store, store.cache, dataset_id
         named = [id for id in (where.evaluator, where.against, where.other) if id is not None]
         self._versions = read_versions(session, dataset_id, named)
         self._version = self._versions[None], self._versions.get(where.evaluator)
@@ -229,7 +229,7 @@ class BrowseColumns:
         modes: dict[Mode, VerdictColumns] = self._cache.get(
             ("verdicts", self._dataset_id, evaluator_id),
             (self._versions[None], self._versions[evaluator_id]),
-            lambda: read_verdicts(self._session, self.traces, self._dataset_id, evaluator_id),
+            lambda: read_verdicts(self._session, self.traces, self._step_gold(), self._dataset_id, evaluator_id),
             lambda modes: sum(verdicts.nbytes for verdicts in modes.values()),
         )
         if not self.on_redundancy:
@@ -237,11 +237,7 @@ class BrowseColumns:
         return {mode: one.on_redundancy(self._step_gold().solutions) for mode, one in modes.items()}
 
     def _step_gold(self) -> StepGold:
-        return self._cache.get(
-            ("step gold", self._dataset_id),
-            self._versions[None],
-            lambda: read_step_gold(self._session, self.traces),
-        )
+        return cached_step_gold(self._store, self._session, self._dataset_id, self._versions[None], self.traces)
 
     def step_cells(self) -> NDArray[np.int8]:
         """Return the cell of every step in the dataset, trace by trace.
@@ -296,6 +292,13 @@ class BrowseColumns:
 def cached_traces(store: Store, session: Session, dataset_id: int, version: Any) -> TraceColumns:
     """Return the columns of a dataset's traces, cached under `version`, which comes from `read_versions`."""
     return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
+
+
+def cached_step_gold(
+    store: Store, session: Session, dataset_id: int, version: Any, traces: TraceColumns
+) -> StepGold:
+    """Return the gold labels of a dataset's steps, cached like `cached_traces`."""
+    return store.cache.get(("step gold", dataset_id), version, lambda: read_step_gold(session, traces))
 
 
 def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) -> dict[int | None, Any]:

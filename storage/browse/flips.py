@@ -5,17 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from sqlalchemy import exists, select
-from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import AnyInts, Floats32, Ints
+from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.evidence import Flip
-from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.filter_columns import cached_traces, read_versions
-from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, ProfileRow
+from stepsight.storage.browse.filter_columns import cached_step_gold, cached_traces, read_versions
+from stepsight.storage.browse.verdict_columns import StepGold, StepScoreColumns, read_end_scores
+from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, TriangleRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import read_steps, starts, within
-from stepsight.storage.judgments.profile_columns import Profiles, read_profiles
 from stepsight.storage.traces.queries import Neighbours
 
 
@@ -55,9 +52,7 @@ class Flips:
 def hindsight_evaluators(store: Store) -> dict[int, tuple[int, ...]]:
     """Return, for each dataset id, the ids of the evaluators that have judged the dataset in hindsight mode."""
     judged = exists().where(
-        ProfileRow.evaluator_id == JudgedRow.evaluator_id,
-        ProfileRow.dataset_id == JudgedRow.dataset_id,
-        ProfileRow.mode == Mode.HINDSIGHT.value,
+        TriangleRow.evaluator_id == JudgedRow.evaluator_id, TriangleRow.dataset_id == JudgedRow.dataset_id
     )
     pairs = select(JudgedRow.dataset_id, JudgedRow.evaluator_id).join(
         EvaluatorRow, EvaluatorRow.id == JudgedRow.evaluator_id
@@ -77,44 +72,35 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
 
         def read() -> Flips:
             traces = cached_traces(store, session, dataset_id, versions[None])
-            parts = list(read_profiles(session, traces, dataset_id, evaluator_id, (Mode.HINDSIGHT,)))
-            early, late = (
-                Profiles.joined([part.given[mode] for part in parts]) for mode in (Mode.ONLINE, Mode.OFFLINE)
-            )
-            return _read_flips(session, traces.trace_ids, early, late, threshold)
+            gold = cached_step_gold(store, session, dataset_id, versions[None], traces)
+            ends = read_end_scores(session, traces, gold, dataset_id, evaluator_id)
+            return _group_flips(traces.trace_ids, gold, *ends, threshold)
 
         key = ("flips", dataset_id, evaluator_id, threshold)
         return store.cache.get(key, (versions[None], versions[evaluator_id]), read)
 
 
-def _read_flips(session: Session, trace_ids: Ints, early: Profiles, late: Profiles, threshold: float) -> Flips:
-    """Group traces by kind of flip. `early` and `late` are the traces' online and offline profiles."""
-    ids, counts, online, offline = trace_ids[early.places], early.counts, early.validity, late.validity
-    at = np.float32(threshold)
+def _group_flips(
+    trace_ids: Ints, gold: StepGold, early: StepScoreColumns, late: StepScoreColumns, threshold: float
+) -> Flips:
+    """Group traces by kind of flip. `early` and `late` are the traces' online and offline scores."""
+    ids, online, offline = trace_ids[early.places], early.validity, late.validity
+    least = np.float32(threshold)
     # A step without scores has no verdict.
-    flipped = ((online >= at) != (offline >= at)) & ~(np.isnan(online) | np.isnan(offline))
-    trace = np.repeat(np.arange(len(ids)), counts)
-    gold = _read_gold(session, ids, counts, trace[flipped], within(counts)[flipped])
+    flipped = ((online >= least) != (offline >= least)) & ~(np.isnan(online) | np.isnan(offline))
+    trace = np.repeat(np.arange(len(ids)), early.counts)
+    valid = gold.valid[early.steps][flipped]
     change = np.abs(offline - online)
-    right = (offline[flipped] >= at) == (gold == 1)
+    right = (offline[flipped] >= least) == (valid == 1)
     kinds = {
-        Flip.RIGHTED: right & (gold != SILENT),
-        Flip.MISLED: ~right & (gold != SILENT),
-        Flip.UNJUDGED: gold == SILENT,
+        Flip.RIGHTED: right & (valid != SILENT),
+        Flip.MISLED: ~right & (valid != SILENT),
+        Flip.UNJUDGED: valid == SILENT,
     }
     of_flips, changes = trace[flipped], change[flipped]
     by_kind = {kind: _order(ids, of_flips[steps], changes[steps]) for kind, steps in kinds.items()}
     quiet = ~np.isin(trace, of_flips)
     return Flips(by_kind, _order(ids, trace[quiet], np.nan_to_num(change[quiet])))
-
-
-def _read_gold(session: Session, ids: Ints, counts: Ints, trace: Ints, position: Ints) -> AnyInts:
-    """Return whether each of the given steps is valid by its gold label: 1, 0, or `SILENT` if it has no label. Each
-    step is given by the index of its trace in `ids` and its index within that trace."""
-    some = np.unique(trace)
-    _, valid = read_steps(session, ids[some], counts[some])
-    found: AnyInts = valid[starts(counts[some])[np.searchsorted(some, trace)] + position]
-    return found
 
 
 def _order(ids: Ints, trace: Ints, change: Floats32) -> Ints:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32, Ints
@@ -14,9 +15,18 @@ from stepsight.core.metrics.first_error import OUTCOMES, Outcome, knows_first_er
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.storage.judgments.columns import read_steps, starts, within
+from stepsight.storage.database.schema import JudgmentRow, TriangleRow
+from stepsight.storage.database.store import read_columns
+from stepsight.storage.judgments.columns import (
+    join_scores,
+    read_steps,
+    read_substeps,
+    starts,
+    step_rows,
+    unsaid,
+    within,
+)
 from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
-from stepsight.storage.judgments.profile_columns import Profiles, read_profiles
 from stepsight.storage.traces.columns import TraceColumns, read_trace_columns
 
 _WORD_THRESHOLD = 0.5
@@ -46,9 +56,9 @@ class VerdictColumns:
 
     Verdicts on the steps: `first_wrong` is the 0-based index of the first step called wrong, or `SILENT` if there
     is none. `mistake` is the index in `OUTCOMES` of how that step compares with the first gold error, or `SILENT`
-    if the gold labels or the verdicts are incomplete. `cells` is described at
-    `storage.judgments.step_profiles.HEAD`. `bins` has shape (steps,) and holds the validity bin of every step,
-    trace by trace, or `SILENT` if the validity is missing.
+    if the gold labels or the verdicts are incomplete. `cells` has a bit set for each pair of a step's gold label
+    and the evaluator's label by argmax (`cell_bit`). `bins` has shape (steps,) and holds the validity bin of every
+    step, trace by trace, or `SILENT` if the validity is missing.
     """
 
     validity: Floats32
@@ -99,48 +109,141 @@ def bins_of(scores: Floats32) -> NDArray[np.int8]:
 
 @dataclass(frozen=True, eq=False)
 class StepGold:
-    """The gold labels of all steps of a dataset, trace by trace. `kinds` holds each label as an index into
-    `STEP_GOLD`, or `SILENT` for a step without a gold label. `solutions` has shape (n,) and holds the gold of each
-    solution as an index into `SOLUTION_GOLD`, or `SILENT` if too few steps are labelled."""
+    """The gold labels of all steps of a dataset, trace by trace.
 
+    `label` and `valid` are those of the steps, and `substeps` their sub-step counts. `kinds` holds each label as an
+    index into `STEP_GOLD`, or `SILENT` for a step without a gold label. `solutions` has shape (n,) and holds the
+    gold of each solution as an index into `SOLUTION_GOLD`, or `SILENT` if too few steps are labelled. `labelled`
+    has shape (n,) and is True if the gold labels name a first error, or call every step valid.
+    """
+
+    label: NDArray[np.int8]
+    valid: NDArray[np.int8]
+    substeps: NDArray[np.int32]
     kinds: NDArray[np.int8]
     solutions: NDArray[np.int8]
+    labelled: Bools
 
     @property
     def nbytes(self) -> int:
-        return self.kinds.nbytes + self.solutions.nbytes
+        return sum(getattr(self, column.name).nbytes for column in fields(self))
 
 
 def read_step_gold(session: Session, traces: TraceColumns) -> StepGold:
     """Read the gold labels of all steps of a dataset."""
     label, valid = read_steps(session, traces.trace_ids, traces.steps)
+    substeps = read_substeps(session, traces.trace_ids, traces.steps.astype(np.int64), traces.substeps)
     kinds = np.select([valid == 0, label == Label.NEU, valid == 1], range(len(STEP_GOLD)), SILENT)
     first = starts(traces.steps)
-    if not len(first):
-        return StepGold(kinds.astype(np.int8), np.zeros(0, np.int8))
-    redundant, complete = np.logical_or.reduceat(label == Label.NEU, first), np.minimum.reduceat(label, first) >= 0
-    solutions = np.select([redundant, complete], range(len(SOLUTION_GOLD)), SILENT)
-    return StepGold(kinds.astype(np.int8), solutions.astype(np.int8))
+    redundant, wrong = (_any(hit, first) for hit in (label == Label.NEU, valid == 0))
+    unlabelled, unknown = (_any(hit, first) for hit in (label == SILENT, valid != 1))
+    solutions = np.select([redundant, ~unlabelled], range(len(SOLUTION_GOLD)), SILENT)
+    return StepGold(label, valid, substeps, kinds.astype(np.int8), solutions.astype(np.int8), wrong | ~unknown)
+
+
+def _any(hit: Bools, first: Ints) -> Bools:
+    """Return, for each trace, whether one of its steps is hit. `first` has the index of each trace's first step."""
+    met: Bools = np.logical_or.reduceat(hit, first) if len(first) else np.zeros(0, np.bool_)
+    return met
 
 
 def read_verdicts(
-    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int
+    session: Session, traces: TraceColumns, gold: StepGold, dataset_id: int, evaluator_id: int
 ) -> dict[Mode, VerdictColumns]:
-    """Return an evaluator's online and offline verdicts at the thresholds in force.
-
-    The verdicts of each mode come from its standing judgment (see `storage.judgments.judgments`), and `change`
-    comes from the hindsight judgment.
-    """
+    """Return an evaluator's online and offline verdicts at the thresholds in force. `change` comes from hindsight
+    judgments."""
     outputs, cut = outputs_of_evaluator(session, evaluator_id), thresholds_in_force(session, evaluator_id)
-    columns = {mode: _ProfileColumns(traces, _step_cut(outputs, cut)) for mode in (Mode.ONLINE, Mode.OFFLINE)}
     change = np.full(len(traces), np.nan, np.float32)
-    for part in read_profiles(session, traces, dataset_id, evaluator_id):
-        for mode, profiles in part.standing.items():
-            columns[mode].add(profiles)
-        if part.stored == Mode.HINDSIGHT:
-            profiles = part.given[Mode.OFFLINE]
-            change[profiles.places] = profiles.heads["change"]
-    return {mode: one.verdicts(outputs, cut, change) for mode, one in columns.items()}
+    row = TriangleRow
+    changes = select(row.trace_id, func.substr(row.digest, 1, 16), row.change)
+    changes = changes.where(row.evaluator_id == evaluator_id, row.dataset_id == dataset_id)
+    ids, digests, values = read_columns(session, changes)
+    places, fresh = find_fresh(traces, ids, digests)
+    change[places] = np.array(values, np.float32)[fresh]
+    return {
+        mode: _verdicts(
+            read_scores(session, traces, gold, dataset_id, evaluator_id, mode), traces, gold, outputs, cut, change
+        )
+        for mode in (Mode.ONLINE, Mode.OFFLINE)
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class StepScoreColumns:
+    """An evaluator's scores of the steps of `m` traces, trace by trace.
+
+    `places` holds the indices of the traces, `counts` their step counts and `solution` the scores of the whole
+    solutions, NaN where there is none; all have shape (m,). `steps` holds the indices of the steps in the dataset,
+    `probs` the probabilities of the least valid sub-step of each, `redundancy` the greatest among its sub-steps,
+    and `validity` is NaN where a sub-step has no scores.
+    """
+
+    places: Ints
+    counts: Ints
+    solution: Floats32
+    steps: Ints
+    probs: Floats32
+    validity: Floats32
+    redundancy: Floats32
+
+
+def read_scores(
+    session: Session, traces: TraceColumns, gold: StepGold, dataset_id: int, evaluator_id: int, mode: Mode
+) -> StepScoreColumns:
+    """Read an evaluator's up-to-date scores of the steps of a dataset in a mode."""
+    row = JudgmentRow
+    statement = select(row.trace_id, func.substr(row.digest, 1, 16), row.scores, row.solution).where(
+        row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == mode.value
+    )
+    ids, digests, blobs, solutions = read_columns(session, statement)
+    return _by_step(traces, gold, ids, digests, blobs, np.array(solutions, np.float32))
+
+
+def read_end_scores(
+    session: Session, traces: TraceColumns, gold: StepGold, dataset_id: int, evaluator_id: int
+) -> tuple[StepScoreColumns, StepScoreColumns]:
+    """Read the online and the offline ends of an evaluator's up-to-date hindsight judgments of a dataset."""
+    row = TriangleRow
+    statement = select(row.trace_id, func.substr(row.digest, 1, 16), row.online, row.offline).where(
+        row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
+    )
+    ids, digests, *ends = read_columns(session, statement)
+    nothing = np.full(len(ids), np.nan, np.float32)
+    online, offline = (_by_step(traces, gold, ids, digests, blobs, nothing) for blobs in ends)
+    return online, offline
+
+
+def find_fresh(traces: TraceColumns, ids: Sequence[int], digests: Sequence[str]) -> tuple[Ints, Ints]:
+    """Return the indices of those of the traces `ids` whose beginnings of digests are current, in file order, and
+    their indices in `ids`."""
+    if not len(traces):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    places = traces.places(np.array(ids, np.int64))
+    fresh = np.flatnonzero((places != SILENT) & (np.array(digests, "S16") == traces.digests[places]))
+    fresh = fresh[np.argsort(places[fresh], kind="stable")]
+    return places[fresh], fresh
+
+
+def _by_step(
+    traces: TraceColumns,
+    gold: StepGold,
+    ids: Sequence[int],
+    digests: Sequence[str],
+    blobs: Sequence[bytes],
+    solution: Floats32,
+) -> StepScoreColumns:
+    places, fresh = find_fresh(traces, ids, digests)
+    probs = join_scores([blobs[place] for place in fresh], traces.substeps[places])
+    counts = traces.steps[places].astype(np.int64)
+    steps = np.repeat(starts(traces.steps)[places], counts) + within(counts)
+    owners = np.repeat(np.arange(len(steps)), gold.substeps[steps])
+    if len(owners) == len(steps):
+        least, redundancy, silent = np.arange(len(steps)), probs[:, Label.NEU], unsaid(probs)
+    else:
+        least, redundancy, silent = step_rows(probs, owners)
+    of_steps = probs[least]
+    validity = np.where(silent, np.float32(np.nan), of_steps[:, Label.NEU] + of_steps[:, Label.POS])
+    return StepScoreColumns(places, counts, solution[fresh], steps, of_steps, validity, redundancy)
 
 
 def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> tuple[Ints, Floats32]:
@@ -150,90 +253,89 @@ def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[i
     that, the online one. It is NaN if there is neither.
     """
     traces = read_trace_columns(session, dataset_id)
+    gold = read_step_gold(session, traces)
     validities = np.full((len(evaluator_ids), len(traces)), np.nan, np.float32)
     for place, evaluator_id in enumerate(evaluator_ids):
-        validities[place], _ = read_solution_verdicts(session, traces, dataset_id, evaluator_id)
+        validities[place], _ = read_solution_verdicts(session, traces, gold, dataset_id, evaluator_id)
     return traces.trace_ids, validities
 
 
 def read_solution_verdicts(
-    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int
+    session: Session, traces: TraceColumns, gold: StepGold, dataset_id: int, evaluator_id: int
 ) -> tuple[Floats32, NDArray[np.int8]]:
     """Return an evaluator's `validity` and `valid` of every solution, as `VerdictColumns` describes them: offline
     or, where that is missing, online."""
-    verdicts = read_verdicts(session, traces, dataset_id, evaluator_id)
+    verdicts = read_verdicts(session, traces, gold, dataset_id, evaluator_id)
     online, offline = verdicts[Mode.ONLINE], verdicts[Mode.OFFLINE]
     validity = np.where(np.isnan(offline.validity), online.validity, offline.validity)
     return validity, np.where(offline.valid == SILENT, online.valid, offline.valid)
 
 
-def _step_cut(outputs: Outputs, cut: Thresholds) -> np.float32:
-    return np.float32(_WORD_THRESHOLD if outputs.in_words else cut.validity)
+def cell_bit(gold: Label, called: Label) -> int:
+    """Return the bit of `cells` for a step with the gold label `gold` and the evaluator's label `called`."""
+    return 1 << (len(Label) * gold + called)
 
 
-class _ProfileColumns:
-    """Columns that are filled from the step profiles of one mode. A step counts as wrong if its validity is below
-    `cut`."""
+def _verdicts(
+    scores: StepScoreColumns,
+    traces: TraceColumns,
+    gold: StepGold,
+    outputs: Outputs,
+    cut: Thresholds,
+    change: Floats32,
+) -> VerdictColumns:
+    """Return the verdicts of one mode at the given thresholds.
 
-    def __init__(self, traces: TraceColumns, cut: np.float32) -> None:
-        n = len(traces)
-        self._traces, self._cut = traces, cut
-        self.least, self.whole, self.redundancy = (np.full(n, np.nan, np.float32) for _ in range(3))
-        self.first_wrong = np.full(n, SILENT, np.int32)
-        self.unscored = np.full(n, SILENT, np.int32)
-        self.labelled = np.zeros(n, np.bool_)
-        self.cells = np.zeros(n, np.uint16)
-        self._starts = starts(traces.steps)
-        self.bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
-
-    def add(self, profiles: Profiles) -> None:
-        """Fill in the values of the traces that `profiles` covers."""
-        at, heads, validity = profiles.places, profiles.heads, profiles.validity
-        if not len(at):
-            return
-        first, steps = starts(profiles.counts), within(profiles.counts)
-        self.least[at] = np.minimum.reduceat(validity, first)
-        for column, hit in ((self.first_wrong, validity < self._cut), (self.unscored, np.isnan(validity))):
-            found = np.minimum.reduceat(np.where(hit, steps, len(validity)), first)
-            column[at] = np.where(found == len(validity), SILENT, found)
-        self.labelled[at] = heads["labelled"] != 0
-        for name in ("whole", "redundancy", "cells"):
-            getattr(self, name)[at] = heads[name]
-        self.bins[np.repeat(self._starts[at], profiles.counts) + steps] = bins_of(validity)
-
-    def verdicts(self, outputs: Outputs, cut: Thresholds, change: Floats32) -> VerdictColumns:
-        """Return the verdicts at the given thresholds.
-
-        Validities and thresholds are compared in single precision, so that a validity equal to its threshold
-        passes.
-        """
-        redundancy, least = self.redundancy, np.float32(cut.redundancy)
-        gold = self._traces.first_error
-        comparable = self.labelled & knows_first_error(gold, self.first_wrong, self.unscored, outputs)
-        if outputs == Outputs.SOLUTION or outputs.in_words:
-            validity, bound = self.whole, SOLUTION_THRESHOLD if outputs == Outputs.SOLUTION else _WORD_THRESHOLD
-        else:
-            validity, bound = self.least, cut.validity
-        if outputs == Outputs.THREE_WAY:
-            unread, called = np.isnan(redundancy) | np.not_equal(self.unscored, SILENT), redundancy >= least
-        else:
-            unread, called = np.isnan(validity) | (outputs == Outputs.CHECKS), validity < np.float32(bound)
-        if outputs == Outputs.VERDICT and (redundancy > 0).any():
-            # Verdicts on redundancy say nothing of validity.
-            redundancy, least = 1 - self.whole, np.float32(_WORD_THRESHOLD)
-            validity, comparable = np.full_like(validity, np.nan), np.zeros_like(comparable)
-        elif outputs != Outputs.THREE_WAY:
-            redundancy = np.full_like(redundancy, np.nan)
-        valid = np.where(np.isnan(validity), SILENT, validity >= np.float32(bound))
-        return VerdictColumns(
-            validity=validity,
-            redundancy=redundancy,
-            change=change,
-            valid=valid.astype(np.int8),
-            redundant=redundancy >= least,
-            called_redundant=np.where(unread, SILENT, called).astype(np.int8),
-            first_wrong=self.first_wrong,
-            mistake=outcome_codes(gold, self.first_wrong, comparable),
-            cells=self.cells,
-            bins=self.bins,
-        )
+    Validities and thresholds are compared in single precision, so that a validity equal to its threshold passes.
+    """
+    n, at, step_validity = len(traces), scores.places, scores.validity
+    least, whole, redundancy = (np.full(n, np.nan, np.float32) for _ in range(3))
+    first_wrong, unscored = (np.full(n, SILENT, np.int32) for _ in range(2))
+    labelled, cells = np.zeros(n, np.bool_), np.zeros(n, np.uint16)
+    bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
+    if len(at):
+        first, place = starts(scores.counts), within(scores.counts)
+        least[at] = np.minimum.reduceat(step_validity, first)
+        redundancy[at] = np.maximum.reduceat(scores.redundancy, first)
+        whole[at], labelled[at] = scores.solution, gold.labelled[at]
+        # A step counts as wrong below the threshold, or by its word.
+        wrong = step_validity < np.float32(_WORD_THRESHOLD if outputs.in_words else cut.validity)
+        for column, hit in ((first_wrong, wrong), (unscored, np.isnan(step_validity))):
+            found = np.minimum.reduceat(np.where(hit, place, len(place)), first)
+            column[at] = np.where(found == len(place), SILENT, found)
+        label, called = gold.label[scores.steps], scores.probs.argmax(axis=1)
+        bit = np.left_shift(1, len(Label) * np.maximum(label, 0).astype(np.int64) + called)
+        read = (label != SILENT) & ~np.isnan(step_validity)
+        cells[at] = np.bitwise_or.reduceat(np.where(read, bit, 0), first)
+        bins[scores.steps] = bins_of(step_validity)
+    first_error, least_redundancy = traces.first_error, np.float32(cut.redundancy)
+    comparable = labelled & knows_first_error(first_error, first_wrong, unscored, outputs)
+    if outputs == Outputs.SOLUTION or outputs.in_words:
+        validity, bound = whole, SOLUTION_THRESHOLD if outputs == Outputs.SOLUTION else _WORD_THRESHOLD
+    else:
+        validity, bound = least, cut.validity
+    if outputs == Outputs.THREE_WAY:
+        unread = np.isnan(redundancy) | np.not_equal(unscored, SILENT)
+        called_redundant = redundancy >= least_redundancy
+    else:
+        unread = np.isnan(validity) | (outputs == Outputs.CHECKS)
+        called_redundant = validity < np.float32(bound)
+    if outputs == Outputs.VERDICT and (redundancy > 0).any():
+        # Verdicts on redundancy say nothing of validity.
+        redundancy, least_redundancy = 1 - whole, np.float32(_WORD_THRESHOLD)
+        validity, comparable = np.full_like(validity, np.nan), np.zeros_like(comparable)
+    elif outputs != Outputs.THREE_WAY:
+        redundancy = np.full_like(redundancy, np.nan)
+    valid = np.where(np.isnan(validity), SILENT, validity >= np.float32(bound))
+    return VerdictColumns(
+        validity=validity,
+        redundancy=redundancy,
+        change=change,
+        valid=valid.astype(np.int8),
+        redundant=redundancy >= least_redundancy,
+        called_redundant=np.where(unread, SILENT, called_redundant).astype(np.int8),
+        first_wrong=first_wrong,
+        mistake=outcome_codes(first_error, first_wrong, comparable),
+        cells=cells,
+        bins=bins,
+    )

@@ -241,80 +241,73 @@ class EvaluatorRow(Base):
 
 
 class JudgmentRow(Base):
-    """One evaluator's judgment of one trace in one mode.
+    """An evaluator's scores of a trace in one mode, online or offline.
 
-    `probabilities` are little-endian float32 in rows of neg, neu, pos. There are n rows or, in hindsight mode, n (n
-    + 1) / 2 rows that form a packed triangle. `validity` and `redundancy` are the scores of the solution (the
-    offline ones in hindsight mode); `online_validity` and `online_redundancy` are the online ones. `retroactive` is
-    the largest absolute retroactive change. `solution` is the evaluator's own score of the whole solution, if any,
-    and `rationale` is its reasoning. `spread` is the spread of an ensemble: one little-endian float32 per sub-step.
-    `spent` is the usage reported by the server that produced the judgment. `dataset_id` repeats the dataset of the
-    trace, so that a single index finds all judgments of a dataset by an evaluator.
+    `scores` are the probabilities of the sub-steps, little-endian float32 in rows of neg, neu, pos. `solution` is
+    the evaluator's own score of the whole solution, if any, and `rationale` its reasoning. `spread` is the spread
+    of an ensemble: one little-endian float32 per sub-step. `spent` is the usage reported by the server that
+    produced the judgment. If `derived` is true, the scores are an end of the evaluator's hindsight triangle.
 
-    An evaluator that has judgments cannot be deleted, because they are costly to produce.
+    Every judgment replaces the earlier one of the same trace, evaluator and mode. Rows of an evaluator on a dataset
+    lie next to each other, so that they are read at once. An evaluator that has judgments cannot be deleted,
+    because they are costly to produce.
     """
 
     __tablename__ = "judgments"
 
-    id: Mapped[int] = mapped_column(primary_key=True)
-    trace_id: Mapped[int]
-    dataset_id: Mapped[int]
-    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="RESTRICT"))
-    mode: Mapped[str] = mapped_column(String(20))
-    trace_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
-    probabilities: Mapped[bytes] = mapped_column(LargeBinary)
-    validity: Mapped[float]
-    redundancy: Mapped[float]
-    online_validity: Mapped[float | None]
-    online_redundancy: Mapped[float | None]
-    retroactive: Mapped[float | None]
+    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="RESTRICT"), primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(primary_key=True)
+    mode: Mapped[str] = mapped_column(String(20), primary_key=True)
+    trace_id: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    derived: Mapped[bool]
+    scores: Mapped[bytes] = mapped_column(LargeBinary)
     solution: Mapped[float | None]
-    rationale: Mapped[str | None] = mapped_column(Text)
     spread: Mapped[bytes | None] = mapped_column(LargeBinary)
+    rationale: Mapped[str | None] = mapped_column(Text)
     spent: Mapped[dict[str, Any] | None] = mapped_column(
         StoredJson("judgments.spent", SpentInfo, none_as_null=True)
     )
 
     __table_args__ = (
         ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),
-        UniqueConstraint("trace_id", "evaluator_id", "mode"),
-        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
-        CheckConstraint(
-            "(mode = 'hindsight') = (online_validity IS NOT NULL)"
-            " AND (mode = 'hindsight') = (online_redundancy IS NOT NULL)"
-            " AND (mode = 'hindsight') = (retroactive IS NOT NULL)",
-            name="hindsight_columns",
-        ),
-        Index("ix_judgments_evaluator_id", "evaluator_id", "dataset_id", "mode", "trace_id", unique=True),
+        CheckConstraint("mode IN ('offline', 'online')", name="mode"),
+        Index("ix_judgments_trace_id", "trace_id", "evaluator_id", "mode"),
+        {"sqlite_with_rowid": False},
     )
 
 
-class ProfileRow(Base):
-    """A judgment's verdicts on the steps in compact form, used to filter and sort traces.
+class TriangleRow(Base):
+    """An evaluator's hindsight judgment of a trace of n sub-steps.
 
-    Profiles of the same evaluator and dataset are stored next to each other. `online` and `offline` are packed by
-    `storage.judgments.step_profiles`, and are NULL if the judgment does not provide online or offline scores.
-    Neither depends on thresholds.
+    `packed` is the triangle of n (n + 1) / 2 rows, encoded like `JudgmentRow.scores`; `online` and `offline` are
+    its ends, and `change` is the largest absolute retroactive change. The ends are also the evaluator's judgments
+    in these modes, until others replace them. The other columns are those of `JudgmentRow`.
     """
 
-    __tablename__ = "profiles"
+    __tablename__ = "triangles"
 
-    evaluator_id: Mapped[int] = mapped_column(primary_key=True)
+    evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="RESTRICT"), primary_key=True)
     dataset_id: Mapped[int] = mapped_column(primary_key=True)
-    mode: Mapped[str] = mapped_column(String(20), primary_key=True)
     trace_id: Mapped[int] = mapped_column(primary_key=True)
-    online: Mapped[bytes | None] = mapped_column(LargeBinary)
-    offline: Mapped[bytes | None] = mapped_column(LargeBinary)
+    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    change: Mapped[float]
+    online: Mapped[bytes] = mapped_column(LargeBinary)
+    offline: Mapped[bytes] = mapped_column(LargeBinary)
+    solution: Mapped[float | None]
+    spread: Mapped[bytes | None] = mapped_column(LargeBinary)
+    rationale: Mapped[str | None] = mapped_column(Text)
+    spent: Mapped[dict[str, Any] | None] = mapped_column(
+        StoredJson("triangles.spent", SpentInfo, none_as_null=True)
+    )
+    # The last column, so that the others are read without it.
+    packed: Mapped[bytes] = mapped_column(LargeBinary)
 
     __table_args__ = (
-        ForeignKeyConstraint(
-            ["evaluator_id", "dataset_id", "mode", "trace_id"],
-            ["judgments.evaluator_id", "judgments.dataset_id", "judgments.mode", "judgments.trace_id"],
-            ondelete="CASCADE",
-        ),
-        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
-        {"sqlite_with_rowid": False},
+        ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),
+        Index("ix_triangles_trace_id", "trace_id", "evaluator_id"),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, or_
+from sqlalchemy import or_
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import Session
 
@@ -18,24 +18,15 @@ def insert_once(session: Session, model: type[Base], rows: Rows, *key: str) -> N
 
 
 def insert_or_update(
-    session: Session,
-    model: type[Base],
-    rows: Rows,
-    key: Sequence[str],
-    unless_same: Sequence[str],
-    or_where: ColumnElement[bool] | None = None,
+    session: Session, model: type[Base], rows: Rows, key: Sequence[str], unless_same: Sequence[str]
 ) -> None:
-    """Insert `rows`, replacing existing rows with the same values in the `key` columns.
-
-    An existing row is replaced only if it differs in one of the `unless_same` columns or meets `or_where`.
-    """
+    """Insert `rows`, replacing existing rows with the same values in the `key` columns if they differ in one of the
+    `unless_same` columns."""
     statement = _insert(session, model)
     new, old = statement.excluded, model.__table__.c
-    changed: list[ColumnElement[bool]] = [old[name].is_distinct_from(new[name]) for name in unless_same]
-    if or_where is not None:
-        changed.append(or_where)
+    changed = or_(*[old[name].is_distinct_from(new[name]) for name in unless_same])
     values = {column.name: new[column.name] for column in old if column.name not in (*key, "id")}
-    session.execute(statement.on_conflict_do_update(index_elements=key, set_=values, where=or_(*changed)), rows)
+    session.execute(statement.on_conflict_do_update(index_elements=key, set_=values, where=changed), rows)
 
 
 def count_up(session: Session, model: type[Base], key: dict[str, Any], counter: str) -> None:

@@ -29,10 +29,14 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import (
     JudgmentRows,
     TraceGold,
+    read_ends,
     read_gold_of,
     read_rows,
     starts,
-    substep_rows,
+    step_rows,
+    substeps_of,
+    unsaid,
+    within,
 )
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
@@ -41,7 +45,6 @@ from stepsight.storage.judgments.evaluators import (
     find_thresholds,
     list_evaluators,
 )
-from stepsight.storage.judgments.step_profiles import step_rows, unsaid
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_trace_ids
 
 COLUMNS = tuple(name for name in LONG if name != "text")
@@ -63,8 +66,6 @@ _MOST_FIELDS = 100
 # The traces read at once: with several evaluators fewer, so that their judgments are about so many, but never below
 # the least.
 _MOST, _LEAST, _JUDGMENTS = 2_000, 100, 10_000
-# The hindsight judgment gives the change.
-_ASKED = (*MODES, Mode.HINDSIGHT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,9 +172,8 @@ def read_judgment_columns(
     """Yield evaluators' scores of the given traces, ordered by trace, then evaluator, with online before offline.
 
     Without `substeps`, a step gets the scores of its least valid sub-step and the greatest redundancy among its
-    sub-steps, as in `core.metrics.table`. The rows of each mode come from the standing judgment. A judgment of only
-    the whole solution gives a single row without a step. No database
-    connection is held between batches.
+    sub-steps, as in `core.metrics.table`. A judgment of only the whole solution gives a single row without a step.
+    No database connection is held between batches.
     """
     shown = _ShownEvaluators.of(store, evaluators)
     size = max(_LEAST, min(_MOST, _JUDGMENTS // max(1, len(evaluators))))
@@ -182,10 +182,10 @@ def read_judgment_columns(
             gold, meta = read_gold_of(session, trace_ids[start : start + size])
             if not gold.ids:
                 continue
-            judgments = read_rows(
-                session, gold, slice(None), [one.id for one in evaluators], _ASKED, rationales=True
-            )
-        columns = _columns(gold, judgments, shown, substeps=substeps)
+            ids = [evaluator.id for evaluator in evaluators]
+            judgments = read_rows(session, gold, slice(None), ids, rationales=True)
+            ends = read_ends(session, gold, ids)
+        columns = _columns(gold, judgments, ends, shown, substeps=substeps)
         yield JudgmentColumns(gold.ids, meta, judgments.rationales, columns)
 
 
@@ -211,84 +211,107 @@ class _ShownEvaluators:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The rows of some judgments: of their sub-steps, or of their steps with the scores of the least valid
+    sub-step.
+
+    `judgment` holds the index of each row's judgment, `own` the index of its sub-step among all of the traces and
+    `place` that within the trace. `validity` is NaN unless it is a number.
+    """
+
+    judgment: Ints
+    own: Ints
+    place: Ints
+    probs: Floats32
+    validity: Floats32
+    redundancy: Floats32
+    spread: Floats32
+    silent: Bools
+
+    @classmethod
+    def of(cls, gold: TraceGold, judgments: JudgmentRows, shown: _ShownEvaluators, *, substeps: bool) -> "_Rows":
+        judgment, own = substeps_of(gold, judgments.trace)
+        place, probs, spread = within(gold.sizes[judgments.trace]), judgments.probs, judgments.spread
+        # An evaluator of whole solutions has one row per trace.
+        kept = shown.has_steps[judgments.evaluator[judgment]] | (place == 0)
+        judgment, own, place, probs, spread = (values[kept] for values in (judgment, own, place, probs, spread))
+        redundancy, silent = probs[:, 1], unsaid(probs)
+        if not substeps and gold.has_substeps:
+            step = gold.owners[own]
+            group = np.cumsum((np.diff(judgment, prepend=-1) != 0) | (np.diff(step, prepend=-1) != 0))
+            least, redundancy, silent = step_rows(probs, group)
+            judgment, own, place, probs, spread = (
+                values[least] for values in (judgment, own, place, probs, spread)
+            )
+        return cls(judgment, own, place, probs, probs[:, 1] + probs[:, 2], redundancy, spread, silent)
+
+
 def _columns(
-    gold: TraceGold, judgments: JudgmentRows, shown: _ShownEvaluators, *, substeps: bool
+    gold: TraceGold,
+    judgments: JudgmentRows,
+    ends: tuple[JudgmentRows, JudgmentRows],
+    shown: _ShownEvaluators,
+    *,
+    substeps: bool,
 ) -> dict[str, NDArray[Any]]:
-    entry, mode, standing = _entries(judgments)
-    trace, evaluator = judgments.trace[entry], judgments.evaluator[entry]
-    rows, own, probs = substep_rows(gold, judgments, entry, mode == MODES.index(Mode.ONLINE))
-    place = own - starts(gold.sizes)[trace[rows]]
-    # An evaluator of whole solutions has one row per trace.
-    kept = shown.has_steps[evaluator[rows]] | (place == 0)
-    rows, own, place, probs = rows[kept], own[kept], place[kept], probs[kept]
-    spread = judgments.spread_at(entry[rows], place)
-    step = gold.owners[own]
-    validity, redundancy, silent = probs[:, 1] + probs[:, 2], probs[:, 1], unsaid(probs)
-    if not substeps and gold.has_substeps:
-        group = np.cumsum((np.diff(rows, prepend=-1) != 0) | (np.diff(step, prepend=-1) != 0))
-        least, redundancy, silent = step_rows(probs, group)
-        probs, validity, spread = probs[least], validity[least], spread[least]
-        rows, own, step = rows[least], own[least], step[least]
-    who = evaluator[rows]
+    rows = _Rows.of(gold, judgments, shown, substeps=substeps)
+    probs, validity, redundancy, step = rows.probs, rows.validity, rows.redundancy, gold.owners[rows.own]
+    who = judgments.evaluator[rows.judgment]
     of_step = shown.has_steps[who]
-    said = ~silent & of_step
+    said = ~rows.silent & of_step
     in_words, in_three = said & shown.in_words[who], said & shown.three_way[who]
     in_numbers = said & ~in_words
     # Verdicts in words do not depend on thresholds.
     valid = validity >= np.where(in_words, np.float32(0.5), shown.validity[who])
     redundant = np.where(in_three, redundancy >= shown.redundancy[who], redundancy > 0)
-    shown_validity = np.where(in_numbers, validity, np.float32(np.nan))
-    substep = own - starts(gold.substeps)[step] if substeps else np.zeros(len(rows), np.int64)
+    substep = rows.own - starts(gold.substeps)[step] if substeps else np.zeros(len(step), np.int64)
     label = np.where(gold.label == SILENT, np.where(gold.valid == 1, GOLD.index("valid"), SILENT), gold.label)
     columns = {
-        "trace": trace[rows],
+        "trace": judgments.trace[rows.judgment],
         "step": np.where(of_step, gold.position[step] + 1, SILENT),
         "substep": np.where(of_step, substep + 1, SILENT),
         "gold": np.where(of_step, label[step], SILENT),
         "share": np.full(len(step), np.nan) if gold.share is None else np.where(of_step, gold.share[step], np.nan),
         "evaluator": who,
-        "mode": mode[rows],
+        "mode": np.where(judgments.online, MODES.index(Mode.ONLINE), MODES.index(Mode.OFFLINE))[rows.judgment],
         **{name: np.where(in_three, probs[:, at], np.nan) for at, name in enumerate(LABEL_NAMES)},
-        "validity": shown_validity,
+        "validity": np.where(in_numbers, validity, np.nan),
         "redundancy": np.where(in_three, redundancy, np.nan),
-        "change": _changes(judgments.hindsight[entry][rows], mode[rows], shown_validity, standing, rows),
-        "spread": np.where(in_numbers, spread, np.nan),
+        "change": np.where(in_numbers, _changes(gold, judgments, rows, ends, shown, substeps=substeps), np.nan),
+        "spread": np.where(in_numbers, rows.spread, np.nan),
         "valid": np.where(said, valid, SILENT),
         "redundant": np.where(in_three | (in_words & redundant), redundant, SILENT),
-        "solution_score": judgments.solution[entry][rows],
-        "rationale": judgments.rationale[entry][rows],
+        "solution_score": judgments.solution[rows.judgment],
+        "rationale": judgments.rationale[rows.judgment],
     }
-    wanted = slice(None) if standing.all() else standing[rows]
-    return {name: columns[name][wanted].astype(kind, copy=False) for name, kind in COLUMN_TYPES.items()}
+    return {name: columns[name].astype(kind, copy=False) for name, kind in COLUMN_TYPES.items()}
 
 
-def _entries(judgments: JudgmentRows) -> tuple[Ints, Ints, Bools]:
-    """Return the (judgment, mode) pairs to export, in order, as three arrays.
-
-    For each pair, the arrays hold the index of the judgment, the index of the mode, and whether the judgment stands
-    in that mode. A hindsight judgment is paired with both modes even if a newer judgment stands, because the
-    retroactive change is read from it. Its pair then comes directly before the pair of the standing judgment.
-    """
-    standing = judgments.stands[:, : len(MODES)]
-    entry, mode = np.nonzero(standing | judgments.hindsight[:, None])
-    stands = standing[entry, mode]
-    order = np.lexsort((stands, mode, judgments.evaluator[entry], judgments.trace[entry]))
-    return entry[order], mode[order], stands[order]
-
-
-def _changes(hindsight: Bools, mode: Ints, validity: Floats32, shown: Bools, entry: Ints) -> Floats32:
-    """Return, for each row, the offline minus the online validity in the hindsight judgment.
-
-    If a newer judgment stands in a mode, its rows take the change from the rows of the hindsight judgment directly
-    before them. `entry` is the index of each row's (judgment, mode) pair, and `shown` is True for the pairs that
-    stand.
-    """
-    change = np.full(len(mode), np.nan, np.float32)
-    online, offline = np.flatnonzero(hindsight & (mode == 0)), np.flatnonzero(hindsight & (mode == 1))
-    change[online] = change[offline] = validity[offline] - validity[online]
-    instead = np.append(False, ~shown[:-1])
-    change[instead[entry]] = change[~shown[entry]]
-    return change
+def _changes(
+    gold: TraceGold,
+    judgments: JudgmentRows,
+    rows: _Rows,
+    ends: tuple[JudgmentRows, JudgmentRows],
+    shown: _ShownEvaluators,
+    *,
+    substeps: bool,
+) -> Floats32:
+    """Return, for each row, the offline minus the online validity in the hindsight judgment of the same trace by
+    the same evaluator, or NaN if there is none."""
+    online, offline = (_Rows.of(gold, end, shown, substeps=substeps) for end in ends)
+    changes = np.where(online.silent | offline.silent, np.float32(np.nan), offline.validity - online.validity)
+    people = len(shown.has_steps)
+    keys = ends[0].trace * people + ends[0].evaluator
+    first = np.searchsorted(online.judgment, np.arange(len(keys)))
+    # Both have as many rows for each judgment, in the same order.
+    judgment = np.searchsorted(keys, judgments.trace * people + judgments.evaluator)
+    of_row = judgment[rows.judgment]
+    there = np.append(keys, -1)[of_row] == (judgments.trace * people + judgments.evaluator)[rows.judgment]
+    within_judgment = np.arange(len(rows.judgment)) - np.searchsorted(rows.judgment, rows.judgment)
+    places = np.append(first, 0)[of_row] + within_judgment
+    change = np.append(changes, np.float32(np.nan))[np.where(there, places, len(changes))]
+    return change.astype(np.float32)
 
 
 def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:

@@ -1,8 +1,6 @@
 """The gold labels and judgments of traces as numeric columns, for metrics, exports, filters and sorting.
 
-No Python object is created per row. The judgments of a few thousand traces are read into one array, from which the
-rows of a mode are selected by index. If a trace has several judgments, the standing one is used, as defined in
-`judgments`.
+No Python object is created per row: the judgments of a few thousand traces are read into one array.
 """
 
 from collections.abc import Sequence
@@ -13,21 +11,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, func, null, or_, select, text
+from sqlalchemy import bindparam, func, null, select, text
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, StepTable
-from stepsight.storage.database.schema import JudgmentRow, SubstepRow, TraceRow
+from stepsight.core.scores import first_of_steps, least_valid
+from stepsight.storage.database.schema import JudgmentRow, SubstepRow, TraceRow, TriangleRow
 from stepsight.storage.database.store import Store, read_columns
 from stepsight.storage.database.stored_json import DamagedError
-from stepsight.storage.judgments.judgments import (
-    are_probabilities,
-    stands,
-)
-from stepsight.storage.judgments.step_profiles import step_rows, unsaid
+from stepsight.storage.judgments.judgments import are_probabilities
 from stepsight.storage.traces.columns import read_shares, trace_group
 from stepsight.storage.traces.queries import Dataset
 
@@ -155,7 +150,7 @@ def read_gold(store: Store, dataset: Dataset) -> Gold:
         trace_ids, counts, sizes = (np.array(column, np.int64) for column in (ids, *numbers))
         label, valid = read_steps(session, trace_ids, counts)
         share = read_shares(session, trace_ids, counts)
-        substeps = _read_substeps(session, trace_ids, counts, sizes)
+        substeps = read_substeps(session, trace_ids, counts, sizes)
     return Gold(
         dataset=dataset,
         trace_ids=trace_ids,
@@ -179,7 +174,7 @@ def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold,
     rows = [by_id[id] for id in trace_ids if id in by_id]
     ids, counts, sizes = (np.array([one[column] for one in rows], np.int64) for column in (0, 2, 3))
     label, valid = read_steps(session, ids, counts)
-    share, substeps = read_shares(session, ids, counts), _read_substeps(session, ids, counts, sizes)
+    share, substeps = read_shares(session, ids, counts), read_substeps(session, ids, counts, sizes)
     names, metas = (tuple(one[column] for one in rows) for column in (1, 4))
     return TraceGold(
         trace_ids=ids,
@@ -208,7 +203,7 @@ def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDAr
     return codes // 3 + np.int8(SILENT), codes % 3 + np.int8(SILENT)
 
 
-def _read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) -> NDArray[np.int32]:
+def read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) -> NDArray[np.int32]:
     """Return the sub-step count of each step, given each trace's step count and sub-step count."""
     substeps = np.ones(int(counts.sum()), np.int32)
     # In the order of the keys, which is that of the rows in the database.
@@ -240,42 +235,22 @@ def within(counts: AnyInts) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class JudgmentRows:
-    """The probabilities of `m` judgments, each of which stands in at least one of the requested modes.
+    """The scores of `m` judgments, each online or offline, in the order of traces, evaluators and modes.
 
-    `trace`, `evaluator` and `hindsight` (True for a hindsight judgment) have shape (m,). `stands` has shape (m,
-    modes) and is True for the modes in which a judgment stands. `probs` has shape (rows, 3), and `start` has shape
-    (m,) and holds the index in `probs` of each judgment's first row. `solution` is the judgment's score of the
-    whole solution, or NaN. `spread_start` is the index in `spread` of its first value, and `rationale` is an index
-    into `rationales`. Both are `SILENT` if the judgment has no spread or no rationale.
-
+    `trace` and `evaluator` are indices, and `online` is True for online judgments; all three have shape (m,).
+    `probs` has shape (sub-steps, 3), judgment by judgment. `solution` is the judgment's score of the whole
+    solution, or NaN. `spread` has shape (sub-steps,), NaN where a judgment has none. `rationale` is an index into
+    `rationales`, or `SILENT`.
     """
 
     trace: Ints
     evaluator: Ints
-    hindsight: Bools
-    stands: Bools
+    online: Bools
     probs: Floats32
-    start: Ints
     solution: Floats64
     spread: Floats32
-    spread_start: Ints
     rationale: Ints
     rationales: tuple[str, ...]
-
-    def place(self, judgment: Ints, row: Ints, i: Ints) -> Ints:
-        """Return the index in `probs` of sub-step `i` in the row `row` of each given judgment's triangle. If a
-        judgment is not in hindsight mode, `row` is ignored."""
-        return self.start[judgment] + np.where(self.hindsight[judgment], row * (row + 1) // 2, 0) + i
-
-    def spread_at(self, judgment: Ints, i: Ints) -> Floats32:
-        """Return the spread of each given judgment at the sub-step with the index `i`, or NaN if the judgment has
-        no spread."""
-        start = self.spread_start[judgment]
-        there = start != SILENT
-        if not there.any():
-            return np.full(len(i), np.nan, np.float32)
-        spread: Floats32 = np.where(there, self.spread[np.where(there, start + i, 0)], np.float32(np.nan))
-        return spread
 
 
 def read_rows(
@@ -283,109 +258,154 @@ def read_rows(
     gold: TraceGold,
     part: slice,
     evaluator_ids: Sequence[int],
-    modes: Sequence[Mode],
+    modes: Sequence[Mode] = (Mode.ONLINE, Mode.OFFLINE),
     *,
     rationales: bool = False,
 ) -> JudgmentRows:
-    """Read the judgments by the given evaluators that stand in the given modes, for the slice `part` of the traces.
-    Raises `DamagedError` if the length of a judgment does not fit its trace, or if a value is not a probability."""
-    row, standing = JudgmentRow, [stands(mode) for mode in modes]
-    # For a single mode the condition says it already.
-    shown = standing if len(modes) > 1 else []
+    """Read the judgments by the given evaluators in the given modes, for the slice `part` of the traces. Raises
+    `DamagedError` if the length of a judgment does not fit its trace, or if a value is not a probability."""
+    row = JudgmentRow
+    words = row.rationale if rationales else null()
     statement = (
-        select(row.trace_id, row.evaluator_id, row.mode, row.probabilities, row.solution, row.spread,
-               row.rationale if rationales else null(), *shown)
+        select(row.trace_id, row.evaluator_id, row.mode, row.scores, row.solution, row.spread, words)
         .join(TraceRow, TraceRow.id == row.trace_id)
-        .where(row.trace_id.in_(gold.trace_ids[part].tolist()), row.evaluator_id.in_(evaluator_ids), or_(*standing))
-    )  # fmt: skip
-    columns = read_columns(session, statement)
-    trace_ids, evaluators, stored, blobs, solutions, spreads, words, *standing_in = columns
+        .where(row.trace_id.in_(gold.trace_ids[part].tolist()), row.evaluator_id.in_(evaluator_ids))
+        .where(row.mode.in_([mode.value for mode in modes]), row.digest == TraceRow.digest)
+    )
+    trace_ids, evaluators, stored, *columns = read_columns(session, statement)
     trace = gold.places(np.array(trace_ids, np.int64))
     places = {id: place for place, id in enumerate(evaluator_ids)}
-    hindsight = np.array([mode == Mode.HINDSIGHT for mode in stored], np.bool_)
-    n = gold.sizes[trace]
-    probs, lengths = _joined(blobs)
-    spread, spread_lengths = _joined([blob or b"" for blob in spreads])
-    has_spread = spread_lengths > 0
-    expected = np.where(hindsight, n * (n + 1) // 2, n) * len(Label)
-    if (lengths != expected).any() or (spread_lengths[has_spread] != n[has_spread]).any():
-        raise DamagedError("judgments.probabilities: not as many as their trace has steps.")
-    if len(probs) and not are_probabilities(probs):
-        raise DamagedError("judgments.probabilities: a value is not a probability.")
+    evaluator = np.array([places[id] for id in evaluators], np.int64)
+    online = np.array([mode == Mode.ONLINE for mode in stored], np.bool_)
+    order = np.lexsort((~online, evaluator, trace))
+    blobs, solutions, spreads, words_of = ([column[place] for place in order] for column in columns)
+    sizes = gold.sizes[trace[order]]
+    probs = join_scores(blobs, sizes)
+    spread = np.full(len(probs), np.nan, np.float32)
     texts: dict[str, int] = {}
-    rationale = [texts.setdefault(word, len(texts)) if word else SILENT for word in words]
+    for start, size, blob in zip(starts(sizes), sizes, spreads, strict=True):
+        if blob is not None:
+            spread[start : start + size] = _floats(blob, size)
     return JudgmentRows(
-        trace=trace,
-        evaluator=np.array([places[id] for id in evaluators], np.int64),
-        hindsight=hindsight,
-        stands=np.array(standing_in or [[True] * len(stored)], np.bool_).T,
-        probs=probs.reshape(-1, len(Label)),
-        start=starts(lengths) // len(Label),
+        trace=trace[order],
+        evaluator=evaluator[order],
+        online=online[order],
+        probs=probs,
         # None becomes NaN.
         solution=np.array(solutions, np.float64),
         spread=spread,
-        spread_start=np.where(has_spread, starts(spread_lengths), SILENT),
-        rationale=np.array(rationale, np.int64),
+        rationale=np.array([texts.setdefault(word, len(texts)) if word else SILENT for word in words_of], np.int64),
         rationales=tuple(texts),
     )
 
 
-def _joined(stored: Sequence[bytes]) -> tuple[Floats32, Ints]:
-    """Concatenate the stored float32 arrays. Return the result together with the length of each array."""
-    sizes = np.fromiter(map(len, stored), np.int64, len(stored))
-    if (sizes % 4).any():
-        raise DamagedError("judgments.probabilities: a number is cut off.")
-    return np.frombuffer(b"".join(stored), "<f4").astype(np.float32, copy=False), sizes // 4
+def read_ends(session: Session, gold: TraceGold, evaluator_ids: Sequence[int]) -> tuple[JudgmentRows, JudgmentRows]:
+    """Return the online and the offline ends of the hindsight judgments of these traces, without their other
+    values."""
+    row = TriangleRow
+    statement = (
+        select(row.trace_id, row.evaluator_id, row.online, row.offline)
+        .join(TraceRow, TraceRow.id == row.trace_id)
+        .where(row.trace_id.in_(gold.trace_ids.tolist()), row.evaluator_id.in_(evaluator_ids))
+        .where(row.digest == TraceRow.digest)
+    )
+    trace_ids, evaluators, *ends = read_columns(session, statement)
+    trace = gold.places(np.array(trace_ids, np.int64))
+    places = {id: place for place, id in enumerate(evaluator_ids)}
+    evaluator = np.array([places[id] for id in evaluators], np.int64)
+    order = np.lexsort((evaluator, trace))
+    trace, evaluator = trace[order], evaluator[order]
+    sizes, none = gold.sizes[trace], np.full(len(trace), np.nan)
+    online, offline = (
+        JudgmentRows(
+            trace=trace,
+            evaluator=evaluator,
+            online=np.full(len(trace), is_online),
+            probs=join_scores([blobs[place] for place in order], sizes),
+            solution=none,
+            spread=np.full(int(sizes.sum()), np.nan, np.float32),
+            rationale=np.full(len(trace), SILENT),
+            rationales=(),
+        )
+        for is_online, blobs in zip((True, False), ends, strict=True)
+    )
+    return online, offline
 
 
-def substep_rows(
-    gold: TraceGold, judgments: JudgmentRows, chosen: Ints, online: Bools, last: Ints | None = None
-) -> tuple[Ints, Ints, Floats32]:
-    """Return the online or offline probabilities of every sub-step of the chosen judgments.
+def join_scores(blobs: Sequence[bytes], sizes: Ints) -> Floats32:
+    """Concatenate stored scores, an array of shape (sub-steps, 3). `sizes` has the number of sub-steps of each.
+    Raises `DamagedError` if a length does not fit, or if a value is not a probability."""
+    lengths = np.fromiter(map(len, blobs), np.int64, len(blobs))
+    if (lengths != sizes * len(Label) * 4).any():
+        raise DamagedError("judgments: not as many scores as their trace has steps.")
+    probs = np.frombuffer(b"".join(blobs), "<f4").astype(np.float32, copy=False)
+    if len(probs) and not are_probabilities(probs):
+        raise DamagedError("judgments: a value is not a probability.")
+    return probs.reshape(-1, len(Label))
 
-    The result is three arrays, with the index of the judgment in `chosen`, the index of the sub-step in `gold`, and
-    the probabilities. `online` says for each judgment which of the two to return. A hindsight judgment has a
-    triangle of probabilities, with one row for each number of sub-steps read so far. The online probabilities of a
-    sub-step come from the row in which the last sub-step of its step had been read. The offline ones come from the
-    row of sub-step `last[trace]`, by default the final one, and sub-steps after `last` get NaN.
-    """
-    trace = judgments.trace[chosen]
+
+def _floats(blob: bytes, size: int) -> Floats32:
+    if len(blob) != size * 4:
+        raise DamagedError("judgments: not as many spreads as their trace has steps.")
+    return np.frombuffer(blob, "<f4")
+
+
+def substeps_of(gold: TraceGold, trace: Ints) -> tuple[Ints, Ints]:
+    """Return, for every sub-step of judgments of the given traces, the index of the judgment in `trace` and the
+    index of the sub-step in `gold`."""
     sizes = gold.sizes[trace]
-    rows, i = np.repeat(np.arange(len(chosen)), sizes), within(sizes)
-    own = np.repeat(starts(gold.sizes)[trace], sizes) + i
-    end = np.repeat(sizes - 1 if last is None else last[trace], sizes)
-    j = np.where(online[rows], gold.step_ends[own], end)
-    seen = np.where(judgments.hindsight[chosen][rows], np.minimum(i, j), i)
-    probs = judgments.probs[judgments.place(chosen[rows], j, seen)]
-    return rows, own, probs if last is None else np.where((i > j)[:, None], np.float32(np.nan), probs)
+    return np.repeat(np.arange(len(trace)), sizes), np.repeat(starts(gold.sizes)[trace], sizes) + within(sizes)
 
 
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
     """Return an evaluator's scores in a mode, joined with the gold labels.
 
-    The table contains only the steps of traces with a standing judgment. If `gold.kept` hides some steps, offline
-    scores are taken only from hindsight judgments.
+    The table contains only the steps of traces with a judgment in the mode. If `gold.kept` hides some steps,
+    offline scores are those of the last step in view, taken from hindsight judgments.
     """
-    asked = Mode.HINDSIGHT if gold.kept is not None and mode == Mode.OFFLINE else mode
     probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
     solution = np.full(len(gold.ids), np.nan)
     judged = np.zeros(len(gold.ids), np.bool_)
-    last = None if gold.kept is None else gold.last_in_view
+    is_cut = gold.kept is not None and mode == Mode.OFFLINE
     with store.read() as session:
         for start in range(0, len(gold.ids), _MOST):
-            judgments = read_rows(session, gold, slice(start, start + _MOST), (evaluator_id,), (asked,))
-            everyone = np.arange(len(judgments.trace))
-            online = np.full(len(everyone), mode == Mode.ONLINE)
-            _, own, found = substep_rows(gold, judgments, everyone, online, last)
-            probs[own] = found
-            solution[judgments.trace] = judgments.solution
-            judged[judgments.trace] = True
+            part = slice(start, start + _MOST)
+            if is_cut:
+                trace, scores = _read_cut(session, gold, part, evaluator_id)
+            else:
+                judgments = read_rows(session, gold, part, (evaluator_id,), (mode,))
+                trace, scores = judgments.trace, judgments.probs
+                solution[trace] = judgments.solution
+            _, own = substeps_of(gold, trace)
+            probs[own] = scores
+            judged[trace] = True
     if gold.kept is not None:
         # A score of the whole solution says nothing about its beginning.
         solution[:] = np.nan
     table = build_columns(gold, probs, solution)
-    wanted = judged[table.trace] & gold.in_view
-    return table if wanted.all() else table.where(wanted)
+    shown = judged[table.trace] & gold.in_view
+    return table if shown.all() else table.where(shown)
+
+
+def _read_cut(session: Session, gold: Gold, part: slice, evaluator_id: int) -> tuple[Ints, Floats32]:
+    """Return the traces with a hindsight judgment, and the scores of all their sub-steps when the last one in view
+    had been read. Later sub-steps have NaN."""
+    row = TriangleRow
+    statement = (
+        select(row.trace_id, row.packed)
+        .join(TraceRow, TraceRow.id == row.trace_id)
+        .where(row.trace_id.in_(gold.trace_ids[part].tolist()), row.evaluator_id == evaluator_id)
+        .where(row.digest == TraceRow.digest)
+    )
+    trace_ids, blobs = read_columns(session, statement)
+    trace = gold.places(np.array(trace_ids, np.int64))
+    sizes, last = gold.sizes[trace], gold.last_in_view[trace]
+    packed = join_scores(blobs, sizes * (sizes + 1) // 2)
+    # Row j of a triangle is behind those of 1, 2, ..., j scores.
+    first = starts(sizes * (sizes + 1) // 2) + last * (last + 1) // 2
+    i, at = within(sizes), np.repeat(last, sizes)
+    scores = packed[np.repeat(first, sizes) + np.minimum(i, at)]
+    return trace, np.where((i > at)[:, None], np.float32(np.nan), scores)
 
 
 def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
@@ -410,3 +430,23 @@ def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
         solution=solution,
         groups=gold.groups,
     )
+
+
+def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
+    """Reduce sub-step scores of shape (sub-steps, 3) to steps.
+
+    Returns three arrays of shape (steps,): the index of each step's least valid sub-step, the greatest redundancy
+    among its sub-steps, and whether any of its sub-steps has no scores. `owners` holds the index of the step that
+    each sub-step belongs to, in ascending order.
+    """
+    silent = unsaid(probs)
+    validity = np.where(silent, np.float32(np.nan), probs[:, Label.NEU] + probs[:, Label.POS])
+    first = first_of_steps(owners)
+    redundancy = np.maximum.reduceat(probs[:, Label.NEU], first)
+    return least_valid(validity, owners), redundancy, np.logical_or.reduceat(silent, first)
+
+
+def unsaid(probs: Floats32) -> Bools:
+    """Return a mask that selects the rows without scores, which contain only zeros or NaN."""
+    silent: Bools = ~probs.any(axis=1) | np.isnan(probs[:, 0])
+    return silent

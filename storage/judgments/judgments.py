@@ -1,99 +1,83 @@
-"""Saving and reading judgments, and deciding which judgment stands in a mode.
+"""Saving and reading judgments.
 
-An evaluator can have several judgments of a trace. Of those that are not stale and provide scores in a mode, the
-newest is said to stand in that mode. If several are equally new, the one with the greatest id stands. A hindsight
-judgment also provides online and offline scores. All code that shows,
-filters, exports or measures scores uses `standing` or, in SQL, `stands`.
+An evaluator has at most one judgment of a trace online, one offline and one in hindsight mode. A hindsight judgment
+also replaces those online and offline by its ends. So the judgment that stands in a mode is the one saved last.
 """
 
 import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from itertools import islice
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, and_, exists, func, literal_column, select, tuple_
+from sqlalchemy import ColumnElement, delete, exists, func, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Judgment, Mode, Usage
-from stepsight.core.scores import Hindsight, StepScores, judge_solution
-from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, ProfileRow, TraceRow, now
+from stepsight.core.scores import Hindsight, StepScores
+from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, TraceRow, TriangleRow, now
 from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import count_up, insert_or_update
 from stepsight.storage.judgments.evaluators import StoredEvaluator
-from stepsight.storage.judgments.step_profiles import profile_columns
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 _TOLERANCE = 1e-3
 _PACKED = np.dtype("<f4")
-_INDICES = np.dtype("<i4")
 # The most that a crash can lose: so many judgments, or those of so many seconds.
 _BATCH = 200
 _SECONDS = 5.0
-_KEY = ("evaluator_id", "dataset_id", "mode", "trace_id")
-_PROFILES = "profiles"
-
-Values = dict[str, Any]
-_newer = aliased(JudgmentRow)
-# The judgment that an insertion meets, which is in no FROM that a subquery could be correlated with.
-_REPLACED = SimpleNamespace(
-    **{one.name: literal_column(f"{JudgmentRow.__tablename__}.{one.name}") for one in JudgmentRow.__table__.columns}
-)
+_KEY = ("evaluator_id", "dataset_id", "trace_id")
+# A judgment that differs in none of these, nor in its scores, is the one that is there.
+_SAME = ("digest", "solution", "spread", "rationale")
 
 
 @dataclass(frozen=True, eq=False)
 class StoredJudgment(Judgment):
-    """A judgment and its evaluator. `stale` is True if the trace has changed since the judgment was `created`.
+    """A judgment and its evaluator. The number of rows of a stale judgment can differ from the number of sub-steps
+    of the trace."""
 
-    `online` and `offline` work as in `Judgment`, so a hindsight judgment has both. The number of rows of a stale
-    judgment can differ from the number of sub-steps of the trace.
-    """
-
-    id: int = field(kw_only=True)
     evaluator: StoredEvaluator = field(kw_only=True)
-    stale: bool = field(kw_only=True)
     created: datetime = field(kw_only=True)
 
 
 def save_judgments(store: Store, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
-    """Store judgments of stored traces as they are produced, and return the number of judgments stored.
+    """Store judgments of stored traces as they are produced, and return the number of judgments.
 
-    A judgment replaces an earlier one of the same trace, evaluator and mode. Judgments are committed every few
-    seconds, so that slow results survive a crash. If the iterable raises, the judgments before the error are kept.
-    Raises `ValueError` if a trace is not a `StoredTrace`, if a judgment does not have one row per sub-step, or if a
-    value is not a probability. Raises `ConflictError` if a trace has been deleted.
+    A judgment replaces the evaluator's earlier one of the same trace in the mode, or in every mode if it is a
+    hindsight judgment. Judgments of what a trace was before it changed are not stored. Judgments are committed
+    every few seconds, so that slow results survive a crash. If the iterable raises, the judgments before the error
+    are kept. Raises `ValueError` if a trace is not a `StoredTrace`, if a judgment does not have one row per
+    sub-step, or if a value is not a probability. Raises `ConflictError` if a trace has been deleted.
     """
-    waiting: dict[tuple[int, str], Values] = {}
+    waiting: list[Judgment] = []
     saved, since = 0, time.monotonic()
     try:
         for judgment in judgments:
-            row = _values(evaluator_id, judgment, judgment.trace.digest)
-            waiting[row["trace_id"], row["mode"]] = row
+            _check(judgment)
+            waiting.append(judgment)
             saved += 1
             if len(waiting) >= _BATCH or time.monotonic() - since > _SECONDS:
-                _flush(store, waiting)
+                _flush(store, evaluator_id, waiting)
                 since = time.monotonic()
     finally:
-        _flush(store, waiting)
+        _flush(store, evaluator_id, waiting)
     return saved
 
 
 def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgment]) -> int:
-    """Like `save_judgments`, but within the caller's transaction, so that nothing is stored if the iterable raises.
-
-    Each combination of trace and mode may occur only once, and the traces must be in file order.
-    """
+    """Like `save_judgments`, but within the caller's transaction, so that nothing is stored if the iterable
+    raises."""
     saved = 0
-    rows = (_values(evaluator_id, one, one.trace.digest) for one in judgments)
-    while batch := list(islice(rows, _BATCH)):
-        _insert(session, batch)
+    remaining = iter(judgments)
+    while batch := list(islice(remaining, _BATCH)):
+        for judgment in batch:
+            _check(judgment)
+        _save(session, evaluator_id, batch)
         saved += len(batch)
     return saved
 
@@ -115,43 +99,25 @@ def count_missing(store: Store, dataset_id: int, evaluator_id: int, mode: Mode |
 
 
 def _missing(evaluator_id: int, mode: Mode) -> ColumnElement[bool]:
-    row = JudgmentRow
-    return ~exists().where(row.trace_id == TraceRow.id, row.evaluator_id == evaluator_id, fresh_rows(mode))
+    row = TriangleRow if mode == Mode.HINDSIGHT else JudgmentRow
+    in_mode = () if mode == Mode.HINDSIGHT else (JudgmentRow.mode == mode.value,)
+    judged = row.trace_id == TraceRow.id, row.evaluator_id == evaluator_id, row.digest == TraceRow.digest
+    return ~exists().where(*judged, *in_mode)
 
 
-def _flush(store: Store, waiting: dict[tuple[int, str], Values]) -> None:
+def _flush(store: Store, evaluator_id: int, waiting: list[Judgment]) -> None:
     if not waiting:
         return
-    # In the same order for all writers, who could otherwise deadlock.
-    rows = [waiting[key] for key in sorted(waiting)]
     try:
         with store.write() as session:
-            _insert(session, rows)
-    except IntegrityError:
+            _save(session, evaluator_id, waiting)
+    except (IntegrityError, ConflictError):
         waiting.clear()
         raise ConflictError("Traces were deleted while they were being judged.", "Judge other traces.") from None
     waiting.clear()
 
 
-def _insert(session: Session, rows: list[Values]) -> None:
-    """Store judgments and their profiles, and increment the revision that tells caches to reload them."""
-    judgments = [{name: value for name, value in row.items() if name != _PROFILES} for row in rows]
-    profiles = [{name: row[name] for name in _KEY} | row[_PROFILES] for row in rows]
-    insert_or_update(
-        session,
-        JudgmentRow,
-        judgments,
-        key=("trace_id", "evaluator_id", "mode"),
-        unless_same=("probabilities", "trace_digest", "solution", "rationale", "spread"),
-        # A judgment repeated with the same result is newer than those made in between.
-        or_where=_has_newer(_REPLACED),
-    )
-    insert_or_update(session, ProfileRow, profiles, key=_KEY, unless_same=("online", "offline"))
-    for dataset_id, evaluator_id in sorted({(row["dataset_id"], row["evaluator_id"]) for row in rows}):
-        count_up(session, JudgedRow, {"dataset_id": dataset_id, "evaluator_id": evaluator_id}, "revision")
-
-
-def _values(evaluator_id: int, judgment: Judgment, digest: str) -> Values:
+def _check(judgment: Judgment) -> None:
     trace, result = judgment.trace, judgment.result
     if not isinstance(trace, StoredTrace):
         raise ValueError(f"trace {trace.id!r} is not from the store")
@@ -159,106 +125,102 @@ def _values(evaluator_id: int, judgment: Judgment, digest: str) -> Values:
         raise ValueError(f"a {type(result).__name__} in {judgment.mode} mode")
     if len(result) != len(trace.substeps):
         raise ValueError(f"{len(result)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
-    return {
-        "trace_id": trace.trace_id,
-        "dataset_id": trace.dataset_id,
-        "evaluator_id": evaluator_id,
-        "mode": judgment.mode.value,
-        "trace_digest": digest,
-        "created": now(),
-        **_summary(result),
-        "probabilities": pack(result),
-        "solution": judgment.solution,
-        "rationale": judgment.rationale or None,
-        "spent": None if judgment.spent is None else asdict(judgment.spent),
-        "spread": None if result.spread is None else result.spread.astype(_PACKED).tobytes(),
-        _PROFILES: profile_columns(judgment, digest),
-    }
+    if not are_probabilities(result.packed if isinstance(result, Hindsight) else result.probs):
+        raise ValueError("a value is not a probability")
 
 
-def _summary(result: StepScores | Hindsight) -> dict[str, float | None]:
-    """Return the values of the columns in which a judgment is summarised, such as `validity` and `retroactive`."""
-    if isinstance(result, StepScores):
-        verdict = judge_solution(result)
-        columns: dict[str, float | None] = {"validity": verdict.validity, "redundancy": verdict.redundancy}
-        return columns | dict.fromkeys(("online_validity", "online_redundancy", "retroactive"))
-    online = judge_solution(result.online)
-    return _summary(result.offline) | {
-        "online_validity": online.validity,
-        "online_redundancy": online.redundancy,
-        "retroactive": float(np.abs(result.retroactive).max()),
-    }
+def _save(session: Session, evaluator_id: int, judgments: Sequence[Judgment]) -> None:
+    """Store judgments, and increment the revisions that tell caches to reload them."""
+    ids = [judgment.trace.trace_id for judgment in judgments if isinstance(judgment.trace, StoredTrace)]
+    present = select(TraceRow.id, TraceRow.digest).where(TraceRow.id.in_(ids))
+    digests: dict[int, str] = dict(session.execute(present).all())
+    if not digests.keys() >= set(ids):
+        raise ConflictError("Traces were deleted while they were being judged.", "Judge other traces.")
+    in_mode: dict[tuple[int, str], dict[str, Any]] = {}
+    triangles: dict[int, dict[str, Any]] = {}
+    for judgment in judgments:
+        trace, result = judgment.trace, judgment.result
+        assert isinstance(trace, StoredTrace)
+        if trace.digest != digests[trace.trace_id]:
+            continue
+        row = {
+            "evaluator_id": evaluator_id,
+            "dataset_id": trace.dataset_id,
+            "trace_id": trace.trace_id,
+            "digest": trace.digest,
+            "created": now(),
+            "solution": judgment.solution,
+            "spread": None if result.spread is None else _pack(result.spread),
+            "rationale": judgment.rationale or None,
+            "spent": None if judgment.spent is None else asdict(judgment.spent),
+        }
+        if isinstance(result, Hindsight):
+            ends = {"online": _pack(result.online.probs), "offline": _pack(result.offline.probs)}
+            change = float(np.abs(result.retroactive).max())
+            triangles[trace.trace_id] = row | ends | {"change": change, "packed": _pack(result.packed)}
+        else:
+            ends = {judgment.mode.value: _pack(result.probs)}
+        for mode, scores in ends.items():
+            values = {"mode": mode, "scores": scores, "derived": isinstance(result, Hindsight)}
+            in_mode[trace.trace_id, mode] = row | values
+    _remove_stale(session, evaluator_id, ids)
+    # In the same order for all writers, who could otherwise deadlock.
+    if in_mode:
+        rows = [in_mode[key] for key in sorted(in_mode)]
+        insert_or_update(session, JudgmentRow, rows, (*_KEY, "mode"), ("scores", "derived", *_SAME))
+    if triangles:
+        insert_or_update(
+            session, TriangleRow, [triangles[key] for key in sorted(triangles)], _KEY, ("packed", *_SAME)
+        )
+    for dataset_id in sorted({row["dataset_id"] for row in in_mode.values()}):
+        count_up(session, JudgedRow, {"dataset_id": dataset_id, "evaluator_id": evaluator_id}, "revision")
 
 
-def giving(mode: Mode) -> tuple[Mode, ...]:
-    """Return the modes of judgment that provide scores in `mode`."""
-    return (mode,) if mode == Mode.HINDSIGHT else (mode, Mode.HINDSIGHT)
+def _remove_stale(session: Session, evaluator_id: int, trace_ids: Sequence[int]) -> None:
+    """Delete the evaluator's judgments of what these traces were before they changed."""
+    for row in (JudgmentRow, TriangleRow):
+        current = select(TraceRow.digest).where(TraceRow.id == row.trace_id).scalar_subquery()
+        of_traces = row.evaluator_id == evaluator_id, row.trace_id.in_(trace_ids)
+        stale = delete(row).where(*of_traces, row.digest != current)
+        session.execute(stale.execution_options(synchronize_session=False))
 
 
 def standing(judgments: Iterable[StoredJudgment], mode: Mode) -> StoredJudgment | None:
     """Return the judgment that stands in a mode, or None. All `judgments` must be by one evaluator and of one
     trace."""
-    wanted = [one for one in judgments if not one.stale and one.mode in giving(mode)]
-    return max(wanted, key=lambda one: (one.created, one.id), default=None)
-
-
-def fresh_rows(*modes: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a judgment is not stale and provides scores in at least one of `modes`. If no
-    modes are given, scores in any mode will do. The condition applies to `JudgmentRow` joined with `TraceRow`."""
-    return and_(_provides(JudgmentRow, modes or tuple(Mode)), JudgmentRow.trace_digest == TraceRow.digest)
-
-
-def _provides(row: Any, modes: Sequence[Mode]) -> ColumnElement[bool]:
-    provides: ColumnElement[bool] = row.mode.in_(sorted({one.value for mode in modes for one in giving(mode)}))
-    return provides
-
-
-def stands(mode: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a judgment stands in a mode, for `JudgmentRow` joined with `TraceRow`."""
-    return fresh_rows(mode) & ~overruled(mode)
-
-
-def overruled(mode: Mode) -> ColumnElement[bool]:
-    """Return the SQL condition that a newer judgment, which is not stale, also provides scores in the mode. The
-    condition applies to `JudgmentRow` joined with `TraceRow`."""
-    return _has_newer(JudgmentRow, _provides(_newer, [mode]), _newer.trace_digest == TraceRow.digest)
-
-
-def _has_newer(old: Any, *which: ColumnElement[bool]) -> ColumnElement[bool]:
-    """Return the SQL condition that the same evaluator has a newer judgment of the trace than `old`. `old` holds
-    the columns of the older judgment. Only newer judgments that meet the conditions `which` count."""
-    newer = (
-        _newer.trace_id == old.trace_id,
-        _newer.evaluator_id == old.evaluator_id,
-        _newer.mode != old.mode,
-        tuple_(_newer.created, _newer.id) > tuple_(old.created, old.id),
-    )
-    return exists().where(*newer, *which).correlate(JudgmentRow, TraceRow)
+    by_mode = {judgment.mode: judgment for judgment in judgments if not judgment.stale}
+    # Had the hindsight judgment been saved later, there would be none in the mode itself.
+    return by_mode.get(mode) or by_mode.get(Mode.HINDSIGHT)
 
 
 def read_judgments(store: Store, trace: StoredTrace) -> list[StoredJudgment]:
-    """Return the judgments of a trace, sorted by evaluator name and mode."""
+    """Return the judgments of a trace, sorted by evaluator name and mode. Those whose scores are the ends of a
+    hindsight judgment are not listed beside it."""
     return read_many(store, [trace])[0]
 
 
 def read_many(
     store: Store, traces: Sequence[StoredTrace], evaluator_id: int | None = None
 ) -> list[list[StoredJudgment]]:
-    """Like `read_judgments`, but for several traces, with a single query. The result has one list per trace. If
-    `evaluator_id` is given, only that evaluator's judgments are included."""
-    statement = (
-        select(JudgmentRow, EvaluatorRow)
-        .join(EvaluatorRow, EvaluatorRow.id == JudgmentRow.evaluator_id)
-        .where(JudgmentRow.trace_id.in_([trace.trace_id for trace in traces]))
-        .order_by(EvaluatorRow.name, EvaluatorRow.id, JudgmentRow.mode)
-    )
-    if evaluator_id is not None:
-        statement = statement.where(JudgmentRow.evaluator_id == evaluator_id)
-    by_trace: defaultdict[int, list[tuple[JudgmentRow, EvaluatorRow]]] = defaultdict(list)
+    """Like `read_judgments`, but for several traces at once. The result has one list per trace. If `evaluator_id`
+    is given, only that evaluator's judgments are included."""
+    by_id = {trace.trace_id: trace for trace in traces}
+    lists: dict[int, list[StoredJudgment]] = {trace_id: [] for trace_id in by_id}
     with store.read() as session:
-        for judgment, evaluator in session.execute(statement):
-            by_trace[judgment.trace_id].append((judgment, evaluator))
-    return [[_judgment(trace, *pair) for pair in by_trace[trace.trace_id]] for trace in traces]
+        for row in (JudgmentRow, TriangleRow):
+            statement = select(row, EvaluatorRow).join(EvaluatorRow, EvaluatorRow.id == row.evaluator_id)
+            statement = statement.where(row.trace_id.in_(by_id))
+            if row is JudgmentRow:
+                statement = statement.where(~JudgmentRow.derived)
+            if evaluator_id is not None:
+                statement = statement.where(row.evaluator_id == evaluator_id)
+            for judgment, evaluator in session.execute(statement):
+                # The type that both rows share knows neither.
+                assert isinstance(judgment, JudgmentRow | TriangleRow)
+                lists[judgment.trace_id].append(_judgment(by_id[judgment.trace_id], judgment, evaluator))
+    for judgments in lists.values():
+        judgments.sort(key=lambda judgment: (judgment.evaluator.name, judgment.evaluator.id, judgment.mode.value))
+    return [lists[trace.trace_id] for trace in traces]
 
 
 def read_offline(store: Store, trace: StoredTrace, evaluator_id: int) -> StepScores | None:
@@ -267,33 +229,27 @@ def read_offline(store: Store, trace: StoredTrace, evaluator_id: int) -> StepSco
     return None if judgment is None else judgment.offline
 
 
-def _judgment(trace: StoredTrace, row: JudgmentRow, evaluator: EvaluatorRow) -> StoredJudgment:
-    result = unpack(row.probabilities, row.mode, row.spread)
-    stale = row.trace_digest != trace.digest
+def _judgment(trace: StoredTrace, row: JudgmentRow | TriangleRow, evaluator: EvaluatorRow) -> StoredJudgment:
+    mode, data = (Mode(row.mode), row.scores) if isinstance(row, JudgmentRow) else (Mode.HINDSIGHT, row.packed)
+    result = unpack(data, mode, row.spread)
+    stale = row.digest != trace.digest
     if not stale and len(result) != len(trace.substeps):
-        raise DamagedError(
-            f"judgments.probabilities: {len(result)} rows, the trace {trace.id!r} has {len(trace.substeps)}."
-        )
+        raise DamagedError(f"judgments: {len(result)} rows, the trace {trace.id!r} has {len(trace.substeps)}.")
     return StoredJudgment(
         trace,
-        Mode(row.mode),
+        mode,
         result,
         row.solution,
         row.rationale or "",
         None if row.spent is None else Usage(**row.spent),
-        id=row.id,
         evaluator=StoredEvaluator.of(evaluator),
         stale=stale,
         created=row.created,
     )
 
 
-def pack(result: StepScores | Hindsight) -> bytes:
-    """Return the probabilities as little-endian float32. Raises `ValueError` if a value is not a probability."""
-    probs = result.packed if isinstance(result, Hindsight) else result.probs
-    if not are_probabilities(probs):
-        raise ValueError("a value is not a probability")
-    return probs.astype(_PACKED).tobytes()
+def _pack(values: Floats32) -> bytes:
+    return values.astype(_PACKED).tobytes()
 
 
 def are_probabilities(values: Floats32) -> bool:
@@ -301,18 +257,19 @@ def are_probabilities(values: Floats32) -> bool:
     return bool(values.min() >= -_TOLERANCE and values.max() <= 1 + _TOLERANCE)
 
 
-def unpack(data: bytes, mode: Mode | str, spread: bytes | None = None) -> StepScores | Hindsight:
-    """Restore scores from the bytes that `pack` returned. `spread` holds the bytes of an ensemble's spread. Raises
-    `DamagedError` if the bytes are not valid scores in this mode."""
+def unpack(data: bytes, mode: Mode, spread: bytes | None = None) -> StepScores | Hindsight:
+    """Restore scores from stored bytes: those of a triangle in hindsight mode, else a row for each sub-step.
+    `spread` holds the bytes of an ensemble's spread. Raises `DamagedError` if the bytes are not valid scores in
+    this mode."""
     try:
         probs = _floats(data).reshape(-1, 3)
         spreads = None if spread is None else _floats(spread)
         kind = Hindsight.from_packed if mode == Mode.HINDSIGHT else StepScores
         result = kind(probs, spreads)
     except ValueError as error:
-        raise DamagedError(f"judgments.probabilities: {error}.") from None
+        raise DamagedError(f"judgments: {error}.") from None
     if not len(probs) or not are_probabilities(probs):
-        raise DamagedError("judgments.probabilities: a value is not a probability.")
+        raise DamagedError("judgments: a value is not a probability.")
     return result
 
 

@@ -5,10 +5,9 @@ Such scores show which steps of a solution depend on which.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 import numpy as np
-from sqlalchemy import ColumnElement, Select, exists, select
+from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
@@ -21,7 +20,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.importers.benchmarks.strict_prmbench import INERT, NECESSARY
-from stepsight.storage.judgments.judgments import giving
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate, traces
 
 _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
@@ -58,8 +56,13 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
     """Add scores for further left-out sub-steps to the stored scores of the same evaluator, trace and gap. Raises
     `UserError` if they contradict the evaluator's stored scores for the same sub-step or with nothing left out."""
     stored = read_left_out(session, evaluator_id, trace, scores.gap)
-    offline = _judged(evaluator_id, trace).where(JudgmentRow.mode == Mode.OFFLINE.value)
-    judged = session.scalar(offline.with_only_columns(JudgmentRow.probabilities))
+    row = JudgmentRow
+    judged = session.scalar(
+        select(row.scores).where(
+            *(row.trace_id == trace.trace_id, row.evaluator_id == evaluator_id, row.mode == Mode.OFFLINE.value),
+            *(row.digest == trace.digest, ~row.derived),
+        )
+    )
     pairs = [] if judged is None else [(np.frombuffer(judged, _FLOATS).reshape(-1, 3), scores.whole.probs)]
     known, added = {} if stored is None else stored.rows(), scores.rows()
     pairs += [(known[i], added[i]) for i in known.keys() & added.keys()]
@@ -139,16 +142,6 @@ def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterat
         for step in left_out.known if known else ():
             if step in known:
                 yield LabelledFall(trace.problem, float(falls[step]), known[step])
-
-
-def _judged(evaluator_id: int, trace: StoredTrace) -> Select[Any]:
-    """Select the evaluator's up-to-date judgments of a trace that provide offline scores."""
-    return select(JudgmentRow).where(
-        JudgmentRow.trace_id == trace.trace_id,
-        JudgmentRow.evaluator_id == evaluator_id,
-        JudgmentRow.mode.in_([mode.value for mode in giving(Mode.OFFLINE)]),
-        JudgmentRow.trace_digest == trace.digest,
-    )
 
 
 def _needs(trace: StoredTrace) -> dict[int, bool]:

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, delete, or_, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode
 from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -16,6 +17,7 @@ from stepsight.storage.database.schema import (
     JudgedRow,
     JudgmentRow,
     LeftOutScoresRow,
+    TriangleRow,
     in_range,
 )
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
@@ -67,11 +69,16 @@ class ChangeableScores(Changeable[Scored]):
         return Scored(dataset, rows[0])
 
     def dependents(self, session: Session, row: Scored) -> Dependents:
-        modes = select(JudgmentRow.mode).where(*row.of(JudgmentRow)).distinct().order_by(JudgmentRow.mode)
-        judgments = count(session, *row.of(JudgmentRow))
+        counts = {
+            mode: count(session, *row.of(JudgmentRow), ~JudgmentRow.derived, JudgmentRow.mode == mode.value)
+            for mode in (Mode.OFFLINE, Mode.ONLINE)
+        }
+        # The ends of a hindsight judgment are no judgments of their own.
+        counts[Mode.HINDSIGHT] = count(session, *row.of(TriangleRow))
+        judgments, modes = sum(counts.values()), sorted(mode.value for mode, number in counts.items() if number)
         left_out = count(session, *row.of(LeftOutScoresRow))
         lines = {
-            f"{counted(judgments, 'judgment')}, {' and '.join(session.scalars(modes))}": judgments,
+            f"{counted(judgments, 'judgment')}, {' and '.join(modes)}": judgments,
             f"the scores of {counted(left_out, 'trace')} without each of their steps": left_out,
         }
         return Dependents(
@@ -85,7 +92,7 @@ class ChangeableScores(Changeable[Scored]):
         )
 
     def remove(self, session: Session, row: Scored) -> None:
-        for table in (LeftOutScoresRow, JudgmentRow, JudgedRow):
+        for table in (LeftOutScoresRow, JudgmentRow, TriangleRow, JudgedRow):
             session.execute(delete(table).where(*row.of(table)))
         rename_file(row.evaluator, row.dataset.name)
         session.merge(DeletedRow(name=_name(row.evaluator.name, row.dataset.name)))

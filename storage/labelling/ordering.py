@@ -23,12 +23,10 @@ from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.judgment import Mode
 from stepsight.core.trace import find_answer
 from stepsight.storage.browse.verdict_columns import read_validities
-from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow
+from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow, TriangleRow
 from stepsight.storage.database.store import IN_PARTS
-from stepsight.storage.judgments.judgments import fresh_rows, stands
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering, Shows
 
 ORDERED, RANDOM, GOLD = "ordered", "random", "gold"
@@ -105,10 +103,10 @@ def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
 
 
 def _read_changes(session: Session, dataset_id: int, evaluator_id: int) -> Mapping[int, float]:
-    row = JudgmentRow
-    changes = select(row.trace_id, row.retroactive).join(TraceRow, TraceRow.id == row.trace_id)
-    changes = changes.where(row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, stands(Mode.HINDSIGHT))
-    return {trace_id: change for trace_id, change in session.execute(changes) if change is not None}
+    row = TriangleRow
+    changes = select(row.trace_id, row.change).join(TraceRow, TraceRow.id == row.trace_id)
+    fresh = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.digest == TraceRow.digest
+    return dict(session.execute(changes.where(*fresh)).all())
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:
@@ -173,7 +171,7 @@ def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
         yield {id for id, meta in metas if find_answer(meta) is not None}
     if plan.shows == Shows.SCORES:
         judged = select(JudgmentRow.trace_id).join(TraceRow, TraceRow.id == JudgmentRow.trace_id)
-        judged = judged.where(JudgmentRow.evaluator_id == plan.evaluator, fresh_rows())
+        judged = judged.where(JudgmentRow.evaluator_id == plan.evaluator, JudgmentRow.digest == TraceRow.digest)
         yield set(session.scalars(judged.distinct()))
 
 

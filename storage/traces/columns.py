@@ -26,7 +26,7 @@ class TraceColumns:
 
     - `trace_ids` are the database ids.
     - `digests` are the first 16 hexadecimal digits of the traces' digests.
-    - `steps` are the step counts.
+    - `steps` and `substeps` are the counts of steps and of sub-steps.
     - `first_error` is the 0-based index of the first gold error, or `SILENT` if there is none.
     - `gold` is an index into `GOLD`.
     - `redundant` is True if the gold labels call a step redundant.
@@ -38,6 +38,7 @@ class TraceColumns:
     trace_ids: Ints
     digests: NDArray[np.bytes_]
     steps: NDArray[np.int32]
+    substeps: Ints
     first_error: NDArray[np.int32]
     gold: NDArray[np.int8]
     redundant: NDArray[np.bool_]
@@ -90,13 +91,14 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
     numbers = (
         row.id,
         row.n_steps,
+        row.n_substeps,
         func.coalesce(row.first_error, SILENT),
         row.has_gold,
         row.n_redundant,
     )
     statement = select(*numbers, func.substr(row.digest, 1, 16), trace_group())
     columns = read_columns(session, statement.where(row.dataset_id == dataset_id).order_by(row.position))
-    ids, steps, errors, with_gold, redundant, digests, groups = columns
+    ids, steps, substeps, errors, with_gold, redundant, digests, groups = columns
     names = {name: place for place, name in enumerate(dict.fromkeys(str(group) for group in groups if group))}
     first_error, counts = np.array(errors, np.int32), np.array(steps, np.int32)
     has_error = first_error != SILENT
@@ -105,6 +107,7 @@ def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
         trace_ids=np.array(ids, np.int64),
         digests=np.array(digests, "S16"),
         steps=counts,
+        substeps=np.array(substeps, np.int64),
         first_error=first_error,
         gold=np.where(has_error, 0, np.where(np.array(with_gold, np.bool_), 1, 2)).astype(np.int8),
         redundant=np.array(redundant, np.int64) > 0,

@@ -16,6 +16,7 @@ from stepsight.storage.database.schema import (
     JudgmentRow,
     LeftOutScoresRow,
     TraceRow,
+    TriangleRow,
 )
 from stepsight.storage.database.store import ConflictError, NotFoundError
 from stepsight.storage.people.changes import Changeable, Dependents, count, counted, name_taken
@@ -47,8 +48,12 @@ class ChangeableDataset(Changeable[DatasetRow]):
         evaluators = evaluators_on(session, row.id)
         counts = {
             "traces": count(session, TraceRow.dataset_id == row.id),
-            # With the evaluators, whose index then serves.
-            "judgments": count(session, JudgmentRow.dataset_id == row.id, JudgmentRow.evaluator_id.in_(evaluators)),
+            # With the evaluators, whose index then serves. The ends of a hindsight judgment are no judgments of
+            # their own.
+            "judgments": sum(
+                count(session, table.dataset_id == row.id, table.evaluator_id.in_(evaluators), *conditions)
+                for table, conditions in ((JudgmentRow, (~JudgmentRow.derived,)), (TriangleRow, ()))
+            ),
             "scores without a step": count(session, LeftOutScoresRow.dataset_id == row.id),
             "jobs": count(session, JobRow.dataset_id == row.id),
         }

@@ -46,7 +46,7 @@ from stepsight.core.hubs.hub_cache import cache_of_hub
 from stepsight.core.judgment import Mode
 from stepsight.storage.backup import check_backup
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.schema import DatasetRow, JudgmentRow, TraceRow
+from stepsight.storage.database.schema import DatasetRow, TraceRow, TriangleRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.jobs import Job, State, Task, get_job, list_jobs, resume_job, start_job
@@ -300,8 +300,8 @@ class Killing:
 
     def _read_judged(self) -> dict[int, Any]:
         assert self._job is not None
-        made = select(JudgmentRow.trace_id, JudgmentRow.created).join_from(JudgmentRow, TraceRow)
-        made = made.where(JudgmentRow.evaluator_id == self._evaluator_id())
+        made = select(TriangleRow.trace_id, TriangleRow.created).join_from(TriangleRow, TraceRow)
+        made = made.where(TriangleRow.evaluator_id == self._evaluator_id())
         with self.store.read() as session:
             rows = session.execute(made).all()
         self.tallies["workers"].doubled += len(rows) - len({trace for trace, _ in rows})

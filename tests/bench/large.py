@@ -36,8 +36,8 @@ _COPIES = {
     },
     "steps": {"trace_id": "trace_id + :more"},
     "substeps": {"trace_id": "trace_id + :more"},
-    "judgments": {"id": "NULL", "trace_id": "trace_id + :more"},
-    "profiles": {"trace_id": "trace_id + :more"},
+    "judgments": {"trace_id": "trace_id + :more"},
+    "triangles": {"trace_id": "trace_id + :more"},
 }
 _SEARCH = (
     "INSERT INTO trace_search (rowid, text) SELECT rowid + :more, text || ' Variant ' || (rowid + :more)"

@@ -10,10 +10,9 @@ from sqlalchemy import func, select
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.score.entered import Entered
-from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.database.jobs_schema import JobRow
-from stepsight.storage.database.schema import JudgmentRow, TraceRow
+from stepsight.storage.database.schema import TraceRow, TriangleRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.jobs import State, get_job, list_jobs
 from stepsight.storage.people.logins import open_login
@@ -110,9 +109,7 @@ def test_one_of_two_servers_is_killed_while_people_label(postgresql, tmp_path):
             assert get_job(store, job.id).state == State.DONE
             with store.read() as session:
                 judged = session.scalars(
-                    select(JudgmentRow.trace_id)
-                    .join(TraceRow, TraceRow.id == JudgmentRow.trace_id)
-                    .where(TraceRow.dataset_id == job.dataset_id, JudgmentRow.mode == Mode.HINDSIGHT)
+                    select(TriangleRow.trace_id).where(TriangleRow.dataset_id == job.dataset_id)
                 ).all()
                 assert session.scalar(select(func.count()).select_from(JobRow)) == 1
             assert len(judged) == len(set(judged)) == JUDGED

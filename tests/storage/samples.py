@@ -14,7 +14,7 @@ from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators, register_evaluator
-from stepsight.storage.judgments.judgments import StoredJudgment, giving, read_many, standing
+from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 
@@ -63,7 +63,7 @@ def judge(trace: Trace, mode: Mode | str, seed: int = 0) -> Judgment:
 
 def by_mode(judgment: Judgment) -> dict[Mode, Judgment]:
     """A judgment by each mode that it gives."""
-    return {mode: judgment for mode in Mode if judgment.mode in giving(mode)}
+    return {mode: judgment for mode in Mode if judgment.mode in (mode, Mode.HINDSIGHT)}
 
 
 def same(left: StepScores | Hindsight, right: StepScores | Hindsight) -> bool:

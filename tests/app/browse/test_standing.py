@@ -1,4 +1,4 @@
-"""Every reader gives the standing judgment: of the fresh ones that give the mode the newest, else by id."""
+"""Every reader gives the standing judgment: of those that are not stale and give the mode, the one saved last."""
 
 import csv
 import io
@@ -68,7 +68,7 @@ CASES = {
     "online newer": Case(((HINDSIGHT, 1, ""), (ONLINE, 2, "")), (1, 0, 0)),
     "online older": Case(((ONLINE, 1, ""), (HINDSIGHT, 2, "")), (1, 1, 1)),
     "both newer": Case(((HINDSIGHT, 1, ""), (ONLINE, 2, ""), (OFFLINE, 3, "")), (1, 2, 0)),
-    "stored later, but older": Case(((HINDSIGHT, 2, ""), (OFFLINE, 1, "")), (0, 0, 0)),
+    "by a clock that was set back": Case(((HINDSIGHT, 2, ""), (OFFLINE, 1, "")), (0, 1, 0)),
     "at once, hindsight first": Case(((HINDSIGHT, 1, ""), (OFFLINE, 1, "")), (0, 1, 0)),
     "at once, hindsight last": Case(((OFFLINE, 1, ""), (HINDSIGHT, 1, "")), (1, 1, 1)),
     "judged again": Case(((OFFLINE, 1, ""), (HINDSIGHT, 2, ""), (OFFLINE, 3, "")), (1, 2, 1)),

@@ -74,7 +74,7 @@ def test_a_trace_that_was_not_judged_or_has_changed_since_says_so(sqlite_store, 
     assert answers(sqlite_store, evaluators, other)["mini"].silence == "has not judged this trace"
     with sqlite_store.write() as session:
         session.connection().exec_driver_sql(f"UPDATE traces SET digest = 'x' WHERE id = {trace.trace_id}")
-        session.connection().exec_driver_sql("UPDATE judgments SET trace_digest = 'y'")
+        session.connection().exec_driver_sql("UPDATE judgments SET digest = 'y'")
     changed = get_trace(sqlite_store, trace.trace_id)
     found = answers(sqlite_store, evaluators, changed)["mini"]
     assert found.silence == "its judgment is of an earlier version of this trace"

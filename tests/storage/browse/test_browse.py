@@ -455,7 +455,7 @@ def test_deleted_traces_are_gone_and_ids_used_again_are_not_taken_for_them(store
     assert browse(store, 1, TraceFilter(text="it is")).total == 2
     assert totals(store, mini.id, verdict="unjudged").total == 0
     with store.read() as session:
-        assert session.scalar(text("SELECT count(*) FROM profiles")) == 2
+        assert session.scalar(text("SELECT count(*) FROM triangles")) == 2
     # SQLite gives the last id again.
     add(store, [*SAMPLES, Trace.of("Another?", ["Nothing."], id="another")])
     page = totals(store, mini.id)
@@ -475,7 +475,7 @@ def test_a_deleted_dataset_is_not_taken_for_the_one_in_its_place(store: Store) -
     page = browse(store, dataset_id, TraceFilter(evaluator=mini.id, verdict="unjudged"))
     assert [row.id for row in page.rows] == ["0", "1", "2", "3"]
     with store.read() as session:
-        assert session.scalar(text("SELECT count(*) FROM profiles")) == 0
+        assert session.scalar(text("SELECT count(*) FROM triangles")) == 0
 
 
 def test_a_stale_judgment_counts_as_none(store: Store) -> None:

@@ -23,16 +23,7 @@ TRACE = {
     "has_gold": False,
     "meta": {},
 }
-JUDGMENT = {
-    "mode": "offline",
-    "trace_digest": "d",
-    "probabilities": b"",
-    "validity": 0.5,
-    "redundancy": 0.5,
-    "online_validity": None,
-    "online_redundancy": None,
-    "retroactive": None,
-}
+JUDGMENT = {"mode": "offline", "digest": "d", "derived": False, "scores": b""}
 
 
 @each(
@@ -83,12 +74,10 @@ def test_a_substep_belongs_to_a_step(store: Store) -> None:
     "wrong",
     [
         {"mode": "later"},
-        {"retroactive": 0.1},
         {"mode": "hindsight"},
-        {"mode": "hindsight", "online_validity": 0.1, "online_redundancy": 0.1},
         {"dataset_id": 99},
         {"evaluator_id": 99},
-        {"validity": None},
+        {"scores": None},
     ],
 )
 def test_judgments(store: Store, wrong: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, JudgmentRow, SubstepRow, TraceRow
+from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, SubstepRow, TraceRow, TriangleRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
@@ -95,7 +95,7 @@ def test_deleting_a_dataset_takes_its_traces_and_judgments_along(store: Store) -
     with store.write() as session:
         session.execute(text("DELETE FROM datasets"))
     with store.read() as session:
-        for model in (TraceRow, SubstepRow, JudgmentRow):
+        for model in (TraceRow, SubstepRow, TriangleRow):
             assert session.execute(select(model)).all() == []
         assert len(session.execute(select(EvaluatorRow)).all()) == 1
 
@@ -127,7 +127,7 @@ def test_many_threads_write_and_read_at_once(store: Store) -> None:
         ids = list(pool.map(work, range(12)))
     assert len(set(ids)) == 12
     with store.read() as session:
-        assert len(session.scalars(select(JudgmentRow.id)).all()) == 12 * len(traces)
+        assert len(session.scalars(select(TriangleRow.trace_id)).all()) == 12 * len(traces)
 
 
 def test_threads_that_register_one_evaluator_get_one(store: Store) -> None:

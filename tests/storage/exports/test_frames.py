@@ -214,6 +214,6 @@ def test_a_damaged_judgment_is_told(store: Store) -> None:
     (trace,) = add(store, [FIRST_ERROR])
     save_judgments(store, evaluator(store).id, [judge(trace, "offline")])
     with store.write() as session:
-        session.execute(update(JudgmentRow).values(probabilities=b"\0" * 24))
+        session.execute(update(JudgmentRow).values(scores=b"\0" * 24))
     with refused(DamagedError):
         frame(store, "sums")

@@ -10,7 +10,6 @@ from stepsight.core.metrics.table import SILENT, StepTable, TableBuilder
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments import profile_columns
 from stepsight.storage.judgments.columns import Gold, read_gold, read_table
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
@@ -119,7 +118,7 @@ def test_missing_and_stale_judgments_have_no_steps(store: Store, traces: list[St
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces[:3]])
     with store.write() as session:
-        session.execute(text("UPDATE judgments SET trace_digest = 'before' WHERE trace_id = :id"),
+        session.execute(text("UPDATE judgments SET digest = 'before' WHERE trace_id = :id"),
                         {"id": traces[1].trace_id})  # fmt: skip
     assert same(store, traces, mini.id, Mode.OFFLINE) == 2
     found = read_table(store, gold_of(store), mini.id, Mode.OFFLINE)
@@ -155,15 +154,6 @@ def test_the_first_of_equally_valid_substeps_is_taken(store: Store) -> None:
     # s_val 0.75, 0.5, 0.5: the second row; s_red is the greatest of the three.
     assert found.probs.tolist() == [[0.5, 0.125, 0.375]]
     assert (found.validity.tolist(), found.redundancy.tolist()) == ([0.5], [0.5])
-
-
-def test_reading_in_small_parts_gives_the_same(
-    store: Store, traces: list[StoredTrace], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mini = evaluator(store)
-    save_judgments(store, mini.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
-    monkeypatch.setattr(profile_columns, "IN_PARTS", {"yield_per": 2})
-    assert same(store, traces, mini.id, Mode.ONLINE) == 4
 
 
 def test_traces_that_came_after_the_gold_was_read_stay_out(store: Store, traces: list[StoredTrace]) -> None:

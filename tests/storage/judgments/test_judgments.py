@@ -7,7 +7,8 @@ from sqlalchemy import select, text
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode, Usage
-from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.scores import StepScores
+from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
@@ -16,7 +17,6 @@ from stepsight.storage.judgments import judgments
 from stepsight.storage.judgments.judgments import (
     count_missing,
     missing_traces,
-    pack,
     read_judgments,
     read_many,
     save_judgments,
@@ -24,7 +24,7 @@ from stepsight.storage.judgments.judgments import (
     unpack,
 )
 from stepsight.storage.traces import queries
-from stepsight.storage.traces.queries import StoredTrace, get_trace
+from stepsight.storage.traces.queries import StoredTrace
 from tests.messages import refused
 from tests.storage.samples import ERROR, add, evaluator, find_judgment, judge, many, same, scores, triangle
 
@@ -36,7 +36,7 @@ def traces(store: Store) -> list[StoredTrace]:
 
 def rows(store: Store) -> list[JudgmentRow]:
     with store.read() as session:
-        return list(session.scalars(select(JudgmentRow).order_by(JudgmentRow.id)))
+        return list(session.scalars(select(JudgmentRow).order_by(JudgmentRow.trace_id)))
 
 
 @pytest.mark.parametrize("mode", list(Mode))
@@ -61,33 +61,14 @@ def test_the_cost_of_a_server_comes_back(store: Store, traces: list[StoredTrace]
         read_judgments(store, traces[0])
 
 
-def test_probabilities_are_little_endian_float32_row_by_row() -> None:
+def test_probabilities_are_little_endian_float32_row_by_row(store: Store) -> None:
     made = StepScores(np.array([[1, 0, 0], [0.25, 0.25, 0.5]], np.float32))
     # 1.0 is 0x3f800000, 0.25 is 0x3e800000, 0.5 is 0x3f000000.
     packed = bytes.fromhex("0000803f 00000000 00000000 0000803e 0000803e 0000003f")
-    assert pack(made) == packed
-    assert same(unpack(packed, "offline"), made)
-    three = triangle(3)
-    assert len(pack(three)) == 6 * 3 * 4
-    assert same(unpack(pack(three), Mode.HINDSIGHT), three)
-
-
-def test_sort_keys_are_stored_with_a_judgment(store: Store, traces: list[StoredTrace]) -> None:
-    # Three sub-steps, the last two of one step. Online validity 0.9, 0.7, 0.6; offline 0.3, 0.7, 0.6.
-    first = np.array([[0.1, 0.2, 0.7]], np.float32)
-    second = np.array([[0.5, 0.1, 0.4], [0.2, 0.3, 0.5]], np.float32)
-    third = np.array([[0.7, 0.1, 0.2], [0.3, 0.6, 0.1], [0.4, 0.0, 0.6]], np.float32)
-    hindsight = Hindsight((first, second, third))
-    mini = evaluator(store)
-    save_judgments(store, mini.id, [Judgment(traces[0], Mode.HINDSIGHT, hindsight)])
-    save_judgments(store, mini.id, [Judgment(traces[0], Mode.OFFLINE, hindsight.offline)])
-    late, plain = rows(store)
-    assert (late.validity, late.redundancy) == pytest.approx((0.3, 0.6))
-    assert (late.online_validity, late.online_redundancy) == pytest.approx((0.6, 0.6))
-    # Changes -0.6, 0, 0: the largest is taken without its sign.
-    assert late.retroactive == pytest.approx(0.6)
-    assert (plain.validity, plain.redundancy) == (late.validity, late.redundancy)
-    assert (plain.online_validity, plain.online_redundancy, plain.retroactive) == (None, None, None)
+    assert same(unpack(packed, Mode.OFFLINE), made)
+    (trace,) = add(store, [Trace.of("q", ["a", "b"], id="two")], "two")
+    save_judgments(store, evaluator(store).id, [Judgment(trace, Mode.OFFLINE, made)])
+    assert [row.scores for row in rows(store)] == [packed]
 
 
 def test_hindsight_answers_for_online_and_offline(store: Store, traces: list[StoredTrace]) -> None:
@@ -120,31 +101,20 @@ def test_online_does_not_answer_for_offline(store: Store, traces: list[StoredTra
     assert find_judgment(store, traces[0], mini.id, "hindsight") is None
 
 
-def test_saving_again_changes_nothing_and_saving_other_replaces(store: Store, traces: list[StoredTrace]) -> None:
-    mini = evaluator(store)
-    save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces])
-    before = [(row.id, row.created, row.probabilities) for row in rows(store)]
-    save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces])
-    assert [(row.id, row.created, row.probabilities) for row in rows(store)] == before
-    save_judgments(store, mini.id, [judge(traces[0], "offline", seed=9)])
-    after = {row.trace_id: row for row in rows(store)}
-    assert len(after) == 4
-    assert after[traces[0].trace_id].created > before[0][1]
-    (read,) = read_judgments(store, traces[0])
-    assert same(read.result, scores(3, 9))
-
-
-def test_a_repeated_judgment_is_newer_only_where_another_mode_came_in_between(
+def test_a_hindsight_judgment_replaces_all_and_another_what_it_gives(
     store: Store, traces: list[StoredTrace]
 ) -> None:
-    mini = evaluator(store)
-    both = [judge(trace, "offline") for trace in traces[:2]]
-    save_judgments(store, mini.id, both)
-    save_judgments(store, mini.id, [judge(traces[1], "hindsight")])
-    before = {(row.trace_id, row.mode): row.created for row in rows(store)}
-    save_judgments(store, mini.id, both)
-    after = {(row.trace_id, row.mode): row.created for row in rows(store)}
-    assert [key for key in after if after[key] != before[key]] == [(traces[1].trace_id, "offline")]
+    mini, trace = evaluator(store), traces[0]
+    save_judgments(store, mini.id, [judge(trace, "offline", 1), judge(trace, "online", 2)])
+    save_judgments(store, mini.id, [judge(trace, "hindsight", 3)])
+    assert [judgment.mode for judgment in read_judgments(store, trace)] == ["hindsight"]
+    save_judgments(store, mini.id, [judge(trace, "offline", 4)])
+    hindsight, offline = read_judgments(store, trace)
+    assert (hindsight.mode, offline.mode) == ("hindsight", "offline")
+    assert same(hindsight.result, triangle(3, 3))
+    assert same(offline.result, scores(3, 4))
+    standing = [find_judgment(store, trace, mini.id, mode) for mode in (Mode.ONLINE, Mode.OFFLINE)]
+    assert [judgment and judgment.mode for judgment in standing] == ["hindsight", "offline"]
 
 
 def test_the_last_of_two_in_one_batch_stays(store: Store, traces: list[StoredTrace]) -> None:
@@ -188,7 +158,7 @@ def test_a_judgment_of_a_changed_trace_is_stale_and_missing(store: Store, traces
     mini, trace = evaluator(store), traces[0]
     save_judgments(store, mini.id, [judge(trace, "offline")])
     with store.write() as session:
-        session.execute(text("UPDATE judgments SET trace_digest = 'before'"))
+        session.execute(text("UPDATE judgments SET digest = 'before'"))
     assert read_judgments(store, trace)[0].stale
     assert find_judgment(store, trace, mini.id, "offline") is None
     assert count_missing(store, trace.dataset_id, mini.id, "offline") == 4
@@ -282,12 +252,24 @@ def test_judgments_that_do_not_fit_their_trace_are_refused(store: Store, traces:
     assert rows(store) == []
 
 
-def test_the_digest_kept_is_that_of_what_was_scored(store: Store, traces: list[StoredTrace]) -> None:
-    """A trace that changed while it was being scored makes the judgment stale."""
-    mini = evaluator(store)
-    before = replace(traces[0], problem="What it was before")
-    save_judgments(store, mini.id, [judge(before, "offline")])
-    assert read_judgments(store, get_trace(store, before.trace_id))[0].stale
+def test_what_was_scored_before_the_trace_changed_is_not_stored(store: Store, traces: list[StoredTrace]) -> None:
+    mini, trace = evaluator(store), traces[0]
+    now, before = judge(trace, "hindsight", 1), judge(replace(trace, problem="What it was before"), "offline", 2)
+    save_judgments(store, mini.id, [now, before])
+    (judgment,) = read_judgments(store, trace)
+    assert same(judgment.result, now.result)
+
+
+def test_a_changed_trace_loses_its_earlier_judgments_with_the_next_one(
+    store: Store, traces: list[StoredTrace]
+) -> None:
+    mini, trace = evaluator(store), traces[0]
+    save_judgments(store, mini.id, [judge(trace, "hindsight")])
+    with store.write() as session:
+        for table in ("judgments", "triangles"):
+            session.execute(text(f"UPDATE {table} SET digest = 'before'"))
+    save_judgments(store, mini.id, [judge(trace, "online")])
+    assert [(judgment.mode, judgment.stale) for judgment in read_judgments(store, trace)] == [("online", False)]
 
 
 def test_a_failed_write_is_tried_once_more(

@@ -9,7 +9,6 @@ from stepsight.storage.traces.columns import (
     TraceColumns,
     read_relabelled,
     read_trace_columns,
-    with_relabelled,
 )
 from tests.storage.labelling.samples import TRACES, campaign, label_all, people, take
 from tests.storage.samples import SAMPLES, add
@@ -29,6 +28,7 @@ def test_a_dataset_as_columns(store: Store) -> None:
     assert found.trace_ids.tolist() == [trace.trace_id for trace in traces]
     assert found.digests.tolist() == [trace.digest[:16].encode() for trace in traces]
     assert found.steps.tolist() == [2, 1, 2, 3, 3, 1]
+    assert found.substeps.tolist() == [3, 1, 2, 4, 3, 1]
     assert found.first_error.tolist() == [1, SILENT, SILENT, 1, 2, 0]
     assert [GOLD[code] for code in found.gold] == ["error", "clean", "missing", "error", "error", "error"]
     assert [found.groups[code] if code >= 0 else "" for code in found.group] == [
@@ -36,14 +36,13 @@ def test_a_dataset_as_columns(store: Store) -> None:
     ]  # fmt: skip
     # The second of 2 and of 3 steps is in the middle, the third of 3 late, an only one early.
     assert found.third.tolist() == [1, SILENT, SILENT, 1, 2, 0]
-    assert not found.relabelled.any()
     assert found.nbytes > 6 * 8
 
 
 def test_places() -> None:
     ids = np.array([7, 3, 9])
     empty = np.zeros(3, np.int8)
-    found = TraceColumns(ids, empty, empty, empty, empty, empty, empty, (), empty, empty)  # type: ignore[arg-type]
+    found = TraceColumns(ids, empty, empty, empty, empty, empty, empty, empty, (), empty)  # type: ignore[arg-type]
     assert found.places(np.array([9, 7, 4, 99, 3])).tolist() == [2, 0, SILENT, SILENT, 1]
 
 
@@ -68,7 +67,5 @@ def test_traces_that_people_labelled(store: Store) -> None:
     take(store, made, second)
     with store.read() as session:
         found = read_relabelled(session, made.dataset_id)
-        catalogue = with_relabelled(read_trace_columns(session, made.dataset_id), found)
         assert read_relabelled(session, made.dataset_id + 1).tolist() == []
     assert found.tolist() == [task.trace.trace_id]
-    assert catalogue.relabelled.tolist() == [True, False, False]
