@@ -1,23 +1,38 @@
-"""Leave-one-out scores of traces, computed on demand and cached."""
+"""Leave-one-out scores of traces, computed when a reader asks for them, and cached."""
 
+import threading
 from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING
+from time import monotonic
 
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.on_demand import MOST_TOKENS, OnDemand
+from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import Check, UserError
+from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.left_out import Gap, LeaveOneOut
 
-if TYPE_CHECKING:
-    from stepsight.core.scoring.scorer import Scorer
+# The total size of cached scores in bytes.
+_KEPT = 12_000_000
+# The number of requests that may wait for another one, and roughly how many seconds one takes.
+_WAITING = 8
+_SECONDS = 5
+# Seconds between looks whether the reader still waits.
+_LOOKS = 0.2
+# The limit for one request: there is a pass for each step, each about as long as the trace.
+_MOST_TOKENS = 2_100_000
 
 
-class LeftOuts(OnDemand[LeaveOneOut]):
-    """Leave-one-out scores by the evaluators loaded on this server, computed for one trace at a time."""
+class ReaderLeftError(UserError):
+    """Raised if the reader who asked for the scores has left."""
+
+
+class LeftOuts:
+    """Leave-one-out scores by the evaluators loaded on this server, computed for one trace at a time. It is
+    thread-safe."""
 
     def __init__(self) -> None:
-        super().__init__(lambda left_out: left_out.probs.nbytes)
+        self._cache = KeyedCache(_KEPT)
+        self._working = threading.Lock()
+        self._places = threading.BoundedSemaphore(_WAITING)
 
     def of(
         self, evidence: Evidence, gap: Gap, client_disconnected: Callable[[], bool] = lambda: False
@@ -37,17 +52,46 @@ class LeftOuts(OnDemand[LeaveOneOut]):
                 "Fetch it on the Evaluators page, or import its scores with steps left out.",
             )
         key = (evidence.about.fingerprint, evidence.trace.digest, gap)
-        make = partial(_leave_out, evidence.scorer, evidence, gap)
-        return self.get(key, evidence.evaluator, make, client_disconnected)
+        check = _check(client_disconnected)
+        while True:
+            try:
+                scores: LeaveOneOut = self._cache.get(
+                    key, None, lambda: self._leave_out(evidence, gap, check), lambda scores: scores.probs.nbytes
+                )
+                return scores
+            except ReaderLeftError:
+                # If the reader that left is another one, whose work this one has waited for, it is begun again.
+                check()
+
+    def _leave_out(self, evidence: Evidence, gap: Gap, check: Check) -> LeaveOneOut:
+        assert evidence.scorer is not None
+        if not self._places.acquire(blocking=False):
+            raise BusyError(evidence.evaluator, _SECONDS)
+        try:
+            with self._working:
+                scorer = evidence.scorer()
+                tokens = len(scorer.evaluator.encode(evidence.trace)) * len(evidence)
+                if tokens > _MOST_TOKENS:
+                    reads = f"Leaving out each of {len(evidence)} steps reads {tokens:,} tokens"
+                    raise UserError(
+                        f"{reads}, more than this page does.", "Scorer.leave_one_out does it in Python."
+                    )
+                check()
+                return scorer.leave_one_out(evidence.trace, gap, check)
+        finally:
+            self._places.release()
 
 
-def _leave_out(ask: "Callable[[], Scorer]", evidence: Evidence, gap: Gap, check: Check) -> LeaveOneOut:
-    scorer = ask()
-    tokens = len(scorer.evaluator.encode(evidence.trace)) * len(evidence)
-    if tokens > MOST_TOKENS:
-        raise UserError(
-            f"Leaving out each of {len(evidence)} steps reads {tokens:,} tokens, more than this page does.",
-            "Scorer.leave_one_out does it in Python.",
-        )
-    check()
-    return scorer.leave_one_out(evidence.trace, gap, check)
+def _check(client_disconnected: Callable[[], bool]) -> Check:
+    """Return a check that raises `ReaderLeftError` once the client has disconnected. It asks no more often than
+    every `_LOOKS` seconds, since that takes a turn of the event loop."""
+    looked, has_left = 0.0, False
+
+    def check() -> None:
+        nonlocal looked, has_left
+        if not has_left and monotonic() - looked >= _LOOKS:
+            looked, has_left = monotonic(), client_disconnected()
+        if has_left:
+            raise ReaderLeftError("Nobody waits for these scores any more.", "Open the page again.")
+
+    return check

@@ -6,7 +6,6 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,26 +14,19 @@ from playwright.sync_api import Page, Route, expect
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.rows.kind import PublicFile
-from stepsight.storage.jobs import import_work
 from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.jobs import State, list_jobs
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
-from tests.app.browser.acts import DATA, MR_MATH, listening, overflow
+from tests.app.browser.acts import listening, overflow
 from tests.serving import served
 from tests.storage.jobs.samples import send
 from tests.storage.labelling.samples import campaign, do, take
-from tests.storage.public_server import PublicServer
 from tests.storage.samples import add, plain_row
 
-MOST_CLICKS = 15
-MOST_CLICKS_OF_RESEARCHER = 30
 LINES = "".join(json.dumps(plain_row(number)) + "\n" for number in range(3))
 
 
@@ -56,134 +48,6 @@ def fresh(tmp_path: Path, evaluators: Evaluators) -> Iterator[tuple[Store, str]]
     """An empty store, and the address of its server, with a worker beside it."""
     with open_store(str(tmp_path / "store.db")) as store, served(store, evaluators) as address, working(store):
         yield store, address
-
-
-class Newcomer:
-    """Counts what a person clicks, and chooses in a list, until they are done."""
-
-    def __init__(self, page: Page) -> None:
-        self.page, self.clicks = page, 0
-
-    def click(self, role: str, name: str | re.Pattern[str], **options: object) -> None:
-        self.page.get_by_role(role, name=name, **options).first.click()  # type: ignore[arg-type]
-        self.clicks += 1
-
-    def choose(self, label: str, value: str) -> None:
-        """One to open the list, one to choose."""
-        self.page.get_by_role("search").get_by_label(label).select_option(label=value)
-        self.clicks += 2
-
-
-@pytest.mark.skipif(not MR_MATH.is_file(), reason="no real data; name its folder with STEPSIGHT_DATA")
-def test_a_newcomer_gets_from_files_to_the_traces_that_one_evaluator_gets_right(
-    opened: Callable[..., object], fresh: tuple[Store, str]
-) -> None:
-    store, address = fresh
-    scores = sorted((DATA / "mr-math" / "scores" / "invalid").glob("*.json"))
-    assert len(scores) == 5
-    with opened(base=address) as page:  # type: ignore[attr-defined]
-        page.goto("/browse")
-        person = Newcomer(page)
-        person.click("link", "Add data")
-        listening(page)
-        # A click opens the dialog; there, all files at once are another.
-        page.get_by_label("Choose files").set_input_files([MR_MATH, *scores])
-        person.clicks += 2
-        expect(page.get_by_role("button", name="Add 6 files")).to_be_visible()
-        expect(page.locator(".file .chip")).to_have_text(["as published"] * 6)
-        person.click("button", "Add 6 files")
-        expect(page.locator("table.datasets tbody .number").nth(2)).to_have_text("5")
-        expect(page.get_by_role("heading", name="Being added")).to_have_count(0)
-        person.click("link", "mr-math-invalid")
-        person.choose("Evaluator", "ReasonEval-WizardMath-7B-V1.1")
-        person.choose("Compare with", "GPT-4")
-        expect(page.get_by_text(re.compile("right, GPT-4 wrong"))).to_be_visible()
-        person.click("link", re.compile(r"right, GPT-4 wrong"))
-        page.wait_for_url("**mistake=right**other_mistake=wrong**")
-        expect(page.get_by_role("list", name="Conditions")).to_contain_text("GPT-4: wrong")
-        # The list is downloaded, then one of it opened.
-        page.locator("details.download > summary").click()
-        person.clicks += 1
-        with page.expect_download() as download:
-            page.locator("details.download button").first.click()
-            person.clicks += 1
-        assert download.value.path().stat().st_size > 0
-        page.locator("table.traces tbody a").first.click()
-        person.clicks += 1
-        expect(page.locator("ol.steps > li").first).to_be_visible()
-    assert person.clicks <= MOST_CLICKS
-    assert find_dataset(store, "mr-math-invalid").traces == 159
-    assert {job.state for job in list_jobs(store)} == {State.DONE}
-
-
-def published(name: str, public: PublicServer) -> Benchmark:
-    """A benchmark of the catalogue with those of its files that are here, on a server of this machine."""
-    benchmark = find_benchmark(name)
-    here = {path.name: path for path in DATA.rglob("*.json")}
-    folder = f"/{name}/"
-
-    def on(file: PublicFile, path: Path) -> PublicFile:
-        public.files[folder + file.name] = path.read_bytes()
-        return replace(file, url=public.url + folder + file.name)
-
-    scores = DATA / "mr-math" / "scores" / name.removeprefix("mr-math-")
-    files = {path.name: path for path in (scores if scores.is_dir() else DATA / name).glob("*.json")}
-    kept = [
-        replace(one, file=on(one.file, files[one.file.name])) for one in benchmark.scores if one.file.name in files
-    ]
-    return replace(benchmark, file=on(benchmark.file, here[benchmark.file.name]), scores=tuple(kept))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not MR_MATH.is_file(), reason="no real data; name its folder with STEPSIGHT_DATA")
-def test_a_researcher_answers_three_questions_and_puts_everything_away_within_thirty_clicks(
-    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store, address = fresh
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    names = ["mr-math-invalid", "mr-math-redundant", "perturbation"]
-    with PublicServer().running() as public, opened(base=address) as page:  # type: ignore[attr-defined]
-        benchmarks = {name: published(name, public) for name in names}
-        monkeypatch.setattr(import_work, "find_benchmark", benchmarks.__getitem__)
-        page.goto("/")
-        person = Newcomer(page)
-        person.click("link", "Data")
-        listening(page)
-        for title in ("MR-MATH, invalid steps", "MR-MATH, redundant steps", "Perturbed PRM800K"):
-            person.click("button", f"Fetch {title}")
-        counts = page.locator("table.datasets tbody tr .number:nth-child(4)")
-        expect(counts).to_have_text(["5", "5", "1"])
-        expect(page.get_by_role("heading", name="Being added")).to_have_count(0)
-        # Right by ReasonEval, with which the list begins, and wrong by GPT-4.
-        person.click("link", "mr-math-invalid")
-        expect(page.get_by_role("search").get_by_label("Evaluator")).to_have_value("ReasonEval-Mistral-7B")
-        person.choose("Compare with", "GPT-4")
-        person.click("link", "ReasonEval-Mistral-7B right, GPT-4 wrong")
-        expect(page.locator(".pager")).to_contain_text(re.compile("of [1-9]"))
-        # Redundant steps that GPT-4 missed.
-        person.choose("Dataset", "mr-math-redundant (300)")
-        person.choose("Evaluator", "GPT-4")
-        person.click("link", re.compile(r"^missed \d+$"))
-        expect(page.get_by_role("list", name="Conditions")).to_have_text(re.compile("Redundant steps: missed"))
-        # Failures by error type.
-        person.choose("Dataset", "perturbation (1,064)")
-        person.choose("Outcomes by", "error_type")
-        table = page.get_by_role("region", name="First errors by error_type")
-        expect(table.get_by_role("row", name=re.compile("^swap steps"))).to_contain_text("%")
-        # The curve, dark on white.
-        person.click("link", "With intervals")
-        with page.expect_download() as download:
-            person.click("button", re.compile("^Download as SVG: ROC of validity, step level"))
-        assert download.value.path().read_text().startswith("<svg")
-        # Everything deleted again.
-        person.click("link", "Data")
-        for name in names:
-            person.click("button", f"Change {name}")
-            person.click("checkbox", "Delete all of this")
-            person.click("button", "Delete")
-            expect(page.get_by_role("button", name=f"Change {name}")).to_have_count(0)
-    assert list_datasets(store) == []
-    assert person.clicks <= MOST_CLICKS_OF_RESEARCHER
 
 
 def test_files_are_refused_mended_added_and_judged(

@@ -11,8 +11,6 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from stepsight.app.score.entered import Entered
-from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.text import split
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from tests.app.browser.acts import PROBLEM, SOLUTION, Traffic, bars, overflow, score
@@ -390,47 +388,6 @@ def test_a_paste_that_is_too_long_is_refused_where_one_looks(page):
     assert len(solution_box(page).input_value()) < 1_000
 
 
-@pytest.fixture
-def parsed(monkeypatch):
-    """The texts that are split, and the sub-steps of the traces that are made of what is entered."""
-    splits, traces = [], []
-    check, plain_lines = Trace.__post_init__, split.plain_lines
-
-    def checked(trace):
-        if trace.problem == PROBLEM:
-            traces.append(trace.substeps)
-        check(trace)
-
-    # Asked once for each text that is split.
-    monkeypatch.setattr(split, "plain_lines", lambda text: (splits.append(text), plain_lines(text))[1])
-    monkeypatch.setattr(Trace, "__post_init__", checked)
-
-    def taken():
-        found = splits[:], traces[:]
-        splits.clear()
-        traces.clear()
-        return found
-
-    return taken
-
-
-def test_a_click_splits_a_solution_once_and_so_does_a_correction(page, parsed):
-    enter(page, SOLUTION)
-    page.get_by_label("Problem").fill(PROBLEM)
-    parsed()
-    page.get_by_role("button", name="Score").click()
-    expect(page.locator("ol.steps > li")).to_have_count(5)
-    assert parsed() == ([SOLUTION], [tuple(STEPS)])
-    page.get_by_role("button", name="Correct step 5").click()
-    page.get_by_role("button", name="Delete").click()
-    expect(page.locator(".earlier")).to_contain_text("Gone: step 5")
-    expect(solution_box(page)).to_have_value("\n".join(SOLUTION.splitlines()[:4]))
-    splits, traces = parsed()
-    assert len(splits) == 1
-    # What it is compared with comes as steps, in its permalink.
-    assert sorted(traces) == sorted([tuple(STEPS[:4]), tuple(STEPS)])
-
-
 def test_a_step_is_edited_where_it_stands_and_scored_when_typing_pauses(page):
     # On a busy machine scoring takes seconds, and what is typed would be scored once the edit ends.
     page.add_init_script("performance.now = () => 0")
@@ -550,29 +507,6 @@ def test_what_is_judged_so_far_is_shown_until_the_result_is_there(opened, tiny, 
         scorer.go.set()
         expect(page.locator("ol.steps > li")).to_have_count(5)
         expect(page.locator("#result .running")).to_have_count(0)
-
-
-@pytest.mark.slow
-def test_a_long_solution_says_what_it_takes_and_is_read_as_a_whole(opened, tiny, tmp_path):
-    evaluators = Evaluators([tiny], shipped=False, tokens=6_000)
-    long = "\n".join(f"{n}. {n} + 3 makes {n + 3}." for n in range(1, 37))
-    with (
-        open_store(str(tmp_path / "store.db")) as store,
-        served(store, evaluators) as base,
-        opened(base=base) as page,
-    ):
-        page.goto("/")
-        cost = page.locator("#cost")
-        expect(cost).to_be_hidden()
-        page.get_by_label("Problem").fill(PROBLEM)
-        page.get_by_role("textbox", name="Solution").fill(long)
-        expect(cost).to_have_text(
-            re.compile(r"tiny reads the whole solution alone, [\d,]+ tokens instead of [\d,]+")
-        )
-        page.locator("#score").click()
-        expect(page.locator("#result .sum")).to_have_text(re.compile("Only the whole solution was read"))
-        page.reload()
-        expect(page.locator("#result .sum")).to_have_text(re.compile("Only the whole solution was read"))
 
 
 def test_the_last_of_several_clicks_counts_and_one_can_be_cancelled(opened):

@@ -6,16 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from stepsight.app.evidence import leave_one_out, on_demand
+from stepsight.app.evidence import leave_one_out
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.leave_one_out import LeftOuts
-from stepsight.app.evidence.on_demand import ReaderLeftError
+from stepsight.app.evidence.leave_one_out import LeftOuts, ReaderLeftError
 from stepsight.app.evidence.page import LEFT_OUT
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.app.server import build_app
 from stepsight.core.errors import UserError
-from stepsight.core.keyed_cache import BESIDE
 from stepsight.core.left_out import Gap
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
@@ -50,21 +48,9 @@ def test_one_that_cannot_score_here_says_so(evidence):
 
 
 def test_too_much_is_refused(evidence, monkeypatch):
-    monkeypatch.setattr(leave_one_out, "MOST_TOKENS", 100)
+    monkeypatch.setattr(leave_one_out, "_MOST_TOKENS", 100)
     with refused():
         LeftOuts().of(evidence(), DELETED)
-
-
-def test_the_least_recently_used_answer_is_forgotten_first(evidence, monkeypatch):
-    # A trace of three sub-steps keeps a matrix of 9 entries of 12 bytes.
-    monkeypatch.setattr(on_demand, "_KEPT", 2 * (BESIDE + 108))
-    kept = LeftOuts()
-    one, two, three = (evidence((f"{i}.", "b", "c")) for i in range(3))
-    first, second = kept.of(one, DELETED), kept.of(two, DELETED)
-    assert kept.of(one, DELETED) is first
-    kept.of(three, DELETED)
-    assert kept.of(one, DELETED) is first
-    assert kept.of(two, DELETED) is not second
 
 
 def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evidence, monkeypatch):
@@ -81,7 +67,7 @@ def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evide
         asked.append(True)
         return len(asked) > 2
 
-    monkeypatch.setattr(on_demand, "_LOOKS", 0)
+    monkeypatch.setattr(leave_one_out, "_LOOKS", 0)
     monkeypatch.setattr(Scorer, "leave_one_out", held)
     key = (one.about.fingerprint, one.trace.digest, DELETED)
     with ThreadPoolExecutor(2) as pool:
@@ -101,7 +87,7 @@ def test_the_work_ends_when_the_page_is_left(store, evaluators, monkeypatch):
 
 
 def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
-    monkeypatch.setattr(on_demand, "_WAITING", 2)
+    monkeypatch.setattr(leave_one_out, "_WAITING", 2)
     kept, held = LeftOuts(), threading.Event()
     started = threading.Semaphore(0)
 
