@@ -72,8 +72,9 @@ class MachineShare:
             return os.environ | threads
         visible = os.environ.get("CUDA_VISIBLE_DEVICES")
         names = visible.split(",") if visible else [str(number) for number in range(gpus)]
-        first = slot * self.processes % len(names)
-        return os.environ | threads | {"CUDA_VISIBLE_DEVICES": ",".join(names[first : first + self.processes])}
+        first = slot * self.processes
+        own = [names[(first + place) % len(names)] for place in range(self.processes)]
+        return os.environ | threads | {"CUDA_VISIBLE_DEVICES": ",".join(own)}
 
 
 class ProcessGroup:
@@ -98,19 +99,13 @@ class ProcessGroup:
             process.wait()
         signal.signal(signal.SIGTERM, self._handler)
 
-    def start(self, arguments: Sequence[str], slot: int = 0, log: Path | None = None) -> Process:
-        """Start Python with `arguments`. The `slot` decides which GPUs the process may use.
-
-        The output of the process is appended to `log`. Without a log, standard output is discarded and errors go to
-        this process's standard error.
-        """
+    def start(self, arguments: Sequence[str], slot: int, log: Path) -> Process:
+        """Start Python with `arguments`. The `slot` decides which GPUs the process may use. Its output is appended
+        to `log`."""
         command, environment = [sys.executable, *arguments], self._share.environment(slot)
-        if log is None:
-            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=environment)
-        else:
-            log.parent.mkdir(parents=True, exist_ok=True)
-            with log.open("ab") as file:
-                process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as file:
+            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
         self._started.append(process)
         return process
 

@@ -41,13 +41,14 @@ def test_gpus_are_shared_out_by_place(monkeypatch):
     assert share.environment(0)["OMP_NUM_THREADS"] == "3"
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,6,5,7")
     assert share.environment(1)["CUDA_VISIBLE_DEVICES"] == "5,7"
+    # Two runs of three of the four share two.
+    assert MachineShare(3, 1).environment(1)["CUDA_VISIBLE_DEVICES"] == "7,4,6"
 
 
-def test_unfinished_processes_are_ended_and_their_output_kept(tmp_path, capfd):
+def test_unfinished_processes_are_ended_and_their_output_kept(tmp_path):
     before = signal.getsignal(signal.SIGTERM)
     log = tmp_path / "logs" / "1.txt"
     with ProcessGroup(MachineShare(1, 1)) as processes:
-        assert processes.start(["-c", "import sys; print('lost'); sys.exit('said')"]).wait(60) == 1
         done = processes.start(["-c", "print('one')"], 0, log)
         assert done.wait(60) == 0
         left = processes.start(["-c", "import time; time.sleep(600)"], 1, tmp_path / "2.txt")
@@ -56,7 +57,6 @@ def test_unfinished_processes_are_ended_and_their_output_kept(tmp_path, capfd):
         assert left.poll() is None
     assert (done.returncode, left.returncode) == (0, -signal.SIGTERM)
     assert log.read_text() == "one\ntwo\n"
-    assert capfd.readouterr() == ("", "said\n")
     assert signal.getsignal(signal.SIGTERM) is before
 
 
