@@ -43,7 +43,7 @@ JSON_COLUMNS = {
     "campaigns": ("conditions", "error_kinds"),
     "label_events": ("old", "new", "visible"),
 }
-PACKED = {"judgments": ("probabilities",), "profiles": ("offline", "online")}
+PACKED = {"judgments": ("scores",), "triangles": ("offline", "online", "packed")}
 PLACES = [(table, column) for table, columns in (JSON_COLUMNS | PACKED).items() for column in columns]
 PAGES = [
     "/browse?dataset=sums", "/browse?dataset=sums&evaluator=mini&meta=level%3E%3D1", "/browse?dataset=sums&trace=1",
@@ -113,7 +113,7 @@ def used(sound, tmp_path_factory, evaluators) -> Iterator[tuple[Path, Store, Tes
 @contextmanager
 def damage(path: Path, table: str, column: str, rng: random.Random) -> Iterator[object]:
     """Another value in one row of a column, and the one before put back."""
-    key = "rowid" if table != "profiles" else "trace_id"
+    key = "rowid" if table != "judgments" else "trace_id || mode"
     with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as database:
         rows = database.execute(f"SELECT {key}, {column} FROM {table} WHERE {column} IS NOT NULL").fetchall()
         row, before = rng.choice(rows)
