@@ -131,7 +131,8 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
         "skip_bad": options.skip_bad,
     }
     folder.check(identity)
-    if (options.output / MANIFEST).is_file():
+    files = [options.output / MANIFEST, *(_path(options.output, name) for name in rule.by)]
+    if all(file.is_file() for file in files):
         return read_json(options.output / MANIFEST)
     scores, errors = _score(store, pool, evaluator, Scorer(loaded) if loaded else None, watch)
     left_out = len(pool) - len(pool.problem_of) - len(scores)
@@ -140,7 +141,7 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
     with folder.lock():
         folder.begin(identity)
         hashes = {
-            name: _write(store, pool, subset, options.output / f"{name}.jsonl") for name, subset in subsets.items()
+            name: _write(store, pool, subset, _path(options.output, name)) for name, subset in subsets.items()
         }
         bad = [f"{row['file']} {row['place']}: {row['error']}" for row in list_left_out(store, dataset.id)]
         per_benchmark = Counter(pool.problem_of.values())
@@ -244,6 +245,10 @@ def _check_scored(pool: Pool, left_out: int, errors: list[str], skip_bad: bool) 
     more = [f"  and {left_out - _SHOWN:,} more"] if left_out > _SHOWN else []
     head = f"{left_out:,} of {len(pool):,} solutions have no scores; leave them out with --skip-bad."
     raise UserError("\n".join([head, *shown, *more]))
+
+
+def _path(folder: Path, name: str) -> Path:
+    return folder / f"{name}.jsonl"
 
 
 def _write(store: Store, pool: Pool, subset: ChosenSubset, path: Path) -> str:

@@ -114,8 +114,8 @@ class Accuracy:
 
         If several ways are equally good, return `preferred` if it is one of them, and the first of them otherwise.
         """
-        there = [way for way in SCORED if way not in self.lacking]
-        return max(there, key=lambda way: (self.of_all(way).number, way == preferred))
+        scored = [way for way in SCORED if way not in self.lacking]
+        return max(scored, key=lambda way: (self.of_all(way).number, way == preferred))
 
 
 def differences(pairs: Sequence[tuple[Accuracy, Way, Accuracy, Way]]) -> list[Value]:
@@ -136,8 +136,8 @@ def differences(pairs: Sequence[tuple[Accuracy, Way, Accuracy, Way]]) -> list[Va
     values = []
     for place, (first, way, second, other) in enumerate(pairs):
         reason = first.lacking.get(way) or second.lacking.get(other)
-        known = Value(float(rates[:, place].mean()))
-        values.append(Value.none(reason) if reason else interval(known, draws[:, place]))
+        value = Value(float(rates[:, place].mean()))
+        values.append(Value.none(reason) if reason else interval(value, draws[:, place]))
     return values
 
 
@@ -152,15 +152,15 @@ def measure(
     `draws` is the number of resamples for intervals. `shown` can wrap the iteration in a progress bar. `ties` says
     how equally good candidates count.
     """
-    judged = [one for one in ranked if one.correct is not None]
+    judged = [problem for problem in ranked if problem.correct is not None]
     if not judged:
         return None
-    counts = np.array([len(one.numbers) for one in judged])
+    counts = np.array([len(problem.numbers) for problem in judged])
     sizes = tuple(sizes_up_to(int(counts.max())))
     has_answers = any((problem.groups != NO_ANSWER).any() for problem in judged)
     lacking = {} if has_answers else dict.fromkeys(_VOTES, _NO_ANSWERS)
     # Shape (problems, ways, sizes).
-    rates = np.array([_rates(one, sizes, ties, lacking) for one in shown(judged)])
+    rates = np.array([_rates(problem, sizes, ties, lacking) for problem in shown(judged)])
     draws_of = weighted_totals(rates.reshape(len(judged), -1), resamples(len(judged), draws)) / len(judged)
     draws_of = draws_of.reshape(-1, len(WAYS), len(sizes))
     means = {
@@ -172,23 +172,23 @@ def measure(
     return Accuracy(sizes, len(judged), fewer, unknown, means, rates, lacking, draws)
 
 
-def _rates(one: Ranked, sizes: Sequence[int], ties: Ties, lacking: Mapping[Way, str]) -> Floats64:
+def _rates(problem: Ranked, sizes: Sequence[int], ties: Ties, lacking: Mapping[Way, str]) -> Floats64:
     """Return how often each way chooses right over all subsets of a problem's candidates. The result has shape
     (ways, sizes)."""
-    correct = one.correct
+    correct = problem.correct
     assert correct is not None
     votes = [way for way in _VOTES if way not in lacking]
     rates = {way: np.zeros(len(sizes)) for way in WAYS}
     rates[FIRST] += float(correct[0])
     rates[RANDOM] += float(correct.mean())
     rates[PASS] += [pass_at(correct, size) for size in sizes]
-    rates[SHORTEST] += best_of(correct, -one.sizes.astype(np.float64), sizes, ties)
+    rates[SHORTEST] += best_of(correct, -problem.sizes.astype(np.float64), sizes, ties)
     for way in SCORED:
         if way.method == RankingMethod.BEST_OF_N and way.by is not None:
-            rates[way] += best_of(correct, one.logs[way.by], sizes, ties)
+            rates[way] += best_of(correct, problem.logs[way.by], sizes, ties)
     if votes:
-        ballots = [(way.method, one.logs[way.by or Aggregation.MIN]) for way in votes if way.method is not None]
-        rates |= zip(votes, voted(correct, ballots, one.groups, sizes, ties), strict=True)
+        ballots = [(way.method, problem.logs[way.by or Aggregation.MIN]) for way in votes if way.method is not None]
+        rates |= zip(votes, voted(correct, ballots, problem.groups, sizes, ties), strict=True)
     return np.array([rates[way] for way in WAYS])
 
 

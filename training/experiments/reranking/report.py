@@ -55,11 +55,13 @@ def make_rerank_report(reranking: Reranking, by: str, source: str, lead: str, da
     if several:
         overview: list[Content] = [about(measured[0][1], reranking.ties), *overview_of(measured, by)]
         parts = [Part(source, lead, [Section("Evaluators", overview)])]
-        for one, accuracy in measured:
-            parts.append(Part(one.name, "", [Section("Accuracy", _contents(accuracy, f"-{slug(one.name)}"))]))
+        for ranking, accuracy in measured:
+            parts.append(
+                Part(ranking.name, "", [Section("Accuracy", _contents(accuracy, f"-{slug(ranking.name)}"))])
+            )
     else:
-        ((one, accuracy),) = measured
-        rules = [] if official_rule(one.name) is None else [rules_table(measured)]
+        ((ranking, accuracy),) = measured
+        rules = [] if official_rule(ranking.name) is None else [rules_table(measured)]
         contents = [about(accuracy, reranking.ties), *_contents(accuracy), *rules]
         parts = [Part(source, lead, [Section("Accuracy", contents)])]
     return Report.of("StepSight reranking", f"{source}; {day or date.today():%d %B %Y}", parts)
@@ -67,7 +69,7 @@ def make_rerank_report(reranking: Reranking, by: str, source: str, lead: str, da
 
 def measured_of(reranking: Reranking) -> Measured:
     """Return the evaluators with their accuracies. The list is empty if no right answer is known."""
-    return [(one, one.accuracy) for one in reranking.evaluators if one.accuracy is not None]
+    return [(ranking, ranking.accuracy) for ranking in reranking.evaluators if ranking.accuracy is not None]
 
 
 def accuracy_text(reranking: Reranking, by: str) -> str:
@@ -124,7 +126,7 @@ def evaluators_table(measured: Measured) -> Table:
     columns = [Column("evaluator", "Evaluator", CellKind.TEXT)]
     columns += [Column(way.key, way.by.words if way.by is not None else way.title) for way in ways]
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (one.name, *(accuracy.of_all(way) for way in ways)) for one, accuracy in measured
+        (ranking.name, *(accuracy.of_all(way) for way in ways)) for ranking, accuracy in measured
     )
     caption = f"Best of {measured[0][1].candidates:,} by each rule, percent"
     return Table("rerank-evaluators", caption, tuple(columns), rows, _notes(rows))
@@ -133,17 +135,17 @@ def evaluators_table(measured: Measured) -> Table:
 def rules_table(measured: Measured) -> Table:
     """Return a table that compares the rule of each evaluator's authors with the best way of choosing."""
     rows: list[tuple[Cell, ...]] = []
-    for one, accuracy in measured:
-        rule = official_rule(one.name)
+    for ranking, accuracy in measured:
+        rule = official_rule(ranking.name)
         own = None if rule is None else best_by(rule.by)
         best = accuracy.best(own)
         reached = best.title, accuracy.of_all(best)
         if rule is None or own is None:
             none = Value.none(_NO_RULE)
-            rows.append((one.name, None, none, *reached, none, None))
+            rows.append((ranking.name, None, none, *reached, none, None))
         else:
             (gain,) = differences([(accuracy, own, accuracy, best)])
-            rows.append((one.name, rule.by.words, accuracy.of_all(own), *reached, gain, rule.source))
+            rows.append((ranking.name, rule.by.words, accuracy.of_all(own), *reached, gain, rule.source))
     columns = (
         Column("evaluator", "Evaluator", CellKind.TEXT),
         Column("official", "Authors' rule", CellKind.TEXT),
