@@ -1,8 +1,8 @@
 """Filtering: an evaluator scores a pool, and subsets of it are chosen by the scores.
 
-FOLDER/run.json        the record that identifies the run
+FOLDER/run.json        the settings, thresholds and fingerprints that identify the run
 FOLDER/NAME.jsonl      the subsets, in the order of the pool
-FOLDER/manifest.json   counts, thresholds and fingerprints; written last
+FOLDER/manifest.json   the same with the counts; written last
 """
 
 import hashlib
@@ -118,64 +118,53 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
         loaded = load_evaluator(options.evaluator, place.device, place.dtype, place.device_map)
     evaluator = register_loaded(store, loaded) if loaded else find_by_name(store, options.evaluator)
     rule = options.rule(evaluator)
-    folder = RunFolder(options.output)
-    identity = {
-        "pool": pool.sha256,
-        "benchmarks": [benchmark.records[0]["files"][0]["sha256"] for benchmark in pool.benchmarks],
-        "evaluator": evaluator.fingerprint,
-        "subsets": list(rule.by),
+    rows = Counter(pool.problem_of.values())
+    benchmarks = [benchmark.records[0] for benchmark in pool.benchmarks]
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "pool": {"dataset": dataset.name, "sha256": pool.sha256, "rows": len(pool)},
+        "written_as": [QUERY, RESPONSE],
+        "evaluator": {
+            "name": evaluator.name,
+            "format": evaluator.format,
+            "outputs": str(evaluator.outputs),
+            "fingerprint": evaluator.fingerprint,
+        },
+        "mode": str(Mode.OFFLINE),
+        "thresholds": {"validity": rule.thresholds.validity, "redundancy": rule.thresholds.redundancy},
+        "by": list(rule.by),
         "match": BOTH if rule.match is None else rule.match,
         "seed": rule.seed,
-        "thresholds": [rule.thresholds.validity, rule.thresholds.redundancy],
-        "draw": {key: pool.draw.get(key) for key in ("where", "size")},
         "skip_bad": options.skip_bad,
+        "benchmarks": [
+            {
+                "name": benchmark["path"],
+                "sha256": benchmark["files"][0]["sha256"],
+                "problems": benchmark["problems"],
+                "rows": rows[number],
+            }
+            for number, benchmark in enumerate(benchmarks)
+        ],
     }
-    folder.check(identity)
-    files = [options.output / MANIFEST, *(_path(options.output, name) for name in rule.by)]
-    if all(file.is_file() for file in files):
+    if pool.draw:
+        manifest["pool"]["drawn"] = dict(pool.draw)
+    folder = RunFolder(options.output)
+    folder.check(manifest)
+    paths = {name: options.output / f"{name}.jsonl" for name in rule.by}
+    if all(path.is_file() for path in (options.output / MANIFEST, *paths.values())):
         return read_json(options.output / MANIFEST)
     scores, errors = _score(store, pool, evaluator, Scorer(loaded) if loaded else None, watch)
     left_out = len(pool) - len(pool.problem_of) - len(scores)
     _check_scored(pool, left_out, errors, options.skip_bad)
     subsets = choose(scores, rule)
+    bad = [f"{row['file']} {row['place']}: {row['error']}" for row in list_left_out(store, dataset.id)]
     with folder.lock():
-        folder.begin(identity)
-        hashes = {
-            name: _write(store, pool, subset, _path(options.output, name)) for name, subset in subsets.items()
-        }
-        bad = [f"{row['file']} {row['place']}: {row['error']}" for row in list_left_out(store, dataset.id)]
-        per_benchmark = Counter(pool.problem_of.values())
-        manifest = {
-            "format": FORMAT,
-            "pool": {
-                "dataset": dataset.name,
-                "sha256": pool.sha256,
-                "rows": len(pool),
-                **({"drawn": dict(pool.draw)} if pool.draw else {}),
-            },
-            "written_as": [QUERY, RESPONSE],
-            "evaluator": {
-                "name": evaluator.name,
-                "format": evaluator.format,
-                "outputs": str(evaluator.outputs),
-                "fingerprint": evaluator.fingerprint,
-            },
-            "mode": str(Mode.OFFLINE),
-            "thresholds": {"validity": rule.thresholds.validity, "redundancy": rule.thresholds.redundancy},
-            "match": identity["match"],
+        folder.begin(manifest)
+        hashes = {name: _write(store, pool, subset, paths[name]) for name, subset in subsets.items()}
+        manifest |= {
             "size": max(len(subset.rows) for subset in subsets.values()),
-            "seed": rule.seed,
             "solutions": _counts(scores, rule.thresholds, evaluator.outputs),
             "left_out": {"rows": left_out + len(bad), "first": [*bad, *errors][:_NAMED]},
-            "benchmarks": [
-                {
-                    "name": benchmark.records[0]["path"],
-                    "sha256": benchmark.records[0]["files"][0]["sha256"],
-                    "problems": benchmark.records[0]["problems"],
-                    "rows": per_benchmark[number],
-                }
-                for number, benchmark in enumerate(pool.benchmarks)
-            ],
             "subsets": {name: subset.as_json() | {"sha256": hashes[name]} for name, subset in subsets.items()},
             "shared": overlaps(subsets),
             "versions": versions(),
@@ -245,10 +234,6 @@ def _check_scored(pool: Pool, left_out: int, errors: list[str], skip_bad: bool) 
     more = [f"  and {left_out - _SHOWN:,} more"] if left_out > _SHOWN else []
     head = f"{left_out:,} of {len(pool):,} solutions have no scores; leave them out with --skip-bad."
     raise UserError("\n".join([head, *shown, *more]))
-
-
-def _path(folder: Path, name: str) -> Path:
-    return folder / f"{name}.jsonl"
 
 
 def _write(store: Store, pool: Pool, subset: ChosenSubset, path: Path) -> str:
