@@ -1,10 +1,10 @@
 """The strength of an evaluator: the datasets on which it beats the trivial baselines, and the errors that it finds
 in the gallery.
 
-The figures of a shipped evaluator are read from its model card.
+The figures of a shipped evaluator stand in its stepsight.json, as `measured`.
 """
 
-import re
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -17,10 +17,6 @@ from stepsight.core.reading import split_reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.training.evaluate.gallery import DATASET as GALLERY
 
-# In a model card: the row of a dataset, which ends in the difference from the best baseline, and a sentence.
-_ROW = re.compile(r"^\| ([\w-]+) \| (?:offline|online) \|.* \[([-+][\d.]+), [-+][\d.]+\] \|$", re.MULTILINE)
-_EXPOSED = re.compile(r"(?<!\d)(\d+) of (\d+) first errors that a later\s+step exposes")
-_VISIBLE = re.compile(r"(?<!\d)(\d+) of (\d+) errors visible at once found")
 _SHARES = {"few": 0.1, "about a quarter": 1 / 4, "about a third": 1 / 3, "about half": 1 / 2,
            "about two thirds": 2 / 3, "about three quarters": 3 / 4, "most": 0.9}  # fmt: skip
 
@@ -36,8 +32,8 @@ class Strength:
     """
 
     clears: dict[str, bool] = field(default_factory=dict)
-    exposed: tuple[str, ...] = ()
-    visible: tuple[str, ...] = ()
+    exposed: Sequence[int] = ()
+    visible: Sequence[int] = ()
 
     @property
     def short(self) -> int:
@@ -61,9 +57,9 @@ class Strength:
         return self.short > 0 and 2 * self.short >= len(self.clears)
 
 
-def _share(found: str, of: str) -> str:
+def _share(hits: int, of: int) -> str:
     """Return a share in words, such as "about half"."""
-    share = int(found) / int(of)
+    share = hits / of
     return (
         "none"
         if not share
@@ -75,15 +71,11 @@ def _share(found: str, of: str) -> str:
 
 @cache
 def read_card(name: str) -> Strength:
-    """Return the strength of a shipped evaluator, with any reading, from its model card. For any other evaluator,
-    nothing is known. Offline figures take precedence over online ones."""
+    """Return the strength of a shipped evaluator, with any reading. For any other evaluator, nothing is known."""
     folder = shipped_folder(split_reading(name)[0])
     if folder is None:
         return Strength()
-    text = (folder / "README.md").read_text(encoding="utf-8")
-    rows = reversed(_ROW.findall(text))
-    exposed, visible = (found.groups() if (found := one.search(text)) else () for one in (_EXPOSED, _VISIBLE))
-    return Strength({dataset: float(low) > 0 for dataset, low in rows}, exposed, visible)
+    return Strength(**json.loads((folder / "stepsight.json").read_text(encoding="utf-8"))["measured"])
 
 
 def opinion_of(evaluator: str, outputs: Outputs, thresholds: Thresholds, judgments: Sequence[Judgment]) -> Opinion:
