@@ -5,7 +5,7 @@ import plotly.graph_objects as go
 from markupsafe import Markup
 
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.training.report.html import Part, Section, content_html, page_html, plots_html, table_html
+from stepsight.training.report.html import Part, Section, page_html, table_html
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.tables import CellKind, Column, Table
 
@@ -100,16 +100,6 @@ def test_a_figure_that_cannot_be_drawn_says_why():
     assert '<p class="warning">beware</p>' in PAGE
 
 
-def test_the_same_parts_give_the_same_page():
-    assert page_html("Title", "lead", PARTS) == PAGE
-
-
-def test_words_and_tables_and_figures():
-    assert content_html("a < b") == "<p>a &lt; b</p>"
-    assert content_html(TABLE) == table_html(TABLE)
-    assert content_html([Plot("none", None, ("why",))]) == plots_html([Plot("none", None, ("why",))])
-
-
 def test_numbers_have_minus_signs_and_names_their_hyphens():
     columns = Column("e", "Evaluator", CellKind.TEXT), Column("d", "Difference", CellKind.POINTS)
     html = table_html(Table("t", "c", columns, (("mini-bidir", Value(-0.032).within(-0.05, -0.01)),)))
@@ -129,12 +119,3 @@ def test_each_cell_can_be_wrapped_the_header_too():
 def test_a_line_on_files_stands_where_there_is_one():
     assert '<p class="files">here</p>' in table_html(TABLE, files="here")
     assert "files" not in table_html(TABLE)
-
-
-def test_a_figure_is_data_in_an_attribute():
-    html = plots_html([Plot(NASTY, FIGURE, (NASTY,))])
-    page = Elements(html)
-    assert page.open == []
-    assert [tag for tag, _ in page.found if tag in ("script", "b")] == []
-    (data,) = [attrs["data-figure"] for _, attrs in page.found if "data-figure" in attrs]
-    assert json.loads(data)["data"][0]["name"] == NASTY
