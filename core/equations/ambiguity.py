@@ -31,7 +31,9 @@ _PERCENT = re.compile(r"%\s*(?:off|more|less)\b|%\s*[-+]\s*[\d.]+\s*%\s*of\b")
 _ROOT = re.compile(r"√\d[\d.]*[-+]\d")
 _CURRENCIES = frozenset([*CURRENCY, "USD", "EUR", "GBP", "CHF", "INR", "Rs", "Rs.", "Rp"]) - {"¢"}
 _INTEGERS = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,]*\d)")
-_MOST = 3
+# The right side is much larger if it is over so many times the part; the terms of a size, which is an integer above
+# two or one by it, add up to more than this; a number with so many decimals may have thousands.
+_LARGER, _TERMS, _THOUSANDS = 3, 3, 3
 _TEN = 10
 _BEHIND = 50
 
@@ -134,7 +136,7 @@ def _is_amount_of_part(left: Member, right: Member, comparison: Comparison, text
     part, amount = comparison.left.number, comparison.right.number
     if not left.expression.node.is_fraction or not right.is_literal or part is None or amount is None:
         return False
-    return (part.denominator != 1 or part <= 1) and amount.denominator == 1 and abs(amount) > _MOST * abs(part)
+    return (part.denominator != 1 or part <= 1) and amount.denominator == 1 and abs(amount) > _LARGER * abs(part)
 
 
 def _adds_unlike_units(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
@@ -166,7 +168,7 @@ def _holds_several(expression: Expression, unit: str, result: Fraction) -> bool:
     if without is None or amount is None or amount == without or result == without:
         return False
     size = (result - without) / (amount - without)
-    return size > 0 and 1 in (size.numerator, size.denominator) and size.numerator + size.denominator > _MOST
+    return size > 0 and 1 in (size.numerator, size.denominator) and size.numerator + size.denominator > _TERMS
 
 
 def _converts(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
@@ -215,7 +217,7 @@ def _has_decimal_commas(left: Member, right: Member, comparison: Comparison, tex
             assert node.number is not None
             if "," in node.name:
                 swapped[id(node)] = node.number / 1000
-            elif node.decimals == _MOST:
+            elif node.decimals == _THOUSANDS:
                 swapped[id(node)] = node.number * 1000
             elif node.decimals:
                 return False

@@ -215,28 +215,28 @@ def kept_card(repo: str, revision: str) -> dict[str, Any]:
     return _read_object(storage_folder(repo) / "snapshots" / revision / CARD)
 
 
-def save_part(asked: str, fetched: Fetched) -> None:
+def save_part(requested: str, fetched: Fetched) -> None:
     """Record that a model other than an evaluator has been downloaded, in response to a request for the revision
-    `asked`.
+    `requested`.
 
     Raises `UserError` if the record cannot be written.
     """
     path = storage_folder(fetched.repo) / _PARTS
-    write_json(path, _read_object(path) | {asked: fetched.model_dump(mode="json")})
+    write_json(path, _read_object(path) | {requested: fetched.model_dump(mode="json")})
 
 
-def find_part(repo: str, asked: str, *, weights: bool = True) -> Fetched | None:
-    """Return the model downloaded for the requested revision `asked` or, failing that, the evaluator downloaded at
-    this revision. Returns None if neither download is complete. If `weights` is True, a model downloaded without
+def find_part(repo: str, requested: str, *, weights: bool = True) -> Fetched | None:
+    """Return the model downloaded for the revision `requested` or, failing that, the evaluator downloaded at this
+    revision. Returns None if neither download is complete. If `weights` is True, a model downloaded without
     weights is ignored."""
     try:
-        fetched = _read_whole(_read_object(storage_folder(repo) / _PARTS).get(asked), repo)
+        fetched = _read_whole(_read_object(storage_folder(repo) / _PARTS).get(requested), repo)
     except ValueError:
         return None
     if fetched is not None and (fetched.own_size or not weights):
         return fetched
     evaluator = find_fetched(repo)
-    return evaluator if evaluator is not None and asked in (NEWEST, evaluator.revision) else None
+    return evaluator if evaluator is not None and requested in (NEWEST, evaluator.revision) else None
 
 
 def find_fetched(repo: str) -> Fetched | None:

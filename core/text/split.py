@@ -39,8 +39,9 @@ _ANSWER_WORDS = (
     "정답|답|उत्तर|উত্তর|คำตอบ|الجواب|الإجابة|پاسخ|תשובה|jibu|సమాధానం"
 )
 _THEREFORE_WORDS = (
-    "also|daher|somit|folglich|donc|ainsi|por (?:lo )?tanto|portanto|así que|quindi|pertanto|dus|следовательно|"
-    "итак|таким образом|отже|zatem|dolayısıyla|jadi|vậy"
+    # Of German; the English word has a comma.
+    "also(?!,)|daher|somit|folglich|donc|ainsi|por (?:lo )?tanto|portanto|así que|quindi|pertanto|dus|"
+    "следовательно|итак|таким образом|отже|zatem|dolayısıyla|jadi|vậy"
 )
 _THEREFORE_SIGNS = (
     "所以|因此|综上|綜上|故|于是|したがって|よって|따라서|그러므로|इसलिए|অতএব|ดังนั้น|لذلك|إذن|بنابراین|לכן"

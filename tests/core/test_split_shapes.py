@@ -61,6 +61,7 @@ SHAPES = [
     "«1. »Cases:\n   - even\n   - odd\n|«2. »Parts:\n   1. first\n   2. second\n|«3. »Add.",
     "«1. »Add:\n\n\\[\n2 + 3 = 5\n\\]\n\n|«2. »Double:\n\n$$10$$",
     "We need both.\n\n|«1. »Add.\n|«2. »Double.\n\n|Therefore, it is 10.",
+    "«1. »Add.\n|«2. »Double.\nAlso, the sign is positive.",
     "«1. »Add.\n|«2. »So it is $\\boxed{5}$.\n|#### 5",
     "«1. »Add.\n|«2. »Double.\n\n|### Final Answer\n\n\\[\n\\boxed{10}\n\\]",
     # Bullets

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from stepsight.core.equations.parsing.tokens import Token, TokenKind
 from stepsight.core.equations.parsing.units import RATES, is_unit_word, may_be_glued
 
-# The letter, and the Cyrillic one that looks like it.
 _UNIT_LETTERS = ("s", "h", "g", "l", "m")
 _PER = ("/", "per", "an", "a")
+# The letter, and the Cyrillic one that looks like it.
 _CROSSES = ("x", "X", "х", "Х")
 
 
