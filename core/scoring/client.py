@@ -30,9 +30,9 @@ from stepsight.core.net.http import (
     read_lines,
     reason,
 )
-from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
 from stepsight.core.trace import Trace, check_candidates
+from stepsight.core.validation import validate
 
 KEY_VARIABLE = "STEPSIGHT_KEY"
 """The environment variable with the key to use if none is given."""
@@ -334,16 +334,6 @@ def _row(line: Line) -> Floats32:
 
 
 def _description(info: Line) -> EvaluatorSummary:
+    known = {name: value for name, value in info.items() if name in EvaluatorSummary.__dataclass_fields__}
     limits = {name: value for name, value in info["thresholds"].items() if value is not None}
-    return EvaluatorSummary(
-        name=str(info["name"]),
-        fingerprint=str(info["fingerprint"]),
-        format=str(info["format"]),
-        attention=str(info["attention"]),
-        dtype=str(info["dtype"]),
-        outputs=Outputs(info["outputs"]),
-        parameters=int(info["parameters"]),
-        context=None if info["context"] is None else int(info["context"]),
-        thresholds=Thresholds.from_dict(limits),
-        # Earlier servers name none.
-    )
+    return validate(EvaluatorSummary, known | {"thresholds": limits})
