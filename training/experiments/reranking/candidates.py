@@ -96,7 +96,7 @@ class Candidate:
 
 
 @dataclass(slots=True)
-class Problem:
+class ProblemGroup:
     """A problem with the indices of its candidates, in the order of the dataset, and its right answer if known."""
 
     text: str
@@ -111,18 +111,18 @@ class CandidateSet:
     store: Store
     dataset: Dataset
     candidates: tuple[Candidate, ...]
-    problems: tuple[Problem, ...]
+    problems: tuple[ProblemGroup, ...]
 
     @classmethod
     def read(cls, store: Store, dataset: Dataset) -> "CandidateSet":
         """Read the candidates. Raises `UserError` if traces of a problem disagree about its text or answer."""
         candidates: list[Candidate] = []
-        problems: dict[tuple[str, str], Problem] = {}
+        problems: dict[tuple[str, str], ProblemGroup] = {}
         for trace in iterate_traces(store, dataset.id):
             meta = _renamed(trace.meta) if trace.meta.keys() & {"gold", "correct"} else trace.meta
             named = _short(meta.get("problem_id"))
             key = ("text", trace.problem) if named is None else ("id", named)
-            problem = problems.setdefault(key, Problem(trace.problem))
+            problem = problems.setdefault(key, ProblemGroup(trace.problem))
             gold = find_answer(meta)
             if problem.text != trace.problem:
                 raise UserError(
