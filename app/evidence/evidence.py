@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from markupsafe import Markup
 
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, judge_trace, list_choices
 from stepsight.app.evidence.address import VALUES, EvidenceAddress
@@ -25,14 +24,14 @@ from stepsight.app.evidence.sentences import (
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
-from stepsight.app.web.step_bars import TraceJudgments, note_html
+from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.equations.contradictions import FailingEquation, failing_equations
 from stepsight.core.equations.wording import finding
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
 from stepsight.core.evidence import Revision, largest_jump, revisions
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.judgment_record import JudgmentRecord, judgment_record
+from stepsight.core.judgment_record import judgment_record
 from stepsight.core.left_out import Dependence, Gap, LeaveOneOut, removals
 from stepsight.core.scores import Hindsight, Outputs, Thresholds
 from stepsight.core.trace import Trace
@@ -107,19 +106,6 @@ class Evidence:
         above the list."""
         return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
 
-    @property
-    def note(self) -> Markup:
-        """The note that comes with the trace."""
-        return note_html(self.trace.meta.get("note"))
-
-    @property
-    def record(self) -> JudgmentRecord:
-        return self.record_of(self.judgment)
-
-    def record_of(self, judgment: Judgment) -> JudgmentRecord:
-        """Build the record of a judgment of the trace by this evaluator."""
-        return judgment_record(judgment, self.about, self.thresholds, name=self.evaluator)
-
     def judgment_data(self, *, is_whole: bool = False) -> dict[str, str]:
         """Return the judgment as attributes for the page's script.
 
@@ -127,13 +113,14 @@ class Evidence:
         triangle in base64: its rows one after another, with three little-endian float32 for each cell. If it is
         `constant`, this is the last row alone.
         """
+        record = partial(judgment_record, evaluator=self.about, thresholds=self.thresholds, name=self.evaluator)
         if is_whole or len(self) <= MOST_CELLS:
-            return {"judgment": self.record.model_dump_json()}
+            return {"judgment": record(self.judgment).model_dump_json()}
         offline = replace(self.judgment, mode=Mode.OFFLINE, result=self.hindsight.offline)
         constant = {"constant": "true"} if self._is_constant else {}
         packed = self.hindsight.rows[-1] if constant else self.hindsight.packed
         triangle = base64.b64encode(packed.astype("<f4").tobytes()).decode()
-        return {"judgment": self.record_of(offline).model_dump_json(), "triangle": triangle} | constant
+        return {"judgment": record(offline).model_dump_json(), "triangle": triangle} | constant
 
     @property
     def _is_constant(self) -> bool:

@@ -16,6 +16,7 @@ from stepsight.app.web.step_bars import (
     change_html,
     conclusion_html,
     judged_steps,
+    note_html,
 )
 from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import triangle_cells
@@ -67,7 +68,7 @@ def evidence_html(
         "evidence/trace.html",
         evidence=evidence,
         problem=problem.strip(),
-        note=evidence.note,
+        note=note_html(evidence.trace.meta.get("note")),
         conclusion=conclusion_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)]),
         failing=bool(evidence.failing),
         outcome=_outcome(evidence),
