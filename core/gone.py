@@ -43,6 +43,8 @@ COMMAND_LINE: dict[str, str] = {
     "import otel": "Write the conversation as a chat, and import it as chat.",
     "import agentprocessbench": "Import the messages as chat; labels of turns go with the plain format.",
     "math500 --engine": "Leave it out: Transformers writes the answers.",
+    "export --exposed": "Leave it out: nobody is shown what an open blind campaign hides (docs/annotate.md).",
+    "agreement --exposed": "Leave it out: nobody is shown what an open blind campaign hides (docs/annotate.md).",
     "export --format agentprocessbench": "Export with --format jsonl.",
 }
 """By words of a command line: a command, or a command followed by an option, or an option and its value. `*` is any

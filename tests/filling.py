@@ -36,7 +36,6 @@ from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Orderin
 from stepsight.storage.labelling.queue import Assignment, assign_next
 from stepsight.storage.labelling.record import record
 from stepsight.storage.labelling.results.decisions import decide
-from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.invitations import accept, invite
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User, add_user, end_user
@@ -95,7 +94,6 @@ def _fill(store: Store, folder: Path) -> None:
     _label(store, ada, people, mini)
     _dispute(store, ada, people[0], traces[0])
     _log_in(store, ada)
-    note_exposure(store, people[0], [traces[1].trace_id], "scores", "gold")
     _queue_jobs(store, ada, traces[0].dataset_id)
 
 

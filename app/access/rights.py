@@ -9,9 +9,8 @@ from fastapi import Depends, Request
 from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import HTTPConnection
 
-from stepsight.core.trace import Trace
 from stepsight.storage.database.store import ForbiddenError, Store
-from stepsight.storage.people.exposures import GOLD, SCORES, is_something_hidden, note_exposure, note_texts
+from stepsight.storage.people.blindness import is_something_hidden
 from stepsight.storage.people.users import Role, User
 
 COOKIE = "stepsight"
@@ -166,17 +165,3 @@ class _Number(Convertor[int]):
 
 
 register_url_convertor("number", _Number())
-
-
-def note_shown(store: Store, user: User | None, trace_ids: Collection[int]) -> None:
-    """Record that `user` is about to be shown the scores and gold labels of these traces. Nothing is recorded if
-    `user` is None: a visitor who is not logged in cannot label."""
-    if user is not None:
-        note_exposure(store, user, trace_ids, SCORES, GOLD)
-
-
-def note_scored(store: Store, user: User | None, *texts: Trace) -> None:
-    """Record that `user` is about to be shown scores of `texts`, which were entered on a page or sent to the API.
-    The user may have to label traces with the same text. Nothing is recorded if `user` is None."""
-    if user is not None:
-        note_texts(store, user, texts, SCORES)

@@ -10,6 +10,7 @@ page showed.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -32,7 +33,7 @@ from stepsight.storage.labelling.campaigns import get_campaign, guideline_text
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, vote
 from stepsight.storage.labelling.results.decisions import Decision, decide, past_decisions
 from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
-from stepsight.storage.people.exposures import LABELS, note_exposure
+from stepsight.storage.people.blindness import hidden_traces
 from stepsight.storage.people.server_secret import shuffle_people
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
@@ -78,12 +79,10 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
     """Render the page on which `user` adjudicates a campaign. Raises `NotFoundError` if the campaign does not
     exist."""
     campaign = get_campaign(store, address.campaign)
-    adjudication = read_adjudication(store, campaign.id)
+    adjudication = _visible_to(store, campaign.id, user)
     asked = adjudication.find(address.item) if address.item else None
     shown = asked or adjudication.next_open() or next(iter(adjudication.disagreements), None)
     missed = bool(address.item) and asked is None
-    if shown is not None:
-        note_exposure(store, user, [shown.trace_id], LABELS)
     return render(
         "annotate/adjudicate.html",
         campaign=campaign,
@@ -93,6 +92,14 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
         message="Nobody disagrees on that trace; here is the next one." if missed else "",
         **({"trace": None} if shown is None else _disagreement(store, address, adjudication, shown, user)),
     )
+
+
+def _visible_to(store: Store, campaign_id: int, user: User) -> Adjudication:
+    """Return the state of a campaign's adjudication without the traces that are hidden from `user`."""
+    adjudication = read_adjudication(store, campaign_id)
+    hidden = hidden_traces(store, user, [one.trace_id for one in adjudication.disagreements])
+    visible = tuple(one for one in adjudication.disagreements if one.trace_id not in hidden)
+    return replace(adjudication, disagreements=visible)
 
 
 def _disagreement(

@@ -1,7 +1,7 @@
 """`/annotate/agreement`: how well a campaign's annotators agree, for people who may see other people's labels."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Annotated, ClassVar
@@ -27,7 +27,7 @@ from stepsight.core.validation import choice
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.labelling.campaigns import get_campaign, list_campaigns
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTrace, RatedTraces
-from stepsight.storage.people.exposures import GOLD, LABELS, note_exposure
+from stepsight.storage.people.blindness import hidden_error, hidden_traces
 from stepsight.training.report.html import table_html
 from stepsight.training.report.table_files import to_csv
 from stepsight.training.report.tables import CellKind, Shown, Table, show
@@ -84,6 +84,11 @@ class Heatmap:
             trace, apart = rated.last.trace, 1 - np.nan_to_num(shares, nan=1.0)
             places = np.argsort(-np.bincount(trace, apart, minlength=len(places)), kind="stable")
         return cls(rated, shares, places)
+
+    def without(self, hidden: Collection[int]) -> "Heatmap":
+        """Return a heatmap that does not show the traces with these database ids."""
+        shown = [place for place in self.places if self.rated.traces[place].trace_id not in hidden]
+        return replace(self, places=np.array(shown, dtype=np.int64))
 
     @property
     def pages(self) -> int:
@@ -175,15 +180,13 @@ class AgreementAddress(PageQuery):
     """The query of the page.
 
     `campaign` is the id of the campaign, and `against` the id of a campaign to compare it with. `order` and `page`
-    apply to the heatmap. `exposed` includes annotations by people who had seen what the campaign hides. `table`
-    names a table to download as CSV.
+    apply to the heatmap. `table` names a table to download as CSV.
     """
 
     PATH: ClassVar[str] = "/annotate/agreement"
 
     campaign: Number = 0
     against: Number = 0
-    exposed: Annotated[str, choice(("1",))] = ""
     order: Annotated[str, choice(tuple(Order))] = Order.DISAGREEMENT.value
     page: PageNumber = 1
     table: str = ""
@@ -258,9 +261,11 @@ def router(store: Store) -> APIRouter:
         # Visitors of a public server do not see the names of people.
         measured = _measure(store, address, named=user is not None)
         heatmap = Heatmap.of(measured.ratings.queue, Order(address.order))
-        if user is not None:
-            note_exposure(store, user, _shown_traces(measured, heatmap, address), LABELS, GOLD)
+        hidden = hidden_traces(store, user, [trace.trace_id for trace in measured.ratings.queue.traces])
+        heatmap = heatmap.without(hidden)
         if address.table:
+            if address.table == "steps" and hidden:
+                raise hidden_error()
             return _file(measured, address.table)
         content = _page(store, address, measured, heatmap, adjudicates=has_right(request, Right.ADJUDICATE))
         title = f"Agreement: {measured.ratings.campaign.name}"
@@ -282,15 +287,7 @@ def _check_closed(store: Store, address: AgreementAddress) -> None:
 def _measure(store: Store, address: AgreementAddress, *, named: bool) -> CampaignAgreement:
     campaign = get_campaign(store, address.campaign)
     against = get_campaign(store, address.against) if address.against else None
-    return measure_agreement(store, campaign, against, exposed=bool(address.exposed), named=named)
-
-
-def _shown_traces(measured: CampaignAgreement, heatmap: Heatmap, address: AgreementAddress) -> list[int]:
-    """Return the ids of the traces whose labels the response shows."""
-    traces = measured.ratings.queue.traces
-    if address.table:
-        return [trace.trace_id for trace in traces] if address.table == "steps" else []
-    return [traces[place].trace_id for place in heatmap.on_page(address.page)]
+    return measure_agreement(store, campaign, against, named=named)
 
 
 def _file(measured: CampaignAgreement, name: str) -> Response:
@@ -341,13 +338,6 @@ def _summary(ratings: CampaignRatings) -> str:
         parts.append("No two people have labelled the same step, so there is no agreement to measure.")
         if ratings.campaign.overlap == 1:
             parts.append("The campaign gives each trace to one person.")
-    if ratings.exposed:
-        count = counted(ratings.exposed, "annotation")
-        what = "are included" if ratings.with_exposed else "are left out"
-        parts.append(f"{count} by people who had seen scores, marked equations, gold or labels {what}.")
-    if ratings.labelled_before:
-        count = counted(ratings.labelled_before, "annotation")
-        parts.append(f"{count} by people who had labelled the same text before.")
     if ratings.changed:
         parts.append(f"{counted(ratings.changed, 'trace')} changed since: their gold is left out.")
     return " ".join(parts)

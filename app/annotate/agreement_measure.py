@@ -59,14 +59,13 @@ def measure_agreement(
     campaign: Campaign,
     against: Campaign | None = None,
     *,
-    exposed: bool = False,
     named: bool = True,
     draws: int = DRAWS,
 ) -> CampaignAgreement:
     """Measure the agreement of a campaign's annotators, optionally compared with the campaign `against`.
 
     The result is cached until an event is logged in one of the campaigns, or the dataset or its judgments change.
-    `exposed` and `named` mean the same as for `read_ratings`, and `draws` is the number of bootstrap draws.
+    `named` means the same as for `read_ratings`, and `draws` is the number of bootstrap draws.
     """
     ids = [one.id for one in (campaign, against) if one is not None]
     with store.read() as session:
@@ -74,10 +73,10 @@ def measure_agreement(
         # stored first.
         newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id.in_(ids))
         version = (*session.execute(newest).one(), *read_data_version(store, campaign.dataset_id))
-    key = ("agreement", *ids, exposed, named, draws)
+    key = ("agreement", *ids, named, draws)
 
     def measure() -> CampaignAgreement:
-        read = partial(read_ratings, store, exposed=exposed, named=named)
+        read = partial(read_ratings, store, named=named)
         return _measure(read(campaign), None if against is None else read(against), draws)
 
     return store.cache.get(key, version, measure, _size)

@@ -14,10 +14,9 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotators import list_annotators, may_label_in
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
 from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
-from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering, Shows
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import list_turns, next_availability
-from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import LOCAL, Role, User, list_users
 
 _ORDERS = {
@@ -157,9 +156,9 @@ def terms(campaign: Campaign) -> str:
         parts.append("up to the first error")
     if campaign.blind:
         parts.append("blind")
-    if SCORES in campaign.shown:
+    if campaign.shows is Shows.SCORES:
         parts.append("scores in view")
-    if EQUATIONS in campaign.shown:
+    if campaign.shows_equations:
         parts.append("equations that fail marked")
     if campaign.suggests:
         parts.append("labels suggested by the evaluator")

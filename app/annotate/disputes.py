@@ -38,7 +38,7 @@ from stepsight.storage.labelling.disputes import (
     open_dispute,
 )
 from stepsight.storage.labelling.patches import FILE, make_patch
-from stepsight.storage.people.exposures import GOLD, is_unblinded, note_exposure
+from stepsight.storage.people.blindness import check_traces, hidden_traces, is_unblinded
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, find_trace, get_trace
 
@@ -70,7 +70,7 @@ class DisputesAddress(PageQuery):
         """True if any parameter differs from its default."""
         return self != DisputesAddress()
 
-    def filter(self, unblinded_for: int | None) -> DisputeFilter:
+    def filter(self, unblinded_for: User | None) -> DisputeFilter:
         state = DisputeState(self.state) if self.state else None
         return DisputeFilter(self.dataset, state, self.trace or None, unblinded_for)
 
@@ -112,7 +112,7 @@ def gold_value(value: str | None) -> str:
 
 
 def list_html(
-    store: Store, address: DisputesAddress, disputes: Sequence[Dispute], unblinded_for: int | None
+    store: Store, address: DisputesAddress, disputes: Sequence[Dispute], unblinded_for: User | None
 ) -> Markup:
     """Render a page of the list of disputes. If `disputes` holds one more dispute than fits on a page, the page
     links to the next one. `unblinded_for` means the same as in `DisputeFilter`."""
@@ -184,17 +184,18 @@ def _add_pages(routes: APIRouter, store: Store) -> None:
     @routes.get(DisputesAddress.PATH, dependencies=seeing)
     def disputes(request: Request) -> HTMLResponse:
         address = DisputesAddress.exact(read_query(request.url.query))
-        unblinded_for = None if has_right(request, Right.READ) else user_of_request(request).id
+        unblinded_for = None if has_right(request, Right.READ) else user_of_request(request)
         start = (address.page - 1) * PER_PAGE
         shown = list_disputes(store, address.filter(unblinded_for), start, PER_PAGE + 1)
-        _note_gold(store, request, *(dispute.trace_id for dispute in shown))
+        hidden = hidden_traces(store, find_user_of(request), [dispute.trace_id for dispute in shown])
+        shown = [dispute for dispute in shown if dispute.trace_id not in hidden]
         return _page("Disputes", list_html(store, address, shown, unblinded_for))
 
     @routes.get(f"{DisputesAddress.PATH}/patch", dependencies=[Depends(RequiresRight(Right.READ))])
     def patch(request: Request, dataset: str = "") -> Response:
         stored = find_dataset(store, dataset)
         accepted = list_disputes(store, DisputeFilter(dataset=stored.name, state=DisputeState.ACCEPTED))
-        _note_gold(store, request, *(dispute.trace_id for dispute in accepted))
+        check_traces(store, find_user_of(request), *(dispute.trace_id for dispute in accepted))
         patch, _ = make_patch(store, stored, name=FILE)
         headers = {"content-disposition": f'attachment; filename="{FILE}"'}
         return Response(format_patch(patch), media_type="application/json", headers=headers)
@@ -231,18 +232,11 @@ def _add_posts(routes: APIRouter, store: Store) -> None:
 
 
 def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
-    """Raise `ForbiddenError` unless the user may see the gold label, which a dispute reveals. If the user has the
-    right to read, record the exposure."""
+    """Raise `ForbiddenError` unless the user may see the gold label, which a dispute reveals."""
     if has_right(request, Right.READ):
-        _note_gold(store, request, trace_id)
-    elif not is_unblinded(store, user_of_request(request).id, trace_id):
+        check_traces(store, find_user_of(request), trace_id)
+    elif not is_unblinded(store, user_of_request(request), trace_id):
         raise ForbiddenError("The gold of this trace is hidden while a blind campaign is open.", "Label it first.")
-
-
-def _note_gold(store: Store, request: Request, *trace_ids: int) -> None:
-    user = find_user_of(request)
-    if user is not None:
-        note_exposure(store, user, trace_ids, GOLD)
 
 
 def _stored(dispute: Dispute, status: int) -> JSONResponse:

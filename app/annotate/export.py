@@ -10,11 +10,11 @@ from stepsight.app.access.rights import Manager
 from stepsight.app.web.page_query import Number, PageQuery, read_query
 from stepsight.app.web.whole_file import whole_file
 from stepsight.core.validation import choice
-from stepsight.storage.database.labelling_schema import ItemRow
+from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import get_campaign
 from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES, export_labels
-from stepsight.storage.people.exposures import LABELS, note_exposure
+from stepsight.storage.people.blindness import check_traces
 from stepsight.training.report.tables import slug
 
 _ENDINGS = {"csv": "csv", "label-studio": "json", "argilla": "json"}
@@ -22,14 +22,13 @@ _ENDINGS = {"csv": "csv", "label-studio": "json", "argilla": "json"}
 
 class LabelsAddress(PageQuery):
     """The query of the download: the id of a campaign and the format of the file. With `each`, the file has a row
-    for each person. With `exposed`, it includes labels given after seeing what the campaign hides."""
+    for each person."""
 
     PATH: ClassVar[str] = "/annotate/export"
 
     campaign: Number = 0
     format: Annotated[str, choice(FORMAT_NAMES)] = "jsonl"
     each: Annotated[str, choice(("1",))] = ""
-    exposed: Annotated[str, choice(("1",))] = ""
 
 
 def router(store: Store) -> APIRouter:
@@ -40,15 +39,16 @@ def router(store: Store) -> APIRouter:
     def export(request: Request, user: Manager) -> Response:
         address = LabelsAddress.exact(read_query(request.url.query))
         campaign = get_campaign(store, address.campaign)
+        others = (SlotRow.campaign_id == campaign.id, SlotRow.state == "submitted", SlotRow.user_id != user.id)
         with store.read() as session:
-            items = select(ItemRow.trace_id).where(ItemRow.campaign_id == campaign.id)
-            note = list(session.scalars(items))
-        # The exposure is recorded before any label is read.
-        note_exposure(store, user, note, LABELS)
-        how = {"per_annotator": bool(address.each), "exposed": bool(address.exposed)}
+            labelled = select(ItemRow.trace_id).join(SlotRow, SlotRow.item_id == ItemRow.id).where(*others)
+            trace_ids = session.scalars(labelled).all()
+        check_traces(store, user, *trace_ids)
         # A format that cannot express the labels fails only at the end.
         return whole_file(
-            lambda path: export_labels(store, campaign.name, path, address.format, **how),
+            lambda path: export_labels(
+                store, campaign.name, path, address.format, per_annotator=bool(address.each)
+            ),
             _name(campaign.name, address),
         )
 

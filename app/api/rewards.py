@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from stepsight.app.access.current import request_id
-from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of, note_scored
+from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of
 from stepsight.app.api.conversation import SentSolution, read_messages, read_text
 from stepsight.app.api.models import Context, FailedLine, Texts
 from stepsight.app.api.scores import gone_away
@@ -30,6 +30,7 @@ from stepsight.app.web.failures import failure_json
 from stepsight.core.arrays import rounded
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.storage.people.blindness import check_texts
 
 _MOST = 1000
 # The reward of a text that cannot be judged, such as an empty completion: the least that there is, since clients
@@ -207,7 +208,7 @@ async def _answer(
     ]
     judged: list[Any] = [*unread]
     if parts:
-        stream = Stream(parts, context.seconds, partial(note_scored, context.store, find_user_of(request)))
+        stream = Stream(parts, context.seconds, partial(check_texts, context.store, find_user_of(request)))
         await stream.begin()
         judged += await _collected(stream, request)
     failed = next((one for one in judged if isinstance(one, FailedLine) and not (each and one.status == 422)), None)

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Depends, Request
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
-from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of, note_scored
+from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of
 from stepsight.app.api.models import (
     BatchLine,
     BatchRequest,
@@ -34,6 +34,7 @@ from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord, ste
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace, check_candidates
 from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.people.blindness import check_texts
 from stepsight.training.evaluate.strength import concluded_record
 
 
@@ -47,10 +48,10 @@ def routes(context: Context) -> APIRouter:
         evaluator = context.evaluators.about(name)
         trace = Trace.of(asked.problem, asked.steps)
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
+        await to_thread.run_sync(check_texts, context.store, find_user_of(request), trace)
         submit = partial(context.evaluators.submit, name, trace, asked.mode)
         scoring = await to_thread.run_sync(submit)
         judgment = await _awaited(scoring, request, context.seconds)
-        await to_thread.run_sync(note_scored, context.store, find_user_of(request), trace)
         return concluded_record(judgment, evaluator, thresholds, name=name)
 
     _add_streamed(router, context)
@@ -127,7 +128,7 @@ async def streamed(context: Context, request: Request, parts: Sequence[AnswerPar
     """Return a streamed response in which each solution or candidate of a request gets one line. `parts` are scored
     separately."""
     user = find_user_of(request)
-    stream = Stream(parts, context.seconds, partial(note_scored, context.store, user))
+    stream = Stream(parts, context.seconds, partial(check_texts, context.store, user))
     await stream.begin()
     return StreamingResponse(stream.lines(), media_type=MEDIA_TYPE)
 

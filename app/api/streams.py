@@ -47,11 +47,11 @@ class AnswerPart:
 class Stream:
     """The lines of a streamed response. If the client disconnects, parts that are not scored yet are cancelled."""
 
-    def __init__(self, parts: Sequence[AnswerPart], seconds: float, note: Callable[..., None]) -> None:
-        """Prepare to score all `parts` within `seconds`. `note` is called with texts whose scores are about to be
-        sent."""
+    def __init__(self, parts: Sequence[AnswerPart], seconds: float, check: Callable[..., None]) -> None:
+        """Prepare to score all `parts` within `seconds`. `check` is called with the texts of a part, and
+        raises `UserError` if their scores are hidden from the client."""
         self._parts = list(reversed(parts))
-        self._seconds, self._note = seconds, note
+        self._seconds, self._check = seconds, check
         self._until = time.monotonic() + seconds
         self._waiting: dict[asyncio.Future[Any], AnswerPart] = {}
         self._failed: list[BaseModel] = []
@@ -122,6 +122,7 @@ class Stream:
         asked: list[tuple[AnswerPart, PendingScore[Any] | UserError]] = []
         for part in parts:
             try:
+                self._check(*part.texts)
                 asked.append((part, part.submit()))
             except _PASSING as error:
                 return asked, error
@@ -141,17 +142,15 @@ class Stream:
         self._failed += [line for part in left for line in _failures(part, late)]
 
     def _answered(self, done: dict[asyncio.Future[Any], AnswerPart], failed: list[BaseModel]) -> list[BaseModel]:
-        lines, shown = list(failed), list[Trace]()
+        lines = list(failed)
         for future, part in done.items():
             try:
                 lines += part.lines(future.result())
-                shown += part.texts
             except UserError as error:
                 lines += _failures(part, error)
             except Exception as error:
                 _LOG.error("scoring failed", exc_info=error)
                 lines += [_failure(place, OURS, logged_under(), 500) for place in part.places]
-        self._note(*shown)
         return lines
 
 

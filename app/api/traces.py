@@ -4,7 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_shown
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of
 from stepsight.app.api.models import (
     Context,
     DatasetInfo,
@@ -19,6 +19,7 @@ from stepsight.app.browse.selection import Selection
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import BrowseRow, browse
 from stepsight.storage.judgments.records import trace_records
+from stepsight.storage.people.blindness import check_traces, hidden_traces
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
 
 _COUNTS = ("name", "kind", "traces", "errors", "redundant", "steps", "substeps", "left_out")
@@ -35,8 +36,8 @@ def routes(context: Context) -> APIRouter:
     @router.get("/datasets/{name:path}/traces", summary="The traces of a dataset, a page at a time")
     def traces(name: str, query: Annotated[TraceQuery, Query()], request: Request) -> TracePage:
         page = trace_page(context, name, query)
-        note_shown(context.store, find_user_of(request), [line.trace for line in page.traces])
-        return page
+        hidden = hidden_traces(context.store, find_user_of(request), [line.trace for line in page.traces])
+        return page.model_copy(update={"traces": [line for line in page.traces if line.trace not in hidden]})
 
     @router.get("/traces/{trace}", summary="One trace with its gold and its judgments")
     def trace(
@@ -45,7 +46,7 @@ def routes(context: Context) -> APIRouter:
         left_out: Annotated[bool, Query(description="Add the scores without each step, as far as known.")] = False,
     ) -> TraceDetail:
         stored = get_trace(context.store, trace)
-        note_shown(context.store, find_user_of(request), [stored.trace_id])
+        check_traces(context.store, find_user_of(request), stored.trace_id)
         return TraceDetail(
             trace=stored.trace_id,
             dataset=stored.dataset,

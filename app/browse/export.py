@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_shown, require
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, require
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import find_choice
 from stepsight.app.browse.selection import Selection
@@ -32,7 +32,7 @@ from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COLUMNS
 from stepsight.storage.labelling.files.formats.table import step_rows
 from stepsight.storage.labelling.results.consensus import LabelledTraces
-from stepsight.storage.people.exposures import LABELS, note_exposure
+from stepsight.storage.people.blindness import hidden_traces
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.report.tables import slug
 
@@ -87,12 +87,9 @@ def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
     if address.content in OF_PEOPLE:
         require(request, Right.MANAGE)
     ids = list_matching(store, dataset.id, selection.where, address.order)
+    hidden = hidden_traces(store, find_user_of(request), ids)
+    ids = [trace_id for trace_id in ids if trace_id not in hidden]
     parts, format = _parts(selection, address, ids)
-    # Exposures are recorded before the first byte is sent.
-    user = find_user_of(request)
-    note_shown(store, user, ids)
-    if user is not None and address.content in OF_PEOPLE:
-        note_exposure(store, user, ids, LABELS)
     extent = "" if len(ids) == dataset.traces else f"-{len(ids)}-of-{dataset.traces}"
     name = f"{slug(dataset.name)}-{address.content}{extent}.{format}"
 

@@ -4,13 +4,14 @@ The URL determines everything on the page. The page's script changes the URL and
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
-from stepsight.app.access.rights import Right, find_user_of, may, note_shown
+from stepsight.app.access.rights import Right, find_user_of, may
 from stepsight.app.browse import export
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.comparison import comparison_html, outcomes_by_html
@@ -28,6 +29,7 @@ from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_list import list_html, list_orders
 from stepsight.app.browse.trace_view import trace_html
+from stepsight.app.markup.text import counted
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered
 from stepsight.app.score.files import judgment_files
 from stepsight.app.scoring.evaluators import Evaluators
@@ -41,6 +43,7 @@ from stepsight.core.files.judgment_table import ByMode
 from stepsight.storage.browse.browse import list_fields
 from stepsight.storage.browse.filters import LONGEST_TEXT
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
+from stepsight.storage.people.blindness import check_traces, hidden_traces
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import (
     Dataset,
@@ -100,7 +103,7 @@ def browse_page(
         if trace is not None:
             address = address.changed(dataset=trace.dataset)
             selection, unknown = Selection.of(store, evaluators, trace.dataset_id, address)
-            note_shown(store, user, [trace.trace_id])
+            check_traces(store, user, trace.trace_id)
             body = _trace_html(selection, evaluators, trace, user, checks)
         else:
             datasets = list_datasets(store)
@@ -151,17 +154,23 @@ def _list_html(
     address, about = selection.address, selection.about
     outputs = about.outputs if about.judged else None
     page = selection.page(_PER_PAGE)
-    note_shown(selection.store, user, [row.trace_id for row in page.rows])
+    hidden = hidden_traces(selection.store, user, [row.trace_id for row in page.rows])
+    page = replace(page, rows=[row for row in page.rows if row.trace_id not in hidden])
     # Scores of the other mode alone would stand beside verdicts of this one, which are none.
     scored = [row for row in page.rows if (row.online_validity, row.offline_validity) != (None, None)]
     lacks_mode = bool(scored) and all(row.validity is None for row in scored)
-    if page.rows:
+    if hidden and not page.rows:
+        traces = Markup()
+    elif page.rows:
         given = None if lacks_mode else outputs
         traces = list_html(page.rows, address, selection.hits_in_steps(page.rows), given, page.on_redundancy)
     elif page.total:
         traces = macro("browse/parts.html", "no_page", address)
     else:
         traces = loosen_html(address, page.loosened, selection.words, page.on_redundancy)
+    if hidden:
+        message = f"{counted(len(hidden), 'trace')} of this page you may still have to label in a blind campaign."
+        traces = notice_html(message) + traces
     manages = user is not None and may(user, Right.MANAGE, selection.store)
     fields = selection.outcome_fields
     distribution = distribution_html(selection.distribution, address, selection.words)
@@ -297,7 +306,7 @@ def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
 
     def read(request: Request) -> tuple[str, StoredTrace, list[ByMode]]:
         trace, judgments = _read_judgments(store, evaluators, request.query_params)
-        note_shown(store, find_user_of(request), [trace.trace_id])
+        check_traces(store, find_user_of(request), trace.trace_id)
         return f"trace-{trace.trace_id}", trace, judgments
 
     return judgment_files(JSON_PATH, CSV_PATH, Right.READ, read)

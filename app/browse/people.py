@@ -11,7 +11,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import TraceLabels, read_trace_labels
-from stepsight.storage.people.exposures import LABELS, note_exposure
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace
 
@@ -29,22 +28,16 @@ _ALIVE = (DisputeState.OPEN, DisputeState.ACCEPTED)
 class PeopleLabels:
     """The labels that people gave to a trace, as far as `user` may see them.
 
-    `user` is None for a visitor who is not logged in. Everybody who sees the trace may see the consensus, with two
-    exceptions: people who have begun to label the trace in a blind campaign, and visitors while a campaign is open.
-    Individual labels are visible once their campaign is closed. Its manager can see them earlier. The user's
-    exposure is recorded before labels are shown.
+    `user` is None for a visitor who is not logged in. Everybody who sees the trace may see the consensus, except
+    visitors while a campaign is open. Individual labels are visible once their campaign is closed. Its manager can
+    see them earlier.
     """
 
     def __init__(self, store: Store, trace_id: int, user: User | None) -> None:
-        labels = read_trace_labels(store, trace_id, user)
-        self.hidden = any(one.ahead for one in labels)
-        self._shown = [
-            one for one in labels if not self.hidden and (user is not None or one.campaign.closed is not None)
-        ]
+        labels = read_trace_labels(store, trace_id)
+        self._shown = [one for one in labels if user is not None or one.campaign.closed is not None]
         self._manages = user is not None and may(user, Right.MANAGE, store)
         self._logged_in = user is not None
-        if user is not None and self._shown:
-            note_exposure(store, user, [trace_id], LABELS)
 
     @property
     def labels(self) -> tuple[str | None, ...]:
@@ -55,8 +48,6 @@ class PeopleLabels:
     @property
     def words(self) -> str:
         """A short summary of the labels, shown below the trace."""
-        if self.hidden:
-            return "hidden until you have submitted yours"
         if not self._shown:
             return "none yet"
         return ", ".join(

@@ -13,24 +13,25 @@ from fastapi import FastAPI
 from jinja2.ext import Extension
 
 from stepsight.app.access.current import script_nonce
-from stepsight.app.access.rights import find_user_of, note_scored, state_of
+from stepsight.app.access.rights import find_user_of, state_of
 from stepsight.app.demo.interface import LAUNCHED, LEAD, demo
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.fair_queue import client_context
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
+from stepsight.storage.people.blindness import check_texts
 
 _LOG = logging.getLogger("stepsight")
 
 
 def mounted_demo(store: Store, evaluators: Evaluators, path: str) -> tuple[FastAPI, gr.Blocks]:
-    """Build the demo of a server, below `path`. Whoever has a solution scored is noted as having seen its scores,
+    """Build the demo of a server, below `path`. A text that is hidden from whoever has it scored is refused,
     and the computation is attributed to them."""
 
     @contextmanager
     def scoring(trace: Trace, request: gr.Request) -> Iterator[None]:
         assert request.request is not None, "an event that came without a request"
-        note_scored(store, find_user_of(request.request), trace)
+        check_texts(store, find_user_of(request.request), trace)
         with client_context(state_of(request.request)["client"]):
             yield
 

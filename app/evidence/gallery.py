@@ -1,6 +1,6 @@
 """The evidence gallery: the traces of a dataset in which later steps changed a verdict, largest change first."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,13 +118,15 @@ def gallery_html(
     here: EvidenceAddress,
     problems: Sequence[str],
     baseline_check: Markup,
+    hidden: Collection[int],
 ) -> Markup:
     """Render a gallery page: the traces of the kind that `here` names, with links to the remaining kinds.
 
     `problems` are messages shown above the page, and `baseline_check` is the line about evaluators that do not beat
-    the baselines.
+    the baselines. `hidden` are the ids of traces that are left out.
     """
     ids, shown = gallery.flips.of(flip_of(here.kind)), gallery.shown(here)
+    visible = [trace_id for trace_id in shown if trace_id not in hidden]
     first = (here.page - 1) * _PER_PAGE
     place = f"{first + 1:,}–{first + len(shown):,} of {len(ids):,}" if shown else f"0 of {len(ids):,}"
     return render(
@@ -137,7 +139,7 @@ def gallery_html(
         kinds=[_kind(gallery, here, one) for one in KINDS],
         lead=_LEADS[here.kind],
         total=len(ids),
-        rows=[_row(gallery, judgment, here) for judgment in _read(store, gallery, shown)],
+        rows=[_row(gallery, judgment, here) for judgment in _read(store, gallery, visible)],
         pager={"place": place, "more": first + _PER_PAGE < len(ids)} if len(ids) > _PER_PAGE or first else None,
     )
 

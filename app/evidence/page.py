@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from markupsafe import Markup
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, note_shown
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.address import KINDS, PROBLEM, EvidenceAddress
 from stepsight.app.evidence.evidence import Evidence, JudgingError, open_evidence
@@ -33,6 +33,7 @@ from stepsight.app.web.page_route import PageContent, address_page, client_disco
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
+from stepsight.storage.people.blindness import check_texts, check_traces, hidden_traces
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import Dataset, Neighbours, StoredTrace, find_dataset
 
@@ -79,7 +80,7 @@ def evidence_page(
     try:
         if address.opens:
             if address.trace is not None:
-                note_shown(store, user, [address.trace])
+                check_traces(store, user, address.trace)
             opened = _opened(store, evaluators, address, user, checks, problems)
             return PageContent.of(opened, problems)
         return PageContent.of(_listed(store, evaluators, address, user, checks, problems), problems)
@@ -120,9 +121,9 @@ def _listed(
 ) -> Markup:
     gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
     here = gallery.here(address)
-    note_shown(store, user, gallery.shown(here))
     line = _baseline_check(checks, gallery.dataset, gallery.offer.row)
-    return gallery_html(store, gallery, here, problems, line)
+    hidden = hidden_traces(store, user, gallery.shown(here))
+    return gallery_html(store, gallery, here, problems, line, hidden)
 
 
 def _opened(
@@ -135,7 +136,7 @@ def _opened(
 ) -> Markup:
     """Render the page of one trace with the evidence on it."""
     evidence = open_evidence(store, evaluators, address, _PATIENCE)
-    note_scored(store, user, evidence.trace)
+    check_texts(store, user, evidence.trace)
     alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
     ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.stored_gaps else ""
     place = _place(store, evaluators, evidence, address)
@@ -242,7 +243,7 @@ def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evid
     if not address.opens:
         raise UserError("The address names no trace.", "Open one on the Evidence page.")
     if address.trace is not None:
-        note_shown(store, find_user_of(request), [address.trace])
+        check_traces(store, find_user_of(request), address.trace)
     evidence = open_evidence(store, evaluators, address, _FILE_PATIENCE)
-    note_scored(store, find_user_of(request), evidence.trace)
+    check_texts(store, find_user_of(request), evidence.trace)
     return evidence, address

@@ -13,7 +13,7 @@ from fastapi.responses import FileResponse, Response
 from plotly import __file__ as plotly_module
 from plotly import __version__ as plotly_version
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_shown
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.page import judge_form
 from stepsight.app.results.dataset import Links, file_links, outcomes_html, sections_html
@@ -33,6 +33,7 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.validation import choice
 from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
 from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluators
+from stepsight.storage.people.blindness import check_traces
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import MODES
@@ -305,7 +306,7 @@ def result_files(store: Store, measurements: Measurements) -> APIRouter:
         if address.gold:
             # It lists the labels that disputes change.
             disputed = measurements.disputed(find_dataset(store, address.dataset))
-            note_shown(store, find_user_of(request), disputed)
+            check_traces(store, find_user_of(request), *disputed)
         return _file(*_report(store, measurements, address))
 
     @router.get("/results/card", dependencies=needs_reading)

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, note_scored
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.escaping import csv_text
@@ -17,6 +17,7 @@ from stepsight.core.files.judgment_table import LONG, WIDE, ByMode, judgment_tab
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
+from stepsight.storage.people.blindness import check_texts
 from stepsight.storage.traces.queries import StoredTrace
 from stepsight.training.evaluate.strength import concluded_record
 
@@ -31,8 +32,8 @@ def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
 
     def read(request: Request) -> tuple[str, Trace, list[ByMode]]:
         entered = Entered.from_query(request.query_params)
+        check_texts(store, find_user_of(request), entered.trace)
         trace, judgments = _judged(evaluators, entered)
-        note_scored(store, find_user_of(request), trace)
         records = [
             concluded_record(judgment, evaluators.about(name), entered.thresholds, name=name)
             for name, judgment in judgments.items()

@@ -17,7 +17,7 @@ from fastapi import APIRouter, Depends, Request
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, note_scored, require
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, require
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
 from stepsight.app.score.result import conclusion_of, result_html
 from stepsight.app.score.running import RunningResults
@@ -32,6 +32,7 @@ from stepsight.core.text.preamble import thinking_in, unclosed_thought
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.people.blindness import check_texts
 from stepsight.storage.traces.writer import SAVED, save_trace
 from stepsight.training.evaluate.gallery import DATASET, read_gallery
 from stepsight.training.evaluate.strength import read_card
@@ -154,6 +155,7 @@ class ScorePage:
         """Return the sentence on the displayed result at other thresholds."""
         state = PageState.read(values)
         entered = state.displayed()
+        check_texts(self.store, find_user_of(request), *entered.traces)
         return {"conclusion": conclusion_of(self.evaluators, entered, partial(client_disconnected, request))}
 
     def running(self, run: str) -> dict[str, Any]:
@@ -223,9 +225,9 @@ class ScorePage:
         return not wait(begun, timeout=seconds).not_done
 
     def _result(self, entered: Entered, request: Request, run: str) -> Markup:
-        """Render the result, compared with the earlier solution if there is one. First, the user's exposure to the
-        scores of both solutions is recorded."""
-        note_scored(self.store, find_user_of(request), *entered.traces)
+        """Render the result, compared with the earlier solution if there is one. Raises `ForbiddenError` if one of
+        the two is hidden from the user."""
+        check_texts(self.store, find_user_of(request), *entered.traces)
         with self.running_results.under(run) as on_begin:
             return result_html(
                 self.evaluators,

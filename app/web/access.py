@@ -20,7 +20,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.gone import PAGES
 from stepsight.core.scoring.client import API
 from stepsight.storage.database.store import Store, UnavailableError
-from stepsight.storage.people.exposures import is_something_hidden
+from stepsight.storage.people.blindness import is_something_hidden
 from stepsight.storage.people.logins import find_login, renew
 from stepsight.storage.people.users import LOCAL, User, has_users, local_user
 

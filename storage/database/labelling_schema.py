@@ -214,8 +214,8 @@ class EventRow(Base):
     NULL for an event about the whole trace. `slot_id` is NULL for actions outside a slot, such as an adjudication.
     If the event undoes or redoes an earlier event, `cause` is `undo` or `redo` and `of` is the id of that event.
     `key` is chosen by the client, so that a repeated request is stored only once. `seconds` is the time that the
-    user took, as measured by the page. `view`, `revealed` (the number of visible steps) and `visible` record what
-    the user could see.
+    user took, as measured by the page. `view` and `revealed` (the number of visible steps) record what the user
+    could see.
     """
 
     __tablename__ = "label_events"
@@ -238,7 +238,6 @@ class EventRow(Base):
     guideline: Mapped[int]
     view: Mapped[str] = mapped_column(String(20))
     revealed: Mapped[int | None]
-    visible: Mapped[dict[str, Any]] = mapped_column(StoredJson("label_events.visible", dict[str, bool]))
 
     __table_args__ = (
         UniqueConstraint("user_id", "key"),
@@ -251,25 +250,6 @@ class EventRow(Base):
         # By it the database looks for those that undo an event that is deleted.
         Index("ix_label_events_of", "of"),
     )
-
-
-class ExposureRow(Base):
-    """A record that a person has seen, elsewhere in StepSight, information about a text that a blind campaign
-    hides.
-
-    `what` is `scores` for evaluators' scores, `gold` for gold labels, `labels` for other people's labels, or
-    `equations` for equations that do not hold. The text consists of a problem and its steps, which need not be in a
-    dataset. `text_digest` is its `Trace.text_digest`.
-    """
-
-    __tablename__ = "exposures"
-
-    user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"), primary_key=True)
-    text_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), primary_key=True)
-    what: Mapped[str] = mapped_column(String(20), primary_key=True)
-    moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-
-    __table_args__ = (CheckConstraint("what IN ('scores', 'gold', 'labels', 'equations')", name="what"),)
 
 
 class DisputeRow(Base):

@@ -63,7 +63,7 @@ Key = Annotated[str, AfterValidator(check_key)]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 
 _COLUMNS = ("id", "item_id", "slot_id", "user_id", "kind", "step", "old", "new", "cause", "of", "key", "moment",
-            "seconds", "guideline", "view", "revealed", "visible")  # fmt: skip
+            "seconds", "guideline", "view", "revealed")  # fmt: skip
 StepTexts = tuple[str | None, ...]
 """A label, comment or the like per step, None for a step without one."""
 StepLinks = tuple[int | None, ...]
@@ -90,7 +90,6 @@ class AnnotationEvent:
     guideline: int
     view: str
     revealed: int | None
-    visible: Mapping[str, bool]
 
 
 def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:

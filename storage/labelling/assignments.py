@@ -16,8 +16,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.plan import CampaignView, Shows, shown_beside
-from stepsight.storage.people.exposures import OWN, WHAT, exposures_of, has_labelled_text
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Shows
 from stepsight.storage.people.users import User
 
 FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
@@ -64,10 +63,9 @@ class Slot:
         return self.shows == Shows.SCORES
 
     @property
-    def shown(self) -> frozenset[str]:
-        """The kinds of information shown beside the text before submission, out of those in
-        `storage.people.exposures.WHAT`."""
-        return shown_beside(self.shows, self.shows_equations)
+    def is_final(self) -> bool:
+        """True if a submitted annotation cannot be changed, because gold or others' labels are shown beside it."""
+        return self.after_submission != AfterSubmission.NOTHING
 
     @property
     def ended(self) -> bool:
@@ -103,13 +101,6 @@ def find_slot(store: Store, public_id: str) -> int:
             "Start labelling: a trace that you hold comes first.",
         )
     return slot_id
-
-
-def visible_to(session: Session, slot: Slot, user: User) -> dict[str, bool]:
-    """Return which kinds of information about the slot's trace an annotator can see or has seen. The additional key
-    `OWN` says whether they have labelled the same text before. The result is logged with each event."""
-    seen = exposures_of(session, user.id, slot.trace_id) | slot.shown
-    return {what: what in seen for what in WHAT} | {OWN: has_labelled_text(session, user.id, slot.item_id)}
 
 
 def check_owner(slot: Slot, user: User) -> None:

@@ -28,7 +28,6 @@ from stepsight.storage.labelling.plan import (
     Shows,
     check_guideline,
     check_plan,
-    shown_beside,
 )
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import find_dataset
@@ -86,15 +85,9 @@ class Campaign:
     items: int
 
     @property
-    def shown(self) -> frozenset[str]:
-        """The kinds of information shown beside the text before submission, out of those in
-        `storage.people.exposures.WHAT`."""
-        return shown_beside(self.shows, self.shows_equations)
-
-    @property
     def blind(self) -> bool:
         """True if neither scores nor marked equations are shown beside the text before submission."""
-        return not self.shown
+        return self.shows == Shows.NOTHING and not self.shows_equations
 
 
 def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:

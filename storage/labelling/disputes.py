@@ -22,7 +22,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import check_reason
-from stepsight.storage.people.exposures import unblinded
+from stepsight.storage.people.blindness import unblinded
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import get_trace
 
@@ -100,13 +100,13 @@ class Dispute:
 
 @dataclass(frozen=True)
 class DisputeFilter:
-    """A filter of disputes by dataset, trace and state. None and "" match anything. If `unblinded_for` is a user
-    id, the filter matches only disputes about traces that this user may see unblinded (see `unblinded`)."""
+    """A filter of disputes by dataset, trace and state. None and "" match anything. If `unblinded_for` is a user,
+    the filter matches only disputes about traces that this user may see unblinded (see `unblinded`)."""
 
     dataset: str = ""
     state: DisputeState | None = None
     trace_id: int | None = None
-    unblinded_for: int | None = None
+    unblinded_for: User | None = None
 
 
 ANY_DISPUTE = DisputeFilter()
@@ -198,7 +198,7 @@ def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[Dis
     return {state: counts.get(state.value, 0) for state in DisputeState}
 
 
-def disputed_datasets(store: Store, unblinded_for: int | None = None) -> list[str]:
+def disputed_datasets(store: Store, unblinded_for: User | None = None) -> list[str]:
     """Return the names of the datasets that have disputes, sorted. `unblinded_for` restricts them as in
     `DisputeFilter`."""
     conditions = _conditions(DisputeFilter(unblinded_for=unblinded_for))

@@ -9,7 +9,6 @@ from stepsight.core.trace import check_text
 from stepsight.storage.browse.filters import ANY, TraceFilter
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS, check_kinds
-from stepsight.storage.people.exposures import EQUATIONS, SCORES
 
 MOST_OVERLAP = 50
 MOST_QUALIFICATION = 50
@@ -121,12 +120,6 @@ def check_plan(plan: CampaignPlan) -> None:
         )
     if plan.evaluator is None:
         _check_needless(plan)
-
-
-def shown_beside(shows: str, shows_equations: bool) -> frozenset[str]:
-    """Return which of the kinds of information in `storage.people.exposures.WHAT` are shown before submission."""
-    shown = {SCORES: shows == Shows.SCORES, EQUATIONS: shows_equations}
-    return frozenset(what for what, is_shown in shown.items() if is_shown)
 
 
 def check_guideline(text: str) -> str:

@@ -34,7 +34,7 @@ from stepsight.storage.labelling.assignments import (
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.suggestions import add_suggestions
-from stepsight.storage.people.exposures import note_exposure
+from stepsight.storage.people.blindness import may_be_given, was_open_to, was_shown
 from stepsight.storage.people.server_secret import keyed_digest, load_secret
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
@@ -84,10 +84,8 @@ def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None
     annotators, and `ConflictError` if it is closed.
     """
     assignment = _assign_next(store, campaign_id, user)
-    if assignment is not None:
-        _note(store, assignment, user)
-        if assignment.campaign.suggests:
-            add_suggestions(store, assignment.slot_id, user)
+    if assignment is not None and assignment.campaign.suggests:
+        add_suggestions(store, assignment.slot_id, user)
     return assignment
 
 
@@ -160,15 +158,7 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
         if slot.state == LEASED:
             check_open(slot)
             renew(session, slot.id, slot.lease)
-        assignment = _assignment(session, campaign, slot_id)
-    _note(store, assignment, user)
-    return assignment
-
-
-def _note(store: Store, assignment: Assignment, user: User) -> None:
-    """Record that the person sees what this campaign shows beside the trace. A different campaign may hide it."""
-    if assignment.campaign.shown:
-        note_exposure(store, user, [assignment.trace.trace_id], *assignment.campaign.shown)
+        return _assignment(session, campaign, slot_id)
 
 
 def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignment:
@@ -214,6 +204,7 @@ def _free(campaign: Campaign, user: User) -> Select[int]:
         select(SlotRow.id)
         .join(ItemRow, ItemRow.id == SlotRow.item_id)
         .where(ItemRow.campaign_id == campaign.id, ItemRow.chosen != GOLD, anybodys, ~had, _unchanged())
+        .where(_keeps_blind(campaign, user))
         .order_by(ItemRow.place, SlotRow.number)
         .limit(1)
     )
@@ -226,6 +217,14 @@ def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
     return exists().where(*of_text, exists().where(mine.item_id == same.id, mine.user_id == user.id))
 
 
+def _keeps_blind(campaign: Campaign, user: User) -> ColumnElement[bool]:
+    """Return the SQL condition that the person has not seen an item's scores and labels if the campaign is blind,
+    or may see them if it is not."""
+    if campaign.blind:
+        return ~was_shown(ItemRow.text_digest, user) & ~was_open_to(ItemRow, user)
+    return ~may_be_given(ItemRow.text_digest, user)
+
+
 def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
     """Add a slot for a hidden gold item if it is time for one, and return its id. Otherwise return None.
 
@@ -236,6 +235,7 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
     count = session.scalar(select(func.count()).where(*mine)) or 0
     gold = select(ItemRow.id).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
+    gold = gold.where(_keeps_blind(campaign, user))
     fresh = gold.where(~_had_text(campaign, user)).order_by(ItemRow.place)
     if count < campaign.qualification_items:
         item = session.scalar(fresh.limit(1))

@@ -34,7 +34,6 @@ from stepsight.storage.labelling.assignments import (
     load_slot,
     lock_person,
     renew,
-    visible_to,
 )
 from stepsight.storage.people.users import User
 
@@ -63,8 +62,8 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
 
     - `NotFoundError` if the slot does not exist, and `ForbiddenError` if nobody has taken it.
     - `ConflictError` if the slot no longer belongs to the person, if the annotation is submitted or skipped
-      (or, for `reopen`, is not submitted), if the campaign is closed, if a different guideline is in force,
-      if the trace has changed, or if the key was used with different content.
+      (or, for `reopen`, is not submitted or is final), if the campaign is closed, if a different guideline is in
+      force, if the trace has changed, or if the key was used with different content.
     - `UserError` if the trace has no such step or it is not yet revealed, if the value is invalid for the
       kind of event, if there is nothing to undo, if an incomplete annotation is submitted, or if the person has
       `MOST_EVENTS` events on the trace.
@@ -139,6 +138,9 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
     if event.kind == "reopen" and not event.cause:
         if slot.state != SUBMITTED:
             raise ConflictError("The annotation is not submitted.", "Go on labelling.")
+        if slot.is_final:
+            hint = "Withdraw it if it should not count."
+            raise ConflictError("What is shown after submission has been shown: the annotation stays.", hint)
     elif slot.state == SUBMITTED:
         raise ConflictError("The annotation is submitted already.", "Take it back to change something.")
     if event.guideline not in (None, slot.guideline):
@@ -245,7 +247,6 @@ def _insert(
         "guideline": slot.guideline,
         "view": slot.view,
         "revealed": annotation.revealed if slot.stepwise else None,
-        "visible": visible_to(session, slot, user),
     }
     statement = insert(EventRow).values(campaign_id=slot.campaign_id, digest=slot.digest, **values)
     return AnnotationEvent(id=session.scalars(statement.returning(EventRow.id)).one(), **values)

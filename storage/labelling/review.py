@@ -15,7 +15,7 @@ from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments
 from stepsight.storage.labelling.annotation import Annotation, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.assignments import SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.labelling.plan import AfterSubmission
-from stepsight.storage.people.exposures import GOLD, LABELS, SCORES, is_unblinded, keep_exposure
+from stepsight.storage.people.blindness import is_unblinded
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace
 
@@ -50,7 +50,7 @@ class Review:
 
 
 def read_review(store: Store, slot_id: int, user: User) -> Review | None:
-    """Return what a person is shown after submitting an annotation, and record that they have seen it.
+    """Return what a person is shown after submitting an annotation.
 
     The campaign decides whether the review contains everything or only the gold labels. The result is None before
     submission and if the campaign shows nothing. It is also None while an open blind campaign may still give the
@@ -65,15 +65,12 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
     shown = AfterSubmission(slot.after_submission)
     if slot.state != SUBMITTED or shown is AfterSubmission.NOTHING:
         return None
-    if not is_unblinded(store, user.id, slot.trace_id):
+    if not is_unblinded(store, user, slot.trace_id):
         return None
     trace = get_trace(store, slot.trace_id)
     if shown is AfterSubmission.GOLD:
-        review = Review(trace, (), ())
-    else:
-        review = Review(trace, shown_scores(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
-    _note(store, user, review)
-    return review
+        return Review(trace, (), ())
+    return Review(trace, shown_scores(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
 
 
 def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
@@ -156,10 +153,3 @@ def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
     labels = tuple(label if step < end else None for step, label in enumerate(annotation.labels))
     errors = zip(labels, annotation.errors, strict=True)
     return PeerAnnotation(labels, tuple(error if label == "neg" else None for label, error in errors))
-
-
-def _note(store: Store, user: User, review: Review) -> None:
-    """Record what the person is about to see. This is needed because they may withdraw the annotation afterwards,
-    or get the same text in a different campaign."""
-    present = {GOLD: review.trace.shows_gold, SCORES: bool(review.scores), LABELS: bool(review.peers)}
-    keep_exposure(store, user.id, review.trace, *(what for what, there in present.items() if there))

@@ -16,7 +16,7 @@ from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
 from stepsight.storage.labelling.annotation import SUGGEST, needed_steps, read_events
-from stepsight.storage.labelling.assignments import LEASED, Slot, load_slot, visible_to
+from stepsight.storage.labelling.assignments import LEASED, Slot, load_slot
 from stepsight.storage.labelling.review import ShownScores, scores_to_confirm
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import get_trace
@@ -93,6 +93,5 @@ def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | Non
         "digest": slot.digest,
         "guideline": slot.guideline,
         "view": slot.view,
-        "visible": visible_to(session, slot, user),
     }
     session.execute(insert(EventRow).values(**row))

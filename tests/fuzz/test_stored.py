@@ -41,7 +41,7 @@ JSON_COLUMNS = {
     "calibrations": ("info",),
     "jobs": ("request",),
     "campaigns": ("conditions", "error_kinds"),
-    "label_events": ("old", "new", "visible"),
+    "label_events": ("old", "new"),
 }
 PACKED = {"judgments": ("scores",), "triangles": ("offline", "online", "packed")}
 PLACES = [(table, column) for table, columns in (JSON_COLUMNS | PACKED).items() for column in columns]
@@ -62,7 +62,7 @@ COMMANDS = [
     ("agreement", "first", "--draws", "10"), ("export", "traces", "sums", "OUT"),
     ("export", "judgments", "sums", "OUT", "--format", "csv"),
     ("export", "labels", "first", "OUT", "--format", "events"),
-    ("export", "labels", "first", "OUT", "--format", "jsonl", "--exposed"), ("work", "--once"),
+    ("export", "labels", "first", "OUT", "--format", "jsonl"), ("work", "--once"),
 ]  # fmt: skip
 
 

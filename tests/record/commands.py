@@ -24,7 +24,6 @@ READS = """
     doubtful --dataset gallery
     agreement whole
     agreement whole --json
-    agreement blind --exposed
     patch export gallery none.jsonl
     patch show patch.jsonl
     report --dataset synthetic --output report

@@ -74,7 +74,7 @@ def _read_links(store: Store, dataset: Dataset) -> tuple[Mapping[int, list[_Link
         if campaign.dataset_id != dataset.id or campaign.view != "stepwise":
             continue
         for one in iterate_annotations(store, campaign.id):
-            if not one.exposed and one.chosen != "gold":
+            if one.chosen != "gold":
                 unasked += one.unasked
                 for step, by in one.evidence.items():
                     links[one.trace_id].append(_Link(one.digest, step, by))

@@ -33,7 +33,6 @@ _MOMENT = "datetime64[us, UTC]"
 
 LABELS = {name: _TYPES[kind] for name, kind in LABEL_COLUMNS.items()} | {
     **dict.fromkeys(("text", "comment", "correction"), "str"),
-    "labelled_before": "boolean",
     "submitted": _MOMENT,
 }
 """The columns of labels and their types: a row per trace and step, or per trace, annotator and step."""
@@ -50,12 +49,11 @@ EVENTS = {
     "guideline": "Int32",
     "view": "category",
     "revealed": "Int32",
-    "visible": "category",
     "key": "str",
     "of": "str",
 }
 """The columns of events and their types: a row for each, in the order of the log. Steps are counted from 1. `old`
-and `new` are texts; anything more complex is written as JSON. `visible` lists the person's exposures."""
+and `new` are texts; anything more complex is written as JSON."""
 
 RESULTS = {
     **dict.fromkeys(("dataset", "evaluator"), "category"),
@@ -70,7 +68,7 @@ fractions with the ends of their 95 % interval, or missing for the `reason`; `pu
 
 
 @overload
-def frame_of(store: Store, *, labels: str, per_annotator: bool = False, exposed: bool = False) -> pd.DataFrame: ...
+def frame_of(store: Store, *, labels: str, per_annotator: bool = False) -> pd.DataFrame: ...
 
 
 @overload
@@ -95,7 +93,6 @@ def frame_of(
     events: str | None = None,
     results: str | None = None,
     per_annotator: bool = False,
-    exposed: bool = False,
     evaluators: str | Sequence[str] | None = None,
     force: bool = False,
     patch: str | Path | None = None,
@@ -103,7 +100,7 @@ def frame_of(
     """Return labels, events or results as a data frame, depending on which argument is given.
 
     - `labels=CAMPAIGN` gives the consensus of the campaign's annotators or, with `per_annotator`, their own labels.
-      With `exposed`, labels by people who had seen what a blind campaign hides are included. See `LABELS`.
+      See `LABELS`.
     - `events=CAMPAIGN` gives the whole log of the campaign. See `EVENTS`.
     - `results=DATASET` gives the figures of evaluators and of the trivial baselines on the dataset. `evaluators`
       lists names or fingerprints of evaluators; None means all that have judged the dataset. `force` works as in
@@ -116,7 +113,7 @@ def frame_of(
     if sum(name is not None for name in (labels, events, results)) != 1:
         raise TypeError("frame_of() takes one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET")
     if labels is not None:
-        return _labels(store, labels, per_annotator=per_annotator, exposed=exposed)
+        return _labels(store, labels, per_annotator=per_annotator)
     if events is not None:
         return _typed(_event_rows(store, events), EVENTS)
     assert results is not None
@@ -137,9 +134,9 @@ def _column(values: list[Any], kind: str) -> "pd.Series[Any]":
     return texts.astype("category") if kind == "category" else texts
 
 
-def _labels(store: Store, campaign: str, *, per_annotator: bool, exposed: bool) -> pd.DataFrame:
+def _labels(store: Store, campaign: str, *, per_annotator: bool) -> pd.DataFrame:
     found = find_campaign(store, campaign)
-    labelled = LabelledTraces(store, found, per_annotator=per_annotator, exposed=exposed, with_gold=per_annotator)
+    labelled = LabelledTraces(store, found, per_annotator=per_annotator, with_gold=per_annotator)
     return _typed((row for trace in labelled for row in step_rows(trace, found.name)), LABELS)
 
 
@@ -159,7 +156,6 @@ def _event_rows(store: Store, campaign: str) -> Iterator[dict[str, Any]]:
                         "step": None if row["step"] is None else row["step"] + 1,
                         "old": _text(row["old"]),
                         "new": _text(row["new"]),
-                        "visible": " ".join(sorted(what for what, seen in row["visible"].items() if seen)),
                     }
                 )
 

@@ -25,11 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("campaign", metavar="CAMPAIGN", help="its name")
     parser.add_argument("--against", metavar="OTHER", help="a campaign over the same traces to compare with")
-    parser.add_argument(
-        "--exposed",
-        action="store_true",
-        help="include labels by people who had seen scores, marked equations, gold or others' labels",
-    )
     parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="as JSON, with fractions and null")
     add_db(parser)
@@ -44,7 +39,7 @@ def run(args: argparse.Namespace) -> None:
         against = find_campaign(store, args.against) if args.against else None
         if against is not None and against.id == campaign.id:
             raise UserError(f"{campaign.name!r} is compared with itself.", "Name another campaign.")
-        agreement = measure_agreement(store, campaign, against, exposed=args.exposed, draws=args.draws)
+        agreement = measure_agreement(store, campaign, against, draws=args.draws)
     if args.json:
         print(json.dumps(_as_json(agreement), indent=1, allow_nan=False))
         return
@@ -54,13 +49,9 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _summary(ratings: CampaignRatings) -> str:
-    left = "included" if ratings.with_exposed else "left out"
     return (
         f"{ratings.campaign.name}: {ratings.annotations:,} annotations; {len(ratings.queue.traces):,} traces and"
-        f" {len(ratings.hidden.traces):,} hidden gold items\n"
-        f"{ratings.exposed:,} annotations by people who had seen scores, marked equations, gold or labels"
-        f" are {left}\n"
-        f"{ratings.labelled_before:,} annotations by people who had labelled the same text before"
+        f" {len(ratings.hidden.traces):,} hidden gold items"
     )
 
 
@@ -72,8 +63,6 @@ def _as_json(agreement: CampaignAgreement) -> dict[str, object]:
         "answers": ratings.annotations,
         "traces": len(ratings.queue.traces),
         "hidden_gold_items": len(ratings.hidden.traces),
-        "exposed": {"answers": ratings.exposed, "included": ratings.with_exposed},
-        "labelled_before": ratings.labelled_before,
         "changed_traces": ratings.changed,
         "tables": {table.name: _rows(table) for table in agreement.tables},
     }

@@ -25,7 +25,6 @@ from stepsight.storage.labelling.campaigns import (
 from stepsight.storage.labelling.files.export_labels import EVENTS, export_labels
 from stepsight.storage.labelling.plan import LONGEST_GUIDELINE, CampaignPlan, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
-from stepsight.storage.people.exposures import EQUATIONS, SCORES
 from stepsight.storage.people.users import find_user, local_user
 
 _ACTIONS = {
@@ -161,8 +160,8 @@ def _summary(store: Store, campaign: Campaign) -> str:
 
 
 def _print_campaign(store: Store, campaign: Campaign, people: bool) -> None:
-    shown = {SCORES: "scores", EQUATIONS: "marked equations"}
-    seen = " and ".join(words for what, words in shown.items() if what in campaign.shown)
+    shown = {"scores": campaign.shows == Shows.SCORES, "marked equations": campaign.shows_equations}
+    seen = " and ".join(words for words, is_shown in shown.items() if is_shown)
     kind = f"with {seen}" if seen else "blind"
     extent = "every step" if campaign.after_error else "steps up to the first error"
     print(f"{campaign.name}: {_summary(store, campaign)}")

@@ -46,11 +46,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     labels.add_argument(
         "--per-annotator", action="store_true", help="the labels of each annotator instead of the consensus"
     )
-    labels.add_argument(
-        "--exposed",
-        action="store_true",
-        help="include labels by people who had seen scores, marked equations, gold or others' labels of the trace",
-    )
     judgments = whats.add_parser("judgments", help="the judgments of a dataset", description=_JUDGMENTS)
     traces = whats.add_parser("traces", help="the traces of a dataset, with their gold", description=_TRACES)
     left_out = whats.add_parser("left-out", help="the scores of a dataset without a step", description=_LEFT_OUT)
@@ -115,7 +110,6 @@ def _export_labels(args: argparse.Namespace, store: Store) -> object:
         args.path,
         args.format,
         per_annotator=args.per_annotator,
-        exposed=args.exposed,
         force=args.force,
     )
 

@@ -47,10 +47,7 @@ OPTIONAL = ("qualification_items", "asks_evidence")
 """The settings that are in a file only if they are not 0 or false, as earlier versions know none of them."""
 EVALUATOR = ("name", "fingerprint", "format", "attention", "info")
 SLOT = ("number", "state", "taken", "expires", "ended")
-EVENT = (
-    *("step", "old", "new", "cause", "key", "moment", "seconds", "digest", "guideline", "view", "revealed"),
-    "visible",
-)
+EVENT = (*("step", "old", "new", "cause", "key", "moment", "seconds", "digest", "guideline", "view", "revealed"),)
 # Otherwise all rows would be fetched at once.
 _IN_PARTS = {"yield_per": 500}
 

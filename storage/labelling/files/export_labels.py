@@ -41,16 +41,13 @@ def export_labels(
     format: str,
     *,
     per_annotator: bool = False,
-    exposed: bool = False,
     force: bool = False,
 ) -> LabelExport:
     """Write the labels of a campaign to a file in one of `FORMAT_NAMES`.
 
     The labels are the annotators' consensus (`storage.labelling.results.consensus`) or, with `per_annotator`, each
-    annotator's own. `exposed` includes annotations by people who had seen information that a blind campaign hides,
-    or scores that another campaign shows. The format
-    `events` always contains the whole log, after which the campaign can be deleted. Only a few traces are held in
-    memory at a time, and a failed export leaves no file behind.
+    annotator's own. The format `events` always contains the whole log, after which the campaign can be deleted.
+    Only a few traces are held in memory at a time, and a failed export leaves no file behind.
 
     Raises `NotFoundError` if the campaign does not exist. Raises `UserError` if the format is unknown, if the file
     cannot be written, or if it exists and `force` is not set.
@@ -68,7 +65,6 @@ def export_labels(
         store,
         stored,
         per_annotator=per_annotator,
-        exposed=exposed,
         with_gold=per_annotator and target.with_gold,
     )
     inexpressible: Counter[str] = Counter()

@@ -30,7 +30,6 @@ from stepsight.storage.labelling.error_kinds import ERROR_KINDS
 from stepsight.storage.labelling.files.import_events import PersonLookup
 from stepsight.storage.labelling.files.trace_index import TraceIndex
 from stepsight.storage.labelling.results.annotations import iterate_annotations
-from stepsight.storage.people.exposures import OWN, WHAT
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace
 
@@ -198,7 +197,6 @@ def _events(annotation: TaskAnnotation, about: list[str]) -> Iterator[dict[str, 
             "guideline": 1,
             "view": _WHOLE,
             "revealed": len(annotation.labels),
-            "visible": dict.fromkeys((*WHAT, OWN), False),
         }
 
 

@@ -151,5 +151,4 @@ class EventLine(LabelRow):
     guideline: Count
     view: Word
     revealed: Count | None
-    visible: dict[str, bool]
     of: Text | None

@@ -1,7 +1,7 @@
 """The submitted annotations of a campaign, derived from the log."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -17,7 +17,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE, AnnotationEvent, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.assignments import SUBMITTED
 from stepsight.storage.labelling.plan import CampaignView
-from stepsight.storage.people.exposures import OWN, WHAT
 
 UNASKED = "changed labels whose step nobody was asked for"
 
@@ -37,11 +36,8 @@ class SubmittedAnnotation:
     later step that changed the person's mind, if known. `unasked` counts the changed labels for which that step
     is unknown because the campaign does not ask for it.
 
-    `exposed` lists what the person had seen about the text when they gave a label or first submitted: `scores`,
-    `gold` labels, other people's `labels`, or marked `equations`. `labelled_before` is True if they had already
-    labelled the same text in another campaign or as another trace. `digest` is the digest of the trace as it was
-    labelled. `chosen` says how the trace came into the campaign, as in `ItemRow`. `guideline` is the version at
-    submission. `seconds` is the total time measured by the page.
+    `digest` is the digest of the trace as it was labelled. `chosen` says how the trace came into the campaign, as
+    in `ItemRow`. `guideline` is the version at submission. `seconds` is the total time measured by the page.
     """
 
     item_id: int
@@ -60,8 +56,6 @@ class SubmittedAnnotation:
     comments: Mapping[int, str]
     corrections: Mapping[int, str]
     flag: str | None
-    exposed: frozenset[str]
-    labelled_before: bool
     guideline: int
     submitted: datetime
     seconds: float
@@ -150,7 +144,6 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
         return None
     end = needed_steps(annotation.labels, after_error)
     labels = _cut(annotation.labels, end)
-    seen = _seen(log)
     first = _cut(annotation.first, needed_steps(annotation.first, after_error)) if stepwise else labels
     changed = {step for step, label in enumerate(labels) if label is not None and first[step] not in (None, label)}
     evidence = {step: by for step, by in _by_step(annotation.evidence) if step in changed}
@@ -165,8 +158,6 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
         evidence=evidence,
         unasked=0 if asks else len(changed - evidence.keys()),
         flag=annotation.flag,
-        exposed=seen.intersection(WHAT),
-        labelled_before=OWN in seen,
         guideline=submission.guideline,
         submitted=submission.moment,
         seconds=sum(event.seconds or 0.0 for event in log),
@@ -179,21 +170,6 @@ def _cut(labels: Sequence[str | None], end: int) -> tuple[str | None, ...]:
 
 def _by_step(values: Sequence[_V | None]) -> Iterator[tuple[int, _V]]:
     return ((step, value) for step, value in enumerate(values) if value is not None)
-
-
-def _seen(log: Iterable[AnnotationEvent]) -> frozenset[str]:
-    """Return what the person had seen when they gave a label or first submitted.
-
-    What was seen before later submissions does not count: an annotation that is withdrawn after the gold labels
-    were shown, and resubmitted unchanged, is still the original one.
-    """
-    seen: set[str] = set()
-    submitted = False
-    for event in log:
-        if event.kind == "label" or (event.kind == "submit" and not submitted):
-            seen.update(what for what, visible in event.visible.items() if visible)
-        submitted = submitted or event.kind == "submit"
-    return frozenset(seen)
 
 
 def _batched(slots: Sequence[int]) -> Iterator[Sequence[int]]:

@@ -9,10 +9,8 @@ from sqlalchemy import select
 
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.assignments import SUBMITTED
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.results.annotations import (
@@ -23,16 +21,11 @@ from stepsight.storage.labelling.results.annotations import (
     vote,
 )
 from stepsight.storage.labelling.results.decisions import Decision, past_decisions, read_decisions
-from stepsight.storage.people.exposures import is_blind
-from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
 ADJUDICATED = "adjudicated"
 
 # The reasons for leaving out traces and annotations.
-EXPOSED = (
-    "annotations by people who had seen scores, marked equations, gold or others' labels (--exposed keeps them)"
-)
 HIDDEN_GOLD = "hidden gold items"
 CHANGED = "traces that changed since they were labelled"
 # Traces held in memory at once.
@@ -151,10 +144,8 @@ class LabelledTraces:
     """The labelled traces of a campaign, read again for each iteration, a few at a time.
 
     The traces have the consensus of all annotators or, with `per_annotator`, the labels of one annotator at a time.
-    Annotations by people who had seen information that the campaign hides are included only with `exposed`, and
-    hidden gold items only with `with_gold`. `only` lists database ids of
-    traces; None means all traces. After an iteration, `left_out` counts the omitted annotations or traces by
-    reason.
+    Hidden gold items are included only with `with_gold`. `only` lists database ids of traces; None means all
+    traces. After an iteration, `left_out` counts the omitted annotations or traces by reason.
     """
 
     def __init__(
@@ -163,12 +154,11 @@ class LabelledTraces:
         campaign: Campaign,
         *,
         per_annotator: bool = False,
-        exposed: bool = False,
         with_gold: bool = False,
         only: Collection[int] | None = None,
     ) -> None:
         self._store, self._campaign, self._only = store, campaign, only
-        self._per_annotator, self._exposed, self._with_gold = per_annotator, exposed, with_gold
+        self._per_annotator, self._with_gold = per_annotator, with_gold
         self.left_out: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[LabelledTrace]:
@@ -194,17 +184,12 @@ class LabelledTraces:
             if annotations[0].chosen == GOLD and not self._with_gold:
                 self.left_out[HIDDEN_GOLD] += 1
                 continue
-            counted = [annotation for annotation in annotations if self._exposed or not annotation.exposed]
-            self.left_out[EXPOSED] += len(annotations) - len(counted)
-            if counted or decided:
-                yield find_consensus(annotations[0], counted, decided, self._campaign.after_error)
+            yield find_consensus(annotations[0], annotations, decided, self._campaign.after_error)
 
     def _each(self) -> Iterator[SubmittedAnnotation]:
         for annotation in iterate_annotations(self._store, self._campaign.id):
             if annotation.chosen == GOLD and not self._with_gold:
                 self.left_out[HIDDEN_GOLD] += 1
-            elif annotation.exposed and not self._exposed:
-                self.left_out[EXPOSED] += 1
             else:
                 yield annotation
 
@@ -219,20 +204,17 @@ def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> La
 
 @dataclass(frozen=True)
 class TraceLabels:
-    """A campaign's consensus on a trace, with all annotations of the trace. `ahead` is True if the viewer still has
-    to label the same text in a blind campaign, so that the labels must stay hidden."""
+    """A campaign's consensus on a trace, with all annotations of the trace."""
 
     campaign: Campaign
     consensus: Consensus
     annotations: tuple[SubmittedAnnotation, ...]
-    ahead: bool
 
 
-def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[TraceLabels]:
+def read_trace_labels(store: Store, trace_id: int) -> list[TraceLabels]:
     """Return a trace's labels in each campaign in which somebody labelled it, newest campaign first.
 
-    Campaigns in which the trace is a hidden gold item are left out. Annotations by people who had seen information
-    that a campaign hides do not count towards the consensus.
+    Campaigns in which the trace is a hidden gold item are left out.
     """
     of_trace = (
         select(ItemRow.id, ItemRow.campaign_id)
@@ -245,30 +227,12 @@ def read_trace_labels(store: Store, trace_id: int, viewer: User | None) -> list[
             (load_campaign(session, campaign), item, tuple(read_annotations(session, campaign, item)))
             for item, campaign in session.execute(of_trace)
         ]
-    ahead = _is_ahead(store, trace_id, viewer)
-    return [_labels(store, *item, ahead) for item in items if item[2]]
+    return [_labels(store, *item) for item in items if item[2]]
 
 
 def _labels(
-    store: Store, campaign: Campaign, item_id: int, annotations: tuple[SubmittedAnnotation, ...], ahead: bool
+    store: Store, campaign: Campaign, item_id: int, annotations: tuple[SubmittedAnnotation, ...]
 ) -> TraceLabels:
     decided = {decision.step: decision for decision in past_decisions(store, item_id)}
-    counted = [annotation for annotation in annotations if not annotation.exposed]
-    consensus = find_consensus(annotations[0], counted, decided, campaign.after_error)
-    return TraceLabels(campaign, consensus, annotations, ahead)
-
-
-def _is_ahead(store: Store, trace_id: int, viewer: User | None) -> bool:
-    """True if a person has been given the text of a trace in an open blind campaign but has not submitted it."""
-    if viewer is None:
-        return False
-    text = select(TraceRow.text_digest).where(TraceRow.id == trace_id).scalar_subquery()
-    begun = (
-        select(SlotRow.id)
-        .join(ItemRow, ItemRow.id == SlotRow.item_id)
-        .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
-        .where(ItemRow.text_digest == text, SlotRow.user_id == viewer.id, SlotRow.state != SUBMITTED)
-        .where(CampaignRow.closed.is_(None), is_blind(CampaignRow))
-    )
-    with store.read() as session:
-        return session.scalar(begun.limit(1)) is not None
+    consensus = find_consensus(annotations[0], annotations, decided, campaign.after_error)
+    return TraceLabels(campaign, consensus, annotations)

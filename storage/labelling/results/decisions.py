@@ -28,7 +28,6 @@ from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import DECIDE, check_event_values, check_key, check_reason
 from stepsight.storage.labelling.results.annotations import read_annotations, vote
-from stepsight.storage.people.exposures import LABELS, WHAT, exposures_of
 from stepsight.storage.people.users import User
 
 KIND = DECIDE
@@ -103,7 +102,6 @@ def decide(
             key=key,
             digest=item.digest,
             **_circumstances(session, campaign_id),
-            visible=_visible(session, user, item.trace_id),
         )
         session.add(event)
         session.flush()
@@ -206,12 +204,6 @@ def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:
     newest = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign_id)
     view = session.scalar(select(CampaignRow.view).where(CampaignRow.id == campaign_id))
     return {"guideline": session.scalar(newest) or 0, "view": view}
-
-
-def _visible(session: Session, user: User, trace_id: int) -> dict[str, bool]:
-    """Return which kinds of information the adjudicator has seen. These always include the annotators' labels."""
-    seen = exposures_of(session, user.id, trace_id)
-    return {what: what in seen for what in WHAT} | {LABELS: True}
 
 
 def _check_label(label: str | None) -> str | None:

@@ -75,10 +75,7 @@ class CampaignRatings:
     """The ratings of a campaign.
 
     `queue` holds the traces of the queue, and `hidden` the hidden gold items, which test annotators and may be
-    given to any of them. `annotations` counts all annotations. `exposed`
-    counts those by people who had seen scores, marked equations, gold labels or other people's labels. The
-    arrays contain these only if `with_exposed` is True. `labelled_before` counts the annotations by people who had
-    labelled the same text before, which the arrays always contain. `changed` counts the traces that have changed
+    given to any of them. `annotations` counts all annotations. `changed` counts the traces that have changed
     since they were labelled, which have no gold labels here.
     """
 
@@ -86,21 +83,18 @@ class CampaignRatings:
     queue: RatedTraces
     hidden: RatedTraces
     annotations: int
-    exposed: int
-    labelled_before: int
-    with_exposed: bool
     changed: int
 
 
-def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, named: bool = True) -> CampaignRatings:
+def read_ratings(store: Store, campaign: Campaign, *, named: bool = True) -> CampaignRatings:
     """Return the submitted annotations of a campaign as ratings.
 
-    With `exposed`, annotations by people who had seen information that the campaign hides are included. If `named`
-    is False, people are called annotator 1, annotator 2 and so on, in an order that does not reveal who is who.
+    If `named` is False, people are called annotator 1, annotator 2 and so on, in an order that does not reveal who
+    is who.
     """
     collected = _Collected()
     for annotation in iterate_annotations(store, campaign.id):
-        collected.add(annotation, kept=exposed or not annotation.exposed)
+        collected.add(annotation)
     people = collected.list_people()
     if not named:
         places = shuffle_people(store, [user for user, _ in people], "campaign", campaign.id)
@@ -114,23 +108,19 @@ def read_ratings(store: Store, campaign: Campaign, *, exposed: bool = False, nam
         _arrays(traces[kind], list(collected.items[kind].values()), names, rows, later, gold)
         for kind in (False, True)
     )
-    counts = (collected.annotations, collected.exposed, collected.labelled_before)
-    return CampaignRatings(campaign, queue, hidden, *counts, exposed, changed)
+    return CampaignRatings(campaign, queue, hidden, collected.annotations, changed)
 
 
 class _Collected:
     """Annotations grouped by item, with hidden gold items kept separate."""
 
     def __init__(self) -> None:
-        self.annotations = self.exposed = self.labelled_before = 0
+        self.annotations = 0
         self.items: dict[bool, dict[int, list[SubmittedAnnotation]]] = {False: {}, True: {}}
 
-    def add(self, annotation: SubmittedAnnotation, *, kept: bool) -> None:
+    def add(self, annotation: SubmittedAnnotation) -> None:
         self.annotations += 1
-        self.exposed += bool(annotation.exposed)
-        self.labelled_before += annotation.labelled_before
-        if kept:
-            self.items[annotation.chosen == "gold"].setdefault(annotation.item_id, []).append(annotation)
+        self.items[annotation.chosen == "gold"].setdefault(annotation.item_id, []).append(annotation)
 
     def list_people(self) -> list[tuple[int, str]]:
         """Return the ids and names of the annotators, sorted by name."""

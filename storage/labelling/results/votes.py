@@ -46,8 +46,8 @@ class StepVotes:
 def read_votes(store: Store, gold: Gold) -> dict[int, StepVotes]:
     """Return the votes on the steps of a dataset, keyed by the index of the step in `gold`.
 
-    Labels by people who had seen what a campaign hides do not count, and neither do labels of hidden gold items or
-    of traces that have changed since. Steps without a vote are left out.
+    Labels of hidden gold items and of traces that have changed since do not count. Steps without a vote are left
+    out.
     """
     places = {id: place for place, id in enumerate(gold.trace_ids.tolist())}
     first = starts(gold.counts)
@@ -58,7 +58,7 @@ def read_votes(store: Store, gold: Gold) -> dict[int, StepVotes]:
             place = places.get(about.trace_id)
             if place is None or about.chosen == "gold" or gold.digests[place] != about.digest:
                 continue
-            votes = [one.labels for one in annotations if not one.exposed]
+            votes = [one.labels for one in annotations]
             for step in range(len(about.labels)):
                 if step in decided:
                     found = _votes([decided[step].label] * _DECISION, decided=True)

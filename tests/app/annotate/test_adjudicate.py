@@ -19,7 +19,6 @@ from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.results.decisions import decide
 from stepsight.storage.labelling.results.disagreements import read_adjudication
-from stepsight.storage.people.exposures import exposures_of, note_exposure
 from stepsight.storage.people.users import Role, User
 from tests.app.annotate.disagreeing import disagreeing
 from tests.storage.labelling.samples import campaign, do, key, person
@@ -68,7 +67,6 @@ def test_the_labels_of_a_step_are_listed(
 ) -> None:
     of, (anna, *_) = made
     shown = read_adjudication(sqlite_store, of.id).disagreements[0]
-    note_exposure(sqlite_store, anna, [shown.trace_id], "scores", "gold")
     task = open_slot(sqlite_store, shown.annotations[0].slot_id, anna)
     do(sqlite_store, task.slot_id, anna, "reopen")
     do(sqlite_store, task.slot_id, anna, "label", 0, "pos")
@@ -78,7 +76,6 @@ def test_the_labels_of_a_step_are_listed(
     rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", row, re.DOTALL)
     assert [one[0] for one in rows] == ["A", "B", "C"]
     (hers,) = [one for one in rows if "? unsure" in one]
-    assert "had seen gold, scores" in hers
     # Who is not called neg names no kind of error.
     assert "contradicts a step" not in hers
 
@@ -173,15 +170,6 @@ def test_an_adjudicator_who_labelled_the_trace_is_told_so(
     of, (anna, *_) = made
     assert "one of them is yours" in page(sqlite_store, of, anna)
     assert "yours" not in page(sqlite_store, of, judge)
-
-
-def test_an_adjudicator_who_still_has_to_label_it_is_exposed_to_others_labels(
-    sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User
-) -> None:
-    shown = read_adjudication(sqlite_store, made[0].id).disagreements[0]
-    page(sqlite_store, made[0], judge)
-    with sqlite_store.read() as session:
-        assert exposures_of(session, judge.id, shown.trace_id) == {"labels"}
 
 
 def test_a_trace_without_disagreement(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:

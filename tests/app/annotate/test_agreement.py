@@ -4,15 +4,12 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import delete, select
 from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.storage.database.labelling_schema import CampaignRow, ExposureRow
-from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
-from stepsight.storage.people.exposures import note_exposure
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user
 from tests.app.client import PAGE, asking
@@ -54,7 +51,7 @@ def local(sqlite_template, tmp_path_factory, evaluators) -> Iterator[TestClient]
     with open_store(str(path)) as store:
         labelled(store, campaign(store, (TWO, THREE), overlap=3))
         labelled(store, campaign(store, None, name="again <b>", overlap=3))
-        campaign(store, None, name="empty")
+        close_campaign(store, campaign(store, None, name="empty").id)
         with asking(store, evaluators) as asked:
             yield asked
 
@@ -143,7 +140,6 @@ def test_without_a_campaign_there_is_a_choice(local):
         ("campaign=x", 422, "campaign is 'x', expected a whole number"),
         ("campaign=1&against=99", 404, "99"),
         ("campaign=1&order=no", 422, "order is 'no', expected one of disagreement, queue"),
-        ("campaign=1&exposed=no", 422, "exposed is 'no', expected one of 1"),
         ("campaign=1&table=no", 404, "There is no table 'no' of this campaign."),
     ],
 )
@@ -159,49 +155,6 @@ def test_the_other_campaign_is_chosen_and_compared(local):
     assert "<h2>Views</h2>" in page
     assert "<b>" not in page
     assert f'href="{PATH}?campaign=1&amp;against=2&amp;table=majorities" download' in page
-
-
-def test_looking_at_the_labels_of_a_trace_is_noted(client, sqlite_store, of):
-    """Adjudicators may label too, and the local user is one."""
-    add_user(sqlite_store, "eve", Role.ADJUDICATOR, "a long password")
-    eve = person(sqlite_store, "eve")
-    cookie = f"{COOKIE}={open_login(sqlite_store, eve)}"
-
-    def seen() -> set[tuple[int, str]]:
-        with sqlite_store.read() as session:
-            texts = select(TraceRow.id, ExposureRow.what).join(
-                TraceRow, TraceRow.text_digest == ExposureRow.text_digest
-            )
-            return {tuple(row) for row in session.execute(texts.where(ExposureRow.user_id == eve.id))}
-
-    shown(client, "", cookie=cookie)
-    # A table of figures tells nothing of a trace.
-    client.get(f"{PATH}?campaign={of.id}&table=pairs", headers={"cookie": cookie})
-    assert seen() == set()
-    everything = {(trace, what) for trace in (1, 2) for what in ("labels", "gold")}
-    shown(client, f"campaign={of.id}", cookie=cookie)
-    assert seen() == everything
-    with sqlite_store.write() as session:
-        session.execute(delete(ExposureRow))
-    client.get(f"{PATH}?campaign={of.id}&table=steps", headers={"cookie": cookie})
-    assert seen() == everything
-
-
-def test_answers_of_who_had_seen_something_count_where_asked(client, sqlite_store):
-    seen = campaign(sqlite_store, (TWO, THREE), overlap=3)
-    for user in ("ada", "bo"):
-        note_exposure(sqlite_store, person(sqlite_store, user), [1], "scores")
-    labelled(sqlite_store, seen)
-    page = shown(client, f"campaign={seen.id}")
-    assert "2 annotations by people who had seen scores, marked equations, gold or labels are left out." in page
-    # One label of each step of the first trace is left.
-    assert "on 3 steps." in page
-    everything = shown(client, f"campaign={seen.id}&exposed=1")
-    assert (
-        "2 annotations by people who had seen scores, marked equations, gold or labels are included." in everything
-    )
-    assert "on 5 steps." in everything
-    assert '<option value="1" selected>all</option>' in everything
 
 
 def test_annotators_see_nothing_of_others_while_a_blind_campaign_is_open(client, sqlite_store, of):

@@ -180,7 +180,7 @@ def test_the_manager_can_start_labelling(sqlite_store):
 
 
 def test_the_task_and_its_annotators_are_stated(sqlite_store):
-    made = campaign(sqlite_store, overlap=3)
+    made = campaign(sqlite_store, overlap=3, after_submission="everything")
     assert terms(made) == (
         "3 traces of sums · labelled by 3 people each · the whole trace in view · blind"
         " · everything shown after submission"
@@ -199,7 +199,7 @@ def test_the_task_and_its_annotators_are_stated(sqlite_store):
     )
     assert "scores in view · labels suggested by the evaluator" in terms(suggested)
     marked = campaign(sqlite_store, None, name="fourth", shows_equations=True)
-    assert "in view · equations that fail marked · everything" in terms(marked)
+    assert "in view · equations that fail marked · nothing" in terms(marked)
     assert queue_terms(scored) == (
         "1 of 1 by chance, seed 7 · in the order of the file · 25% hidden gold items · gold: error"
     )

@@ -75,7 +75,7 @@ def test_a_list(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> 
     html = list_html(sqlite_store, of_one, found, None)
     assert 'href="/annotate/disputes/patch?dataset=sums"' in html
     assert '<option value="sums" selected>' in html
-    assert "Label patch" not in list_html(sqlite_store, of_one, found, judge.id)
+    assert "Label patch" not in list_html(sqlite_store, of_one, found, judge)
 
 
 @pytest.mark.parametrize(

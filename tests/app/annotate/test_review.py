@@ -26,7 +26,7 @@ def said(row: Element) -> dict[str, str]:
 
 
 def test_own_gold_and_other_labels_side_by_side(sqlite_store):
-    made = campaign(sqlite_store, [TWO], overlap=2)
+    made = campaign(sqlite_store, [TWO], overlap=2, after_submission="everything")
     ann, bob = people(sqlite_store, 2)
     task = take(sqlite_store, made, bob)
     do(sqlite_store, task.slot_id, bob, "error", 1, "circular")
@@ -48,14 +48,23 @@ def test_own_gold_and_other_labels_side_by_side(sqlite_store):
         "You agree with the gold on none of the 2 steps. First error: you step 1, gold step 2, not the same."
     )
     assert page.one(cls="next")["href"] == f"/annotate/label?campaign={made.id}"
+    # What has been shown cannot be unseen.
+    assert page.all("button") == []
+
+
+def test_labels_can_be_taken_back_while_the_campaign_is_open_and_shows_nothing(sqlite_store):
+    made, ann = campaign(sqlite_store, [TWO]), person(sqlite_store, "ann")
+    task = take(sqlite_store, made, ann)
+    label_all(sqlite_store, task, ann, ["neg", "pos"])
+    page = page_of(sqlite_store, task.slot_id, ann)
     assert page.one("button")["data-reopen"] == f"/annotate/slots/{task.public_id}/events"
     close_campaign(sqlite_store, made.id)
     assert page_of(sqlite_store, task.slot_id, ann).all("button") == []
 
 
 def test_hidden_where_the_trace_is_ahead_in_another_campaign(sqlite_store):
-    made = campaign(sqlite_store, [TWO])
-    campaign(sqlite_store, None, name="second")
+    made = campaign(sqlite_store, [TWO], after_submission="everything")
+    campaign(sqlite_store, None, name="second", after_submission="everything")
     ann = person(sqlite_store, "ann")
     task = take(sqlite_store, made, ann)
     label_all(sqlite_store, task, ann, ["neg", "pos"])

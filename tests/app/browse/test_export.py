@@ -10,12 +10,11 @@ from stepsight.app.browse.export import PATH
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.labelled_sums import labelled
-from tests.storage.labelling.samples import TRACES, campaign
+from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 
@@ -148,21 +147,6 @@ def test_the_list_offers_what_it_shows(client, stored):
     assert "Download" not in client.get("/browse", params={"dataset": "sums", "q": "nowhere"}, headers=PAGE).text
 
 
-def test_downloaded_traces_are_noted_as_seen(sqlite_store, evaluators):
-    labelling = user(sqlite_store, "grace", Role.ADJUDICATOR)
-    campaign(sqlite_store)
-    traces = add(sqlite_store, TRACES)
-    for content in ("judgments", "traces"):
-        person = user(sqlite_store, content, Role.ADJUDICATOR)
-        with asking(sqlite_store, evaluators) as client:
-            query = {"dataset": "sums", "content": content, "gold": "error"}
-            assert client.get(PATH, params=query, headers=logged_in(sqlite_store, person)).status_code == 200
-        with sqlite_store.read() as session:
-            assert exposures_of(session, person.id, traces[0].trace_id) == {"scores", "gold"}
-            assert exposures_of(session, person.id, traces[1].trace_id) == set()
-            assert exposures_of(session, labelling.id, traces[0].trace_id) == set()
-
-
 def test_nothing_of_a_blind_campaign_leaves_to_its_annotators(sqlite_store, evaluators):
     annotator = user(sqlite_store, "ada", Role.ANNOTATOR)
     campaign(sqlite_store)
@@ -193,7 +177,3 @@ def test_labels_of_people_are_for_who_runs_campaigns(sqlite_store, evaluators):
             for one in (boss, reader)
         ]
     assert [("Labels of each person" in page) for page in shown] == [True, False]
-    with sqlite_store.read() as session:
-        traces = {trace.id: trace.trace_id for trace in add(sqlite_store, TRACES)}
-        assert "labels" in exposures_of(session, boss.id, traces["two"])
-        assert "labels" not in exposures_of(session, boss.id, traces["one"])

@@ -3,11 +3,10 @@ import pytest
 from stepsight.app.browse.page import browse_page
 from stepsight.app.browse.people import PeopleLabels
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.people.exposures import exposures_of
 from stepsight.storage.people.users import Role, local_user
 from tests.app.elements import read
 from tests.storage.labelling.labelled_sums import labelled
-from tests.storage.labelling.samples import TWO, campaign, label_all, people, person, take
+from tests.storage.labelling.samples import person
 
 
 @pytest.fixture
@@ -42,20 +41,6 @@ def test_everybodys_labels_once_the_campaign_is_closed(sqlite_store, made):
     ]
 
 
-def test_those_of_a_closed_campaign_are_noted_for_one_that_comes_later(sqlite_store, made):
-    viewer, local = person(sqlite_store, "vic", Role.VIEWER), local_user(sqlite_store)
-    close_campaign(sqlite_store, made.id)
-
-    def seen_by(user):
-        assert PeopleLabels(sqlite_store, 2, user).words == "3 annotators in first"
-        with sqlite_store.read() as session:
-            return exposures_of(session, user.id, 2)
-
-    assert (seen_by(viewer), seen_by(local)) == ({"labels"}, frozenset())
-    campaign(sqlite_store, None, name="second")
-    assert seen_by(local) == {"labels"}
-
-
 def test_notes_stand_with_the_labels(sqlite_store, made):
     said = PeopleLabels(sqlite_store, 1, local_user(sqlite_store))
     cells = [row[2] for row in table(said)]
@@ -64,20 +49,6 @@ def test_notes_stand_with_the_labels(sqlite_store, made):
         "✕ negcounterfactualshould read: So 2.\nDone.",
     ]
     assert "annotator 1 on the problem: The question is odd." in read(said.html()).one("p", cls="hint").text
-
-
-def test_nobody_sees_them_who_has_begun_to_label_the_trace(sqlite_store):
-    made = campaign(sqlite_store, [TWO], overlap=2)
-    first, _ = people(sqlite_store, 2)
-    eve = person(sqlite_store, "eve", Role.ADJUDICATOR)
-    label_all(sqlite_store, take(sqlite_store, made, first), first, ["pos", "neg"])
-    assert PeopleLabels(sqlite_store, 1, eve).labels == ("pos", "neg")
-    take(sqlite_store, made, eve)
-    said = PeopleLabels(sqlite_store, 1, eve)
-    assert (said.labels, said.html(), said.words) == ((), "", "hidden until you have submitted yours")
-    # She had seen them before, which is kept.
-    with sqlite_store.read() as session:
-        assert exposures_of(session, eve.id, 1) == {"labels"}
 
 
 def test_somebody_unknown_sees_what_closed_campaigns_agree_on(sqlite_store, made):

@@ -9,7 +9,6 @@ from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.server import build_app
-from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.people_schema import FailedLoginRow, LoginRow, UserRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import close_campaign
@@ -39,7 +38,7 @@ def store(served):
     """A store with the annotator ada, of whom nothing was heard yet."""
     store, _ = served
     with store.write() as session:
-        for model in (LoginRow, FailedLoginRow, ExposureRow):
+        for model in (LoginRow, FailedLoginRow):
             session.execute(delete(model))
         session.execute(delete(UserRow).where(UserRow.password.is_not(None)))
     user(store)

@@ -96,7 +96,7 @@ def _submit(store: Store, campaign_id: int, trace_ids: list[int]) -> None:
     """As if somebody had labelled these traces of the only campaign, in little time."""
     items = select(ItemRow).where(ItemRow.trace_id.in_(trace_ids))
     somebody = people(store, 1)[0].id
-    said = {"campaign_id": campaign_id, "user_id": somebody, "guideline": 1, "view": "whole", "visible": {}}
+    said = {"campaign_id": campaign_id, "user_id": somebody, "guideline": 1, "view": "whole"}
     with store.write() as session:
         for item in session.scalars(items).all():
             mine = update(SlotRow).where(SlotRow.item_id == item.id)
@@ -312,7 +312,6 @@ def test_an_event_that_is_stored_after_one_with_a_later_number_counts(store: Sto
                 EventRow(
                     id=event_id, campaign_id=made.id, item_id=slot.item_id, slot_id=slot.id, user_id=slot.user_id,
                     kind="flag", key=f"key-{event_id}", digest="0" * 64, guideline=1, view="whole",
-                    visible={},
                 )
             )  # fmt: skip
 

@@ -36,9 +36,7 @@ class Log:
         old = self.annotation.value(kind, step) if kind in UNDOABLE else None
         id = len(self.events) + 1
         self.events.append(
-            AnnotationEvent(
-                id, 1, 1, 1, kind, step, old, new, cause, of, f"k{id}", _MOMENT, 1.0, 1, "whole", None, {}
-            )
+            AnnotationEvent(id, 1, 1, 1, kind, step, old, new, cause, of, f"k{id}", _MOMENT, 1.0, 1, "whole", None)
         )
 
 

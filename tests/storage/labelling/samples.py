@@ -24,8 +24,6 @@ from tests.storage.samples import add
 
 DATASET = "sums"
 GUIDELINE = "Say of each step whether it is right."
-NOTHING = {"scores": False, "gold": False, "labels": False, "equations": False, "own": False}
-"""What the log tells of somebody who sees a text for the first time, and it alone."""
 SECRET = b"of the tests"
 PRMBENCH_KINDS = (
     *("redundency", "circular", "counterfactual", "step_contradiction", "domain_inconsistency", "confidence"),
@@ -54,11 +52,11 @@ def people(store: Store, count: int) -> list[User]:
 
 def campaign(store: Store, traces: Sequence[Trace] | None = TRACES, **changes: Any) -> Campaign:
     """A campaign over traces of the dataset `sums`, which are added unless None is given; in file order, with
-    PRMBench's kinds of error, and with everything shown after submission."""
+    PRMBench's kinds of error."""
     if traces is not None:
         add(store, traces, DATASET)
     given: dict[str, Any] = {"name": "first", "dataset": DATASET, "guideline": GUIDELINE, "ordering": "file"}
-    given |= {"error_kinds": PRMBENCH_KINDS, "after_submission": "everything"}
+    given |= {"error_kinds": PRMBENCH_KINDS}
     with store.write() as session:
         # What is drawn by chance is the same in every run.
         insert_once(session, ServerSecretRow, [{"name": "pseudonyms", "secret": SECRET}], "name")
@@ -122,9 +120,9 @@ def change_minds(store: Store) -> tuple[int, int]:
     return made.id, slot
 
 
-def together(store: Store, campaign_id: int, exposed: bool = False) -> list[LabelledTrace]:
+def together(store: Store, campaign_id: int) -> list[LabelledTrace]:
     """The traces of a campaign as all annotators label them."""
-    return list(LabelledTraces(store, get_campaign(store, campaign_id), exposed=exposed))
+    return list(LabelledTraces(store, get_campaign(store, campaign_id)))
 
 
 def expire(store: Store, slot_id: int) -> None:

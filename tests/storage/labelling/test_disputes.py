@@ -258,15 +258,15 @@ def test_lists(store: Store, traces: list[StoredTrace], anna: User, judge: User)
 
 
 def test_an_annotator_sees_disputes_of_traces_they_are_unblinded_to(store: Store, judge: User) -> None:
-    (anna, ben), first = people(store, 2), campaign(store, overlap=2)
+    (anna, ben), first = people(store, 2), campaign(store, overlap=2, after_submission="everything")
     task = take(store, first, anna)
     label_all(store, task, anna, ["pos", "neg"])
     two = open_dispute(store, task.trace.trace_id, 0, "neg", "So.", judge)
     open_dispute(store, take(store, first, anna).trace.trace_id, 0, "neg", "So.", judge)
-    assert [one.id for one in list_disputes(store, DisputeFilter(unblinded_for=anna.id))] == [two.id]
-    assert count_disputes(store, DisputeFilter(unblinded_for=anna.id))[DisputeState.OPEN] == 1
-    assert list_disputes(store, DisputeFilter(unblinded_for=ben.id)) == []
-    assert (disputed_datasets(store, anna.id), disputed_datasets(store, ben.id)) == (["sums"], [])
+    assert [one.id for one in list_disputes(store, DisputeFilter(unblinded_for=anna))] == [two.id]
+    assert count_disputes(store, DisputeFilter(unblinded_for=anna))[DisputeState.OPEN] == 1
+    assert list_disputes(store, DisputeFilter(unblinded_for=ben)) == []
+    assert (disputed_datasets(store, anna), disputed_datasets(store, ben)) == (["sums"], [])
 
 
 def test_nothing_is_changed_or_deleted(store: Store, traces: list[StoredTrace], anna: User) -> None:

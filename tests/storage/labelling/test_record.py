@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 from sqlalchemy.exc import DBAPIError
 
 from stepsight.core.errors import UserError
-from stepsight.storage.database.labelling_schema import EventRow, ExposureRow, SlotRow
+from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import NewEvent
@@ -19,7 +19,6 @@ from stepsight.storage.labelling.record import read_annotation, record
 from stepsight.storage.people.users import User
 from tests.messages import refused
 from tests.storage.labelling.samples import (
-    NOTHING,
     ONE,
     THREE,
     act,
@@ -33,7 +32,6 @@ from tests.storage.labelling.samples import (
     take,
     undo,
 )
-from tests.storage.samples import evaluator
 
 
 def log(store: Store) -> list[EventRow]:
@@ -85,23 +83,8 @@ def test_an_event_says_who_did_what_and_what_they_saw(store: Store, scene: Scene
     assert (first.user_id, first.kind, first.step, first.old, first.new) == (scene.user.id, "label", 1, None, "neu")
     assert (first.seconds, first.digest, first.guideline, first.view) == (2.5, THREE.digest, 1, "whole")
     assert first.revealed is None
-    assert first.visible == NOTHING
     assert (second.id, second.moment, second.old, second.new) == (found.event_id, found.moment, "neu", "neg")
     assert now() - timedelta(minutes=1) < first.moment <= second.moment <= now()
-
-
-def test_exposures_elsewhere_are_part_of_an_event(store: Store, scene: Scene) -> None:
-    with store.write() as session:
-        seen = {"user_id": scene.user.id, "text_digest": scene.task.trace.text_digest}
-        session.add_all([ExposureRow(**seen, what="gold"), ExposureRow(**seen, what="scores")])
-    scene.do("label", 0, "pos")
-    assert log(store)[0].visible == NOTHING | {"scores": True, "gold": True}
-
-
-def test_a_campaign_that_shows_scores_says_so(store: Store) -> None:
-    scene = Scene(store, shows="scores", evaluator=evaluator(store).id)
-    scene.do("label", 0, "pos")
-    assert log(store)[0].visible == NOTHING | {"scores": True}
 
 
 def test_the_database_keeps_the_log(store: Store, scene: Scene) -> None:

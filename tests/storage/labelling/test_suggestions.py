@@ -53,8 +53,6 @@ def test_a_trace_comes_with_the_labels_of_the_evaluator_once(store: Store) -> No
         open_slot(store, task.slot_id, ann)
     (event,) = events(store)
     assert (event.kind, event.new, event.user_id) == ("suggest", ["pos", "neg"], ann.id)
-    # Who labels after that is not blind.
-    assert event.visible["scores"] is True
 
 
 def test_touched_labels_are_the_persons_and_submission_confirms_the_rest(store: Store) -> None:

@@ -4,7 +4,7 @@
      "campaign": "check", "dataset": "mr-math-invalid", "digest": "…", "chosen": "random", "answers": [
         {"annotator": "ada", "view": "whole", "labels": ["pos", "unsure"], "first": ["pos", "unsure"],
          "errors": [null, null], "comments": [null, "which sum?"], "corrections": [null, null], "flag": null,
-         "exposed": [], "labelled_before": false, "guideline": 1, "submitted": "2026-03-01T09:30:00+00:00",
+         "guideline": 1, "submitted": "2026-03-01T09:30:00+00:00",
          "seconds": 41.5}],
      "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
 
@@ -54,8 +54,6 @@ def _format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
         "comments": _spread(annotation.comments, steps),
         "corrections": _spread(annotation.corrections, steps),
         "flag": annotation.flag,
-        "exposed": sorted(annotation.exposed),
-        "labelled_before": annotation.labelled_before,
         "guideline": annotation.guideline,
         "submitted": annotation.submitted.isoformat(),
         "seconds": annotation.seconds,

@@ -23,7 +23,7 @@ LOGS = {
 def test_labels_of_an_earlier_version_come_in(store: Store, tmp_path: Path, name: str) -> None:
     import_file(store, "jsonl", FOLDER / "traces.jsonl", "sums")
     import_labels(store, FOLDER / f"{name.replace(' ', '-')}.events.jsonl", local_user(store))
-    export_labels(store, name, tmp_path / "labels.jsonl", "jsonl", exposed=True)
+    export_labels(store, name, tmp_path / "labels.jsonl", "jsonl")
     rows = [json.loads(line) for line in (tmp_path / "labels.jsonl").read_text(encoding="utf-8").splitlines()]
     labels = {(row["id"], answer["annotator"]): answer["labels"] for row in rows for answer in row["answers"]}
     assert labels == LOGS[name]

@@ -11,10 +11,9 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, LabelExport, export_labels
 from stepsight.storage.labelling.queue import assign_next
-from stepsight.storage.people.exposures import note_exposure
 from tests.messages import refused
 from tests.storage.labelling.labelled_sums import AGREED, HOW, SAID, labelled
-from tests.storage.labelling.samples import TWO, campaign, label_all, people, take
+from tests.storage.labelling.samples import TWO, campaign, label_all, people
 from tests.storage.samples import add
 
 
@@ -88,25 +87,6 @@ def test_hidden_gold_items_are_told_apart_or_left_out(store: Store, path: Path) 
     assert (done.rows, [row["chosen"] for row in rows(path)]) == (2, ["ordered", "gold"])
     done = export_labels(store, "first", path, "jsonl", force=True)
     assert (done.rows, done.left_out) == (1, {"hidden gold items": 1})
-
-
-@pytest.mark.parametrize("per_annotator", [False, True])
-def test_labels_of_people_who_had_seen_scores_are_left_out_unless_asked_for(
-    store: Store, path: Path, per_annotator: bool
-) -> None:
-    made = campaign(store, [TWO], overlap=2)
-    careful, exposed = people(store, 2)
-    label_all(store, take(store, made, careful), careful, ["pos", "neg"])
-    task = take(store, made, exposed)
-    note_exposure(store, exposed, [task.trace.trace_id], "scores")
-    label_all(store, task, exposed, ["neu", "neg"])
-    done = export_labels(store, "first", path, "jsonl", per_annotator=per_annotator)
-    assert [answer["annotator"] for row in rows(path) for answer in row["answers"]] == ["annotator 1"]
-    assert list(done.left_out.values()) == [1]
-    assert "1 annotations by people who had seen scores" in str(done)
-    done = export_labels(store, "first", path, "jsonl", per_annotator=per_annotator, exposed=True, force=True)
-    assert done.left_out == {}
-    assert [answer["exposed"] for row in rows(path) for answer in row["answers"]] == [[], ["scores"]]
 
 
 def test_a_file_appears_whole_or_not_at_all(sqlite_store: Store, path: Path) -> None:

@@ -122,7 +122,6 @@ BAD_LOGS = [
     lambda rows: change(rows, 6, new="good"),
     lambda rows: change(rows, 6, old="good"),
     lambda rows: change(rows, 6, old=[[1]]),
-    lambda rows: change(rows, 6, visible={"gold": 1}),
     lambda rows: change(rows, 6, event="guess"),
     lambda rows: change(rows, 6, moment="today"),
     lambda rows: change(rows, 6, of="never"),

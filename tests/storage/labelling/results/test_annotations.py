@@ -6,13 +6,10 @@ from sqlalchemy import update
 
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.database.labelling_schema import ExposureRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
-from stepsight.storage.labelling.review import read_review
-from stepsight.storage.people.users import User
 from tests.storage.labelling.samples import (
     THREE,
     TRACES,
@@ -31,11 +28,6 @@ from tests.storage.samples import add
 
 def answers(store: Store, of: Campaign) -> list[SubmittedAnnotation]:
     return list(iterate_annotations(store, of.id))
-
-
-def expose(store: Store, user: User, trace: Trace, what: str) -> None:
-    with store.write() as session:
-        session.add(ExposureRow(user_id=user.id, text_digest=trace.text_digest, what=what))
 
 
 def test_an_answer_says_all_that_was_said(store: Store) -> None:
@@ -57,7 +49,7 @@ def test_an_answer_says_all_that_was_said(store: Store) -> None:
     (found,) = answers(store, made)
     assert found.labels == found.first == ("pos", "neg", "unsure")
     assert (found.errors, found.comments, found.corrections) == ({1: "circular"}, {2: "Is it?"}, {1: "So 4."})
-    assert (found.flag, found.exposed, found.guideline) == ("Two problems.", frozenset(), 2)
+    assert (found.flag, found.guideline) == ("Two problems.", 2)
     # 2 + 0.5 + 1 + 1.5
     assert (found.seconds, found.submitted) == (5.0, submitted.moment)
     assert (found.user_id, found.user, found.slot_id, found.item_id) == (user.id, "ann", task.slot_id, task.item_id)
@@ -134,45 +126,6 @@ def test_step_by_step_the_first_opinion_is_kept(store: Store) -> None:
     do(store, task.slot_id, user, "submit")
     (found,) = answers(store, made)
     assert (found.first, found.labels) == (("pos", "pos", "pos"), ("neg", "neg", "pos"))
-
-
-def test_exposures_before_or_between_labels_count(store: Store) -> None:
-    made = campaign(store, [THREE], overlap=4)
-    before, between, last, after = people(store, 4)
-    tasks = {user: take(store, made, user) for user in (before, between, last, after)}
-    expose(store, before, tasks[before].trace, "gold")
-    for user, task in tasks.items():
-        do(store, task.slot_id, user, "label", 0, "pos")
-        do(store, task.slot_id, user, "label", 1, "pos")
-        if user is between:
-            expose(store, user, task.trace, "scores")
-        do(store, task.slot_id, user, "label", 2, "pos")
-        if user is last:
-            expose(store, user, task.trace, "labels")
-        do(store, task.slot_id, user, "submit")
-    expose(store, after, tasks[after].trace, "gold")
-    exposed = {answer.user_id: answer.exposed for answer in answers(store, made)}
-    assert exposed == {
-        before.id: frozenset({"gold"}),
-        between.id: frozenset({"scores"}),
-        last.id: frozenset({"labels"}),
-        after.id: frozenset(),
-    }
-
-
-def test_a_label_changed_after_gold_was_shown_counts_as_seen_and_the_same_again_does_not(store: Store) -> None:
-    made = campaign(store, [THREE], overlap=2)
-    for user, label in zip(people(store, 2), (None, "neg"), strict=True):
-        task = take(store, made, user)
-        label_all(store, task, user, ["pos", "neu", "pos"])
-        assert read_review(store, task.slot_id, user) is not None
-        do(store, task.slot_id, user, "reopen")
-        if label:
-            do(store, task.slot_id, user, "label", 0, label)
-        do(store, task.slot_id, user, "submit")
-    same, changed = answers(store, made)
-    # The second one was also shown what the first one said.
-    assert (same.exposed, changed.exposed) == (frozenset(), frozenset({"gold", "labels"}))
 
 
 def test_hidden_gold_items_come_last_and_say_so(store: Store) -> None:

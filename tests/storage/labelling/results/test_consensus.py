@@ -1,6 +1,5 @@
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.results.annotations import vote
-from stepsight.storage.people.exposures import note_exposure
 from tests.cases import each
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, people, take, together
@@ -38,20 +37,6 @@ def test_the_consensus_of_annotators(store: Store) -> None:
     assert (decision.step, decision.label, decision.user) == (1, "neu", "eve")
 
 
-def test_answers_of_people_who_had_seen_something_do_not_count(store: Store) -> None:
-    made = campaign(store, [TWO], overlap=2)
-    careful, exposed = people(store, 2)
-    label_all(store, take(store, made, careful), careful, ["pos", "neg"])
-    task = take(store, made, exposed)
-    note_exposure(store, exposed, [task.trace.trace_id], "gold")
-    label_all(store, task, exposed, ["neu", "neg"])
-    (without,) = together(store, made.id)
-    assert (without.labels, len(without.annotations)) == (("pos", "neg"), 1)
-    (with_them,) = together(store, made.id, exposed=True)
-    # One pos, one neu; two neg.
-    assert (with_them.labels, with_them.how, len(with_them.annotations)) == ((None, "neg"), ("tie", "majority"), 2)
-
-
 def test_nothing_follows_the_error_where_no_labels_were_asked_for_after_it(store: Store) -> None:
     made = campaign(store, [THREE], overlap=3, after_error=False)
     said = (["neg"], ["neg"], ["pos", "pos", "neg"])
@@ -64,9 +49,4 @@ def test_nothing_follows_the_error_where_no_labels_were_asked_for_after_it(store
 
 def test_a_trace_that_nobody_labelled_has_none(store: Store) -> None:
     made = campaign(store, [TWO], overlap=2)
-    assert together(store, made.id) == []
-    (person,) = people(store, 1)
-    task = take(store, made, person)
-    note_exposure(store, person, [task.trace.trace_id], "scores")
-    label_all(store, task, person, ["pos", "neg"])
     assert together(store, made.id) == []

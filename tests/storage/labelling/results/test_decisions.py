@@ -14,7 +14,6 @@ from stepsight.storage.labelling.campaigns import Campaign, close_campaign
 from stepsight.storage.labelling.queue import Assignment
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import decide, past_decisions, read_decisions
-from stepsight.storage.people.exposures import GOLD, note_exposure
 from stepsight.storage.people.users import Role, User
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, key, label_all, people, person, take
@@ -75,16 +74,12 @@ def test_one_that_was_not_seen_is_not_replaced(
 
 def test_as_an_event(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
     decide(store, first.id, task.item_id, 0, "neu", " So. ", judge, "key-a")
-    # Who has the trace to be labelled yet, and saw its gold elsewhere, decides with that in view.
-    note_exposure(store, judge, [task.trace.trace_id], GOLD)
     decide(store, first.id, task.item_id, 0, "pos", "No.", judge, "key-b")
     with store.read() as session:
         one, two = session.scalars(select(EventRow).where(EventRow.kind == "decide").order_by(EventRow.id))
     assert (one.old, one.new) == (None, {"label": "neu", "reason": "So.", "own": False})
     assert (two.old, two.new["label"]) == (one.new, "pos")
     assert (one.slot_id, one.step, one.guideline, one.view, one.cause) == (None, 0, 1, "whole", "")
-    assert one.visible == {"scores": False, "gold": False, "labels": True, "equations": False}
-    assert two.visible == {"scores": False, "gold": True, "labels": True, "equations": False}
 
 
 def test_an_adjudicator_who_labelled_the_trace_is_marked(store: Store, first: Campaign, task: Assignment) -> None:

@@ -5,7 +5,6 @@ from stepsight.core.metrics.labels.ratings import NO_ERROR, RATING_NAMES, UNLABE
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.labelling.results.ratings import read_ratings
-from stepsight.storage.people.exposures import note_exposure
 from tests.storage.labelling.samples import THREE, TRACES, TWO, campaign, do, label_all, people, person, take
 from tests.storage.samples import add
 
@@ -35,7 +34,7 @@ def test_answers_become_arrays_in_the_order_of_the_queue(store):
     np.testing.assert_array_equal(ratings.position, [0, 1, 0, 1, 2])
     np.testing.assert_array_equal(ratings.first_errors, [[NO_ERROR, NONE], [1, NONE]])
     assert [trace.external_id for trace in found.queue.traces] == ["two", "three"]
-    assert (found.annotations, found.exposed, found.changed) == (3, 0, 0)
+    assert (found.annotations, found.changed) == (3, 0)
     # The gold of the two traces; of validity it says what follows from its labels.
     np.testing.assert_array_equal(found.queue.gold, [POS, NEG, POS, NEU, POS])
     np.testing.assert_array_equal(found.queue.valid, [1, 0, 1, 1, 1])
@@ -60,21 +59,6 @@ def test_withdrawn_and_unfinished_answers_are_no_ratings(store):
     do(store, take(store, of, bo).slot_id, bo, "label", 0, "pos")
     found = read_ratings(store, of)
     assert (found.annotations, found.queue.traces, found.queue.last.codes.shape) == (0, (), (0, 0))
-
-
-def test_labels_of_who_had_seen_something_are_left_out_and_counted(store):
-    of = campaign(store, (TWO, THREE), overlap=2)
-    ada, bo = people(store, 2)
-    first = take(store, of, ada)
-    note_exposure(store, ada, [first.trace.trace_id], "scores")
-    label_all(store, first, ada, ["neg", "neg"])
-    answer(store, of, ada, ["pos", "pos", "pos"])
-    answer(store, of, bo, ["pos", "neg"])
-    blind, all_of_them = read_ratings(store, of), read_ratings(store, of, exposed=True)
-    assert (blind.annotations, blind.exposed, blind.with_exposed) == (3, 1, False)
-    assert (all_of_them.annotations, all_of_them.exposed, all_of_them.with_exposed) == (3, 1, True)
-    np.testing.assert_array_equal(blind.queue.last.codes[0], [UNLABELLED, UNLABELLED, POS, POS, POS])
-    np.testing.assert_array_equal(all_of_them.queue.last.codes[0], [NEG, NEG, POS, POS, POS])
 
 
 def test_a_stepwise_campaign_has_first_labels_and_when_they_changed(store):

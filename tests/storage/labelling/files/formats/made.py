@@ -30,8 +30,6 @@ def annotation(labels: Sequence[str | None], user: str = "ada", **other: object)
         "comments": {},
         "corrections": {},
         "flag": None,
-        "exposed": frozenset(),
-        "labelled_before": False,
         "guideline": 1,
         "submitted": MOMENT,
         "seconds": 1.5,
