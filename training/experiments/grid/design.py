@@ -70,8 +70,8 @@ class HeldOutSet(Record):
     truncation: Truncation = "as-labelled"
 
     def traces(self, root: Path) -> list[Trace]:
-        """Return the traces of the test set, in the order of its source. A trace that occurs again counts again, and
-        gets an id of its own. Raises `UserError` if the set is empty."""
+        """Return the traces of the test set, in the order of its source. A trace that occurs again counts again,
+        and gets an id of its own. Raises `UserError` if the set is empty."""
         seen = Counter[str]()
         traces = list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
         for place, trace in enumerate(traces):
