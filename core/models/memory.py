@@ -19,8 +19,6 @@ _SHARE, _BESIDE = 1.15, 300_000_000
 # another type, and copied by a loader. A second suffices for reading and hashing so many bytes.
 _OPENING, _COPIES, _SECONDS, _SPEED = 2_000_000_000, 5, 60, 50_000_000
 _GROUP = Path("/sys/fs/cgroup")
-# The options of mallopt, as glibc numbers them.
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENAS = -1, -3, -8
 
 
 def needed_memory(parameters: int, dtype: str) -> int:
@@ -56,40 +54,6 @@ def free_memory() -> int | None:
     if limit is None or used is None:
         return free
     return min(free, max(0, limit - used + _kept_of_files()))
-
-
-def return_freed_memory() -> None:
-    """Make the C library return freed memory to the system early.
-
-    This is for a long-lived process with many threads, and must be called before they start. Arrays of over four
-    megabytes are then always mapped separately. By default, the library raises that limit up to 32 MB as arrays are
-    freed, and large arrays end up among small objects that stay: a server under load grew to 1.6 GB, of which 0.6
-    GB were holes. All threads share two heaps, because one heap per thread held 280 MB in 18 heaps.
-    """
-    _set_limits(2**22, 2**24)
-    _set_option(_ARENAS, 2)
-
-
-def keep_freed_memory() -> None:
-    """Make the C library keep up to 64 MB of freed memory for reuse.
-
-    This is for a process that scores and then exits. A forward pass frees a few megabytes with every product.
-    Getting this memory back from the system page by page takes a tenth of the duration of the pass.
-    """
-    _set_limits(2**25, 2**26)
-
-
-def _set_limits(mapped: int, kept: int) -> None:
-    """Set two limits of the C library: the array size in bytes above which arrays are mapped separately, and the
-    number of freed bytes that it keeps."""
-    _set_option(_MMAP_THRESHOLD, mapped)
-    _set_option(_TRIM_THRESHOLD, kept)
-
-
-def _set_option(option: int, value: int) -> None:
-    set_option = getattr(_c_library(), "mallopt", None)
-    if set_option is not None:
-        set_option(option, value)
 
 
 def release_memory() -> None:

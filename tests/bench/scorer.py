@@ -24,7 +24,6 @@ from stepsight.core.judgment import Mode
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.kernels import packed, product
-from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.continued_forward import ContinuedForward
@@ -49,8 +48,6 @@ QWEN = {
 def main() -> None:
     """Measure and print."""
     name = sys.argv[1] if len(sys.argv) > 1 else "mini-bidir"
-    # As the command does.
-    keep_freed_memory()
     evaluator = load_evaluator(name, dtype="float32")
     backbone = load_backbone(evaluator_folder(name), attention=evaluator.attention)
     plain = replace(evaluator, model=StepModel(backbone, evaluator.model.score).eval())

@@ -26,7 +26,6 @@ from stepsight.app.options.shared import (
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.models.memory import keep_freed_memory
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -74,7 +73,6 @@ def run(args: argparse.Namespace) -> None:
                 "Import the file, and score the dataset.",
             )
         place = read_placement(args, ours.local_rank)
-        keep_freed_memory()
         (spec,) = as_asked(args, [args.evaluator])
         scorer = Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))
         if scorer.evaluator.format != "stepsight" and ours.is_main:

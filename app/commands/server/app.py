@@ -28,7 +28,6 @@ from stepsight.app.options.shared import (
 from stepsight.app.scoring.limits import REQUEST_SECONDS, REQUEST_TOKENS
 from stepsight.app.web.logs import FORMATS, TEXT, set_up_logs
 from stepsight.core.errors import UserError
-from stepsight.core.models.memory import return_freed_memory
 from stepsight.storage.database.location import locate
 from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.jobs import on_queued
@@ -102,7 +101,6 @@ def run(args: argparse.Namespace) -> None:
     place = read_placement(args) if is_placed(args) else None
     say = partial(print, file=sys.stderr) if args.log_format == TEXT else logging.getLogger("stepsight").info
     set_up_logs(args.log_format, access=args.access_log)
-    return_freed_memory()
     say("StepSight is starting.")
     listener = listen(args.port, args.host)
     # It takes a second to import them; errors of the command line are reported before.

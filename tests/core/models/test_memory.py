@@ -2,8 +2,6 @@
 
 import os
 import platform
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -61,96 +59,3 @@ def test_freed_memory_is_returned():
     memory.release_memory()
     assert before - held() > 50_000_000
     assert above
-
-
-ARRAYS = """
-import os, sys
-import numpy as np
-from pathlib import Path
-from stepsight.core.models.memory import return_freed_memory
-
-def held():
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-if sys.argv[1] == "mapped":
-    return_freed_memory()
-# What is freed raises the limit under which the library keeps arrays among small objects.
-np.ones(2**22)
-before, small = held(), []
-for _ in range(4):
-    arrays = []
-    for _ in range(40):
-        arrays.append(np.ones(5 * 2**17))
-        small.append(bytes(3000))
-    del arrays
-print(held() - before)
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such option")
-def test_large_arrays_leave_no_holes_among_small_objects():
-    def left(how):
-        return int(subprocess.check_output([sys.executable, "-c", ARRAYS, how], text=True))
-
-    assert left("mapped") < 10_000_000 < 100_000_000 < left("kept")
-
-
-THREADS = """
-import ctypes, sys, threading
-from stepsight.core.models.memory import return_freed_memory
-
-if sys.argv[1] == "shared":
-    return_freed_memory()
-together = threading.Barrier(9)
-
-def work():
-    held = bytes(5000)
-    together.wait()
-    together.wait()
-    assert held
-
-for _ in range(8):
-    threading.Thread(target=work).start()
-together.wait()
-library = ctypes.CDLL(None)
-library.malloc_info(0, ctypes.c_void_p.in_dll(library, "stdout"))
-library.fflush(None)
-together.wait()
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such heaps")
-def test_threads_share_two_heaps():
-    def heaps(how):
-        return subprocess.check_output([sys.executable, "-c", THREADS, how], text=True).count("<heap nr=")
-
-    assert heaps("shared") == 2 < heaps("their own")
-
-
-PRODUCTS = """
-import resource, sys
-import numpy as np
-from stepsight.core.models.memory import keep_freed_memory
-
-if sys.argv[1] == "kept":
-    keep_freed_memory()
-
-def products():
-    for _ in range(50):
-        arrays = [np.ones(3 * 2**17) for _ in range(4)]
-        del arrays
-
-products()
-before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-products()
-print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
-"""
-
-
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries have no such option")
-def test_kept_memory_is_used_again():
-    def faults(how):
-        return int(subprocess.check_output([sys.executable, "-c", PRODUCTS, how], text=True))
-
-    # Four arrays of 768 pages, 50 times.
-    assert faults("kept") < 1_000 < 50_000 < faults("given back")
