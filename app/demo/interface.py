@@ -67,7 +67,7 @@ _DOWNLOAD = """(text) => {
 }"""
 
 
-class _Entry(Model):
+class _DemoRequest(Model):
     """What somebody sends to have a solution scored. `solution` is a text, or a list of steps."""
 
     problem: str
@@ -223,7 +223,7 @@ class _Demo:
         self, request: gr.Request, values: Sequence[Any]
     ) -> tuple[Entered, dict[str, PendingScore[Judgment]]]:
         """Begin to score what somebody entered. Raises `UserError` if it cannot be scored."""
-        entry = validate(_Entry, dict(zip(_Entry.model_fields, values, strict=True)), "the request")
+        entry = validate(_DemoRequest, dict(zip(_DemoRequest.model_fields, values, strict=True)), "the request")
         steps = (
             as_steps(entry.solution)
             if isinstance(entry.solution, list)

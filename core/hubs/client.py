@@ -22,7 +22,6 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
-from huggingface_hub.utils import build_hf_headers  # type: ignore[attr-defined]
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import is_hub_id
@@ -121,7 +120,9 @@ def read_small(file: RemoteFile, most: int) -> bytes | None:
     """Return the content of a file, or None if it exceeds `most` bytes. Use inside `explained`."""
     if file.size > most:
         return None
-    response = huggingface_hub.get_session().get(_url(file), headers=build_hf_headers())
+    token = huggingface_hub.get_token()
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    response = huggingface_hub.get_session().get(_url(file), headers=headers)
     huggingface_hub.hf_raise_for_status(response)
     return response.content
 

@@ -190,7 +190,7 @@ def _download(file: RemoteFile, advance: Callable[[int], None] | None = None) ->
     if file.is_here:
         return
 
-    class Bar(tqdm):  # type: ignore[type-arg]
+    class ByteCount(tqdm):  # type: ignore[type-arg]
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options | {"disable": True})
 
@@ -207,7 +207,7 @@ def _download(file: RemoteFile, advance: Callable[[int], None] | None = None) ->
             cache_dir=cache_of_hub(),
             # What is there with another size was cut by something else.
             force_download=file.path.exists(),
-            tqdm_class=Bar,
+            tqdm_class=ByteCount,
         )
     if not file.is_here or not is_sound(file.path):
         file.path.resolve().unlink()

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -24,8 +24,18 @@ from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.forward import prefixes
 from stepsight.core.trace import Trace
 
-if TYPE_CHECKING:
-    from stepsight.core.scoring.scorer import Scorer
+
+class OrderScorer(Protocol):
+    """What `core.scoring.scorer.Scorer` does for each of the orders."""
+
+    @property
+    def evaluator(self) -> Evaluator: ...
+
+    def reread(self, reading: Rereading) -> "OrderScorer": ...
+
+    def tokens(self, trace: Trace, encoded: Encoded) -> int: ...
+
+    def score(self, traces: Iterable[Trace], *, check: Check) -> Iterator[Judgment]: ...
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -33,11 +43,11 @@ class BothOrders(BatchEvaluator):
     """An evaluator that averages the scores of a causal model over both orders of the steps. `scorer` scores each
     order, and `identify` computes the fingerprint."""
 
-    scorer: "Scorer"
+    scorer: OrderScorer
     identify: Callable[[], str]
 
     @classmethod
-    def of(cls, scorer: "Scorer", reading: Rereading) -> "BothOrders":
+    def of(cls, scorer: OrderScorer, reading: Rereading) -> "BothOrders":
         """Return the evaluator of `scorer`, which is a causal model, with this reading. Raises `UserError` if it
         cannot have it."""
         model = scorer.evaluator

@@ -63,7 +63,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Chain:
+class StepChain:
     """The calculations of a story carried out one after another, and the value of every key.
 
     `answered` is the link whose result is given as the answer.
@@ -84,7 +84,7 @@ class Chain:
 
 def carry_out(
     calculations: Sequence[Calculation], quantities: Values, error: PlantedError | None = None
-) -> Chain | None:
+) -> StepChain | None:
     """Carry out the calculations, with the planted error if there is one, and return the chain.
 
     Returns None if a result is undefined, as in a division by zero.
@@ -105,7 +105,7 @@ def carry_out(
     answered = links[-1]
     if error and error.kind == ErrorKind.ANSWER:
         answered = next(link for link in links if link.calculation.key == error.key)
-    return Chain(tuple(links), values, answered)
+    return StepChain(tuple(links), values, answered)
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Problem:
     quantities: dict[str, Number]
     names: dict[str, str]
     error: PlantedError
-    right: Chain
-    faulty: Chain
+    right: StepChain
+    faulty: StepChain
 
 
 def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Problem:
@@ -152,7 +152,7 @@ def draw_problem(story: Story, rng: random.Random, larger: bool = False) -> Prob
     raise RuntimeError(f"no {kind} can be drawn for {story.problems[0]!r} in {_TRIES:,} tries")
 
 
-def _is_presentable(chain: Chain, story: Story, larger: bool) -> bool:
+def _is_presentable(chain: StepChain, story: Story, larger: bool) -> bool:
     """True if all results keep within the story's range, and can be written as whole numbers or, if the story
     allows it, as decimals or fractions."""
     largest = story.largest * (_LARGER if larger else 1)
@@ -186,7 +186,7 @@ def _draw_kind(story: Story, index: int, rng: random.Random) -> ErrorKind:
     return rng.choices(kinds, [_WEIGHTS.get(kind, 1.0) for kind in kinds])[0]
 
 
-def _draw_error(kind: ErrorKind, index: int, story: Story, right: Chain, rng: random.Random) -> PlantedError:
+def _draw_error(kind: ErrorKind, index: int, story: Story, right: StepChain, rng: random.Random) -> PlantedError:
     calculation, link = story.calculations[index], right.links[index]
     if kind == ErrorKind.MISREAD:
         read = rng.choice([key for key in story.quantities if story.first_use(key) == index])

@@ -93,30 +93,30 @@ def assemble_trace(
     redundant = _place_redundant(plan, rng)
     redo = rng.choices(list(REDO_RATES), list(REDO_RATES.values()))[0]
     start = rng.choice(templates("openers"))
-    steps: list[_Step] = []
+    steps: list[_DraftedStep] = []
     focus, evidence, redone = -1, None, False
     for index in range(-1, len(plan.steps)):
         if index >= 0:
             step, is_focus = plan.steps[index], index == plan.focus
             focus = len(steps) if is_focus else focus
             label = Label.NEG if is_focus and plan.wrong else Label.POS
-            steps.append(_Step("line", step.texts[redone], label, step.values[redone]))
+            steps.append(_DraftedStep("line", step.texts[redone], label, step.values[redone]))
         for check in checks.get(index, []):
             if evidence and redo != "none" and not check.settles:
                 continue  # it mentions numbers that a redo has replaced
             text = start + (capital(check.texts[0]) if start.endswith(". ") else check.texts[0])
             if check.settles and redo == "merged":
                 text = f"{text} {plan.redo(index)}"
-            steps.append(_Step("check", text, Label.POS, exposes=not check.passes))
+            steps.append(_DraftedStep("check", text, Label.POS, exposes=not check.passes))
             if not check.settles:
                 continue
             evidence = {"step": len(steps) - 1, "kind": check.kind, "passes": check.passes}
             if redo == "separate":
                 role, label = ("restating", Label.NEU) if check.passes else ("redo", Label.POS)
-                steps.append(_Step(role, plan.redo(index), label, exposes=not check.passes))
+                steps.append(_DraftedStep(role, plan.redo(index), label, exposes=not check.passes))
             redone = redo != "none" and not check.passes
         for extra in redundant.get(index, []):
-            steps.append(_Step(extra.kind, extra.texts[redone], Label.NEU))
+            steps.append(_DraftedStep(extra.kind, extra.texts[redone], Label.NEU))
     labelled = tuple(
         Step((capital(step.text),), step.label if is_first or step.exposes else None)
         for at, step in enumerate(steps)
@@ -138,7 +138,7 @@ def assemble_trace(
     return Trace(id, plan.problem, labelled, meta)
 
 
-class _Step(NamedTuple):
+class _DraftedStep(NamedTuple):
     """A step of a trace. `exposes` is True if it shows or mends an earlier error, so that it is always labelled."""
 
     role: str

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from stepsight.training.synth.chain import Chain, Problem, equation
+from stepsight.training.synth.chain import Problem, StepChain, equation
 from stepsight.training.synth.formula import PI
 from stepsight.training.synth.mistakes import ErrorKind
 from stepsight.training.synth.solution import ExtraStep, SolutionStep
@@ -38,7 +38,7 @@ class StorySolution:
     rng: random.Random
 
     @cached_property
-    def stated(self) -> Chain:
+    def stated(self) -> StepChain:
         return self.chains[0]
 
     @cached_property
@@ -69,13 +69,13 @@ class StorySolution:
         """Return what a quantity counts."""
         return self.problem.story.quantities[key].noun.format(**self.problem.names)
 
-    def what(self, group: slice, chain: Chain | None = None) -> str:
+    def what(self, group: slice, chain: StepChain | None = None) -> str:
         """Return the name of the result of a group, such as "the share of each"."""
         chain = chain or self.problem.right
         return self.style.fill(chain.links[group][-1].calculation.what, self.problem.names, chain.values)
 
     @cached_property
-    def chains(self) -> tuple[Chain, ...]:
+    def chains(self) -> tuple[StepChain, ...]:
         """What the texts of a step are about: the stated chain and, if it is wrong, the corrected one."""
         return (self.problem.faulty, self.problem.right) if self.wrong else (self.problem.right,)
 
@@ -151,14 +151,14 @@ class StorySolution:
             texts.append(f"{text[:-1]}{end.format(box=filled['box'])}." if end else text)
         return self._step(calculation.key, texts)
 
-    def _mentioned(self, group: slice, chain: Chain) -> Values:
+    def _mentioned(self, group: slice, chain: StepChain) -> Values:
         """Return the values that a step may mention. A quantity has its true value until it is misread."""
         error = self.problem.error
         if error.kind == ErrorKind.MISREAD and error.key != self.reading and error.index >= group.stop:
             return {**chain.values, error.key: self.problem.quantities[error.key]}
         return chain.values
 
-    def _texts(self, group: slice, chain: Chain) -> dict[str, str]:
+    def _texts(self, group: slice, chain: StepChain) -> dict[str, str]:
         """Return the texts that fill the placeholders of a step's template."""
         links, what = chain.links[group], self.what(group, chain)
         value = self.style.number(links[-1].result) + links[-1].calculation.unit
