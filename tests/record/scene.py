@@ -61,6 +61,7 @@ class Scene:
         words = [str(word) for word in argv]
         before = Path.cwd()
         os.chdir(self.folder)
+        os.environ["STEPSIGHT_DB"] = self.store
         try:
             with redirect_stdout(out), redirect_stderr(err):
                 try:
@@ -86,7 +87,7 @@ def build(folder: Path) -> Scene:
         shutil.copy(path, folder)
     scene = Scene(folder)
     # Help is as wide as the terminal.
-    os.environ |= {"STEPSIGHT_DB": scene.store, "COLUMNS": "100"}
+    os.environ["COLUMNS"] = "100"
     with steady_clock(), open_store(scene.store) as store:
         with store.write() as session:
             session.add(ServerSecretRow(name="pseudonyms", secret=b"of the record"))
