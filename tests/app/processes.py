@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import JobRow
-from stepsight.storage.database.schema import JudgmentRow, now
+from stepsight.storage.database.schema import JudgmentRow, TriangleRow, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import LEASE, get_job, start_job
 from stepsight.storage.traces.queries import find_dataset
@@ -24,8 +24,9 @@ def start(store, folder, mode=Mode.HINDSIGHT, **changes):
 def judged(store):
     """Of every judgment its trace and when it was made, in the order of the traces."""
     with store.read() as session:
-        rows = session.execute(select(JudgmentRow.trace_id, JudgmentRow.created).order_by(JudgmentRow.trace_id))
-        return [tuple(row) for row in rows]
+        of_modes = select(JudgmentRow.trace_id, JudgmentRow.created).where(~JudgmentRow.derived)
+        rows = [*session.execute(of_modes), *session.execute(select(TriangleRow.trace_id, TriangleRow.created))]
+        return sorted(tuple(row) for row in rows)
 
 
 def silence(store: Store) -> None:

@@ -180,7 +180,7 @@ class Resumable(Trainer):
         """
         last = self.checkpoints.last()
         try:
-            with _without_cudnn_attention():
+            with without_cudnn_attention():
                 self.train(resume_from_checkpoint=str(last) if last else None)
         except (MemoryError, RuntimeError) as error:
             if not isinstance(error, (MemoryError, torch.OutOfMemoryError)) and not _has(error, _NO_MEMORY):
@@ -228,7 +228,7 @@ class Resumable(Trainer):
 
 
 @contextmanager
-def _without_cudnn_attention() -> Iterator[None]:
+def without_cudnn_attention() -> Iterator[None]:
     """A context manager in which PyTorch does not choose cuDNN for attention.
 
     With a mask, cuDNN's gradients are not numbers for some lengths of inputs, on an H100 with PyTorch 2.11 to 2.13

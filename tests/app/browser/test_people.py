@@ -22,7 +22,7 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
     store = sqlite_store
     boss = user(store, "head", Role.ADMIN)
     user(store, "ben")
-    campaign(store, [TWO], name="for some")
+    campaign(store, [TWO], name="for some", after_submission="everything")
     campaign(store, None, name="for others")
     token = open_login(store, boss)
     with served(store, evaluators) as base, opened(base=base) as page:

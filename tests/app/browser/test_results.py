@@ -82,7 +82,7 @@ def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     expect(page.locator(".picture-page")).to_have_count(0)
     assert page.locator(".modebar-btn[data-title*='hare']").count() == 0
-    matrix = page.locator("[data-cells] .plot").first
+    matrix = page.get_by_label("Confusion matrix of").first
     matrix.scroll_into_view_if_needed()
     expect(matrix.locator(".heatmaplayer .hm image")).to_be_attached(timeout=MEASURED)
     plane = matrix.locator(".nsewdrag").bounding_box()

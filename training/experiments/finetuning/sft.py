@@ -49,7 +49,7 @@ from stepsight.training.runs.figures import write_history
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.optimisation import Optimisation
 from stepsight.training.runs.progress import TrainingProgress
-from stepsight.training.runs.resumable import arguments_for, check_processes, final_loss
+from stepsight.training.runs.resumable import arguments_for, check_processes, final_loss, without_cudnn_attention
 from stepsight.training.train.config import Expected, TrainConfig
 from stepsight.training.train.estimate import CHARACTERS, Estimate, estimate_run
 
@@ -183,11 +183,10 @@ def _train(
     # The state of a checkpoint is written last.
     states = Path(arguments.output_dir).glob("checkpoint-*/trainer_state.json")
     last = max(states, key=lambda state: int(state.parent.name.removeprefix("checkpoint-")), default=None)
-    # With a mask, cuDNN's gradients are not numbers for some lengths (github.com/pytorch/pytorch, issue 196678).
-    torch.backends.cuda.enable_cudnn_sdp(False)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        trainer.train(resume_from_checkpoint=str(last.parent) if last else None)
+        with without_cudnn_attention():
+            trainer.train(resume_from_checkpoint=str(last.parent) if last else None)
         # All processes take part in gathering the weights.
         weights = trainer.accelerator.get_state_dict(trainer.model)
         if arguments.should_save:

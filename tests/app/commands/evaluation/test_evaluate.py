@@ -17,7 +17,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.metrics.figures import METRICS
 from stepsight.core.metrics.measurement import Topic
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.storage.database.schema import JudgmentRow
+from stepsight.storage.database.schema import JudgmentRow, TriangleRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import read_many
@@ -301,7 +301,8 @@ def test_weights_of_another_type_are_measured_by_themselves(
     assert named == {("tiny (bfloat16)", "mini-causal (bfloat16)")}
     # Without names, those that have judged some of it go on, each in its own type.
     with sqlite_store.write() as session:
-        session.execute(delete(JudgmentRow).where(JudgmentRow.trace_id == 1))
+        for row in (JudgmentRow, TriangleRow):
+            session.execute(delete(row).where(row.trace_id == 1))
     again = by_name(evaluated(command, db, *dataset, "--dtype", "bfloat16"))
     assert again["mini-causal (bfloat16)"]["n_traces"] == 4
     assert again["tiny"]["n_traces"] == 3
