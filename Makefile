@@ -13,7 +13,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1
 
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: app test seconds test-slow test-all record check docs fuzz bench screenshots hashes sbom audit clean
+.PHONY: app test seconds test-slow test-all record check docs fuzz bench kills screenshots hashes sbom audit clean
 
 app: $(VENV)/.app
 	$(BIN)/stepsight app
@@ -55,10 +55,13 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.bench.scorer
 	$(BIN)/python -m tests.bench.evaluation
 	$(BIN)/python -m tests.bench.browse
-	$(BIN)/python -m tests.bench.kills --kills 14
 	$(BIN)/python -m tests.programs chromium
 	$(BIN)/python -m tests.bench.page
 	$(BIN)/python -m tests.bench.loading
+
+# Kills of processes of every kind while they write, on each database: what was lost, doubled or left in part.
+kills: $(VENV)/.dev
+	$(BIN)/python -m tests.bench.kills --kills $(or $(COUNT),14)
 
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.programs chromium
