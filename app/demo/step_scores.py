@@ -1,6 +1,5 @@
 """The Gradio component that shows judged steps: bars online beside offline, and the hindsight triangle."""
 
-import re
 from collections.abc import Sequence
 
 import gradio as gr
@@ -73,10 +72,11 @@ def style() -> str:
     """Return the component's style sheet: that of the pages, in the colours of Gradio's theme. It lays out by the
     component's own width."""
     pages = read_web("style.css")
-    dark = re.search(r":root, \.dark \{([^}]*)\}", pages)
-    assert dark is not None, "the dark colours of style.css"
-    text = pages + read_web("browse.css") + notebook.style() + _LAYOUT.replace("DARK", dark[1])
-    text = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+    dark = pages.partition(":root, .dark {")[2].partition("}")[0]
+    assert dark, "the dark colours of style.css"
+    text = pages + read_web("browse.css") + notebook.style() + _LAYOUT.replace("DARK", dark)
+    first, *others = text.split("/*")
+    text = first + "".join(part.partition("*/")[2] for part in others)
     # Gradio evaluates it as a template.
     return text.replace("\\", "\\\\").replace("@media (max-width", "@container (max-width")
 

@@ -4,6 +4,7 @@ stepsight demo --evaluator mini-bidir
 """
 
 import argparse
+import signal
 import sys
 
 import gradio as gr
@@ -38,6 +39,8 @@ def run(args: argparse.Namespace) -> None:
         interface = demo(Evaluators(args.evaluator or [_DEFAULT], shipped=False, place=read_placement(args)))
         application = gr.mount_gradio_app(FastAPI(), interface, path="/", **LAUNCHED)
         print(f"Open http://{host}:{port} in a browser. Ctrl-C stops it.", file=sys.stderr)
+        # Uvicorn raises a signal again once it has stopped, and SIGTERM is the intended way to stop it.
+        signal.signal(signal.SIGTERM, lambda *_: None)
         # Open pages have a request each for as long as they are open.
         server = uvicorn.Server(uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=1))
         server.run(sockets=[listener])
