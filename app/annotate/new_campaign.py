@@ -165,14 +165,10 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
         gold_dataset=form.gold_dataset,
         shows_answer=form.answer == "yes",
         after_submission=form.after_submission,
-        error_kinds=_lines(form.error_kinds) or ERROR_KINDS,
+        error_kinds=tuple(filter(None, map(str.strip, form.error_kinds.splitlines()))) or ERROR_KINDS,
         sample=form.sample,
         seed=form.seed,
         suggests=form.suggests == "yes",
         shows_equations=form.equations == "yes",
         qualification_items=form.qualification_items,
     )
-
-
-def _lines(text: str) -> tuple[str, ...]:
-    return tuple(line.strip() for line in text.splitlines() if line.strip())

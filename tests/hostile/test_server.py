@@ -251,13 +251,11 @@ def test_a_worker_fetches_and_imports_one_after_the_other(tmp_path: Path) -> Non
                 columns = asdict(ColumnMap("problem", "steps"))
                 asked = {} if "jsonl" in name else {"kind": "columns", "columns": columns}
                 note(f"{name} {number}", server.add(name, content, f"{name.replace('.', '-')}-{number}", **asked))
-        print(processes)
         assert {name: reason for name, (state, reason) in done.items() if state != State.DONE} == {}
         assert len(done) == len(MODELS) + FILES_OF_EACH * 4
-        fetched = len(MODELS)
-        assert max(processes[:fetched]) == processes[0]
+        assert max(processes[: len(MODELS)]) == processes[0], processes
         # A second reader starts where the first is not ready for the next file yet; what files leave would go on.
-        files, half = processes[fetched:], len(processes[fetched:]) // 2
+        files, half = processes[len(MODELS) :], len(processes[len(MODELS) :]) // 2
         assert max(files[half:]) <= max(files[:half])
         datasets = {dataset.name: dataset.traces for dataset in list_datasets(store)}
         assert [datasets[f"a-jsonl-{number}"] for number in range(FILES_OF_EACH)] == [TRACES] * FILES_OF_EACH
