@@ -253,15 +253,6 @@ class Outputs(StrEnum):
         """True if the evaluator gives scores that can be ranked. Verdicts alone have no ROC curve."""
         return not self.in_words
 
-    def check_scores(self, evaluator: str) -> None:
-        """Raise `UserError` unless evaluators with these outputs give numeric scores to steps. The message names
-        `evaluator`."""
-        if not (self.has_scores and self.has_steps):
-            raise UserError(
-                f"{evaluator} has no scores of steps, of which some could be lost without another step.",
-                "Choose an evaluator that gives scores.",
-            )
-
     @property
     def in_words(self) -> bool:
         """True if the evaluator only calls steps right or wrong, without giving a number."""

@@ -41,6 +41,7 @@ class Hub(LocalServer):
         self.damaged: set[str] = set()
         self.pause = 0.0
         self.commit = COMMIT
+        self.beside: list[dict[str, object]] = []
         self.commits: dict[str, str] = {}
         self.tags: set[str] = set()
         self.asked: list[tuple[str, str, str | None, bool]] = []
@@ -108,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif what == "tree":
             self._answer(200, json.dumps([_entry(folder, path) for path in _files(folder)]).encode())
         else:
-            siblings = [_sibling(folder, path) for path in _files(folder)]
+            siblings = [*(_sibling(folder, path) for path in _files(folder)), *self.hub.beside]
             gated = "auto" if repo in self.hub.gated else False
             values = {"id": repo, "sha": self.hub.resolved(repo, revision), "gated": gated, "siblings": siblings}
             self._answer(200, json.dumps(values).encode())

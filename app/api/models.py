@@ -25,7 +25,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import State, Task
 
 LabelName = Literal["neg", "neu", "pos"]
-GapName = Literal["deleted", "placeholder"]
 
 
 @dataclass(frozen=True)

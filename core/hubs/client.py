@@ -103,10 +103,13 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
     ask = hub.model_info if kind == "model" else hub.dataset_info
     info = ask(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
     commit = str(info.sha)
-    # It becomes part of a path.
+    # It and the names of files become parts of paths.
     if not is_hash(commit):
         raise ValueError(f"it names a commit by {commit!r:.80}, which is not a hash")
     files = [RemoteFile(repo, commit, file.rfilename, file.size or 0, kind) for file in info.siblings or []]
+    for name in (file.name for file in files):
+        if not name.isprintable() or "\\" in name or not all(part.strip(". ") for part in name.split("/")):
+            raise ValueError(f"it names a file by {name!r:.80}, which is no plain name")
     return commit, {file.name: file for file in files}
 
 
@@ -120,7 +123,7 @@ def read_small(file: RemoteFile, most: int) -> bytes | None:
     """Return the content of a file, or None if it exceeds `most` bytes. Use inside `explained`."""
     if file.size > most:
         return None
-    token = huggingface_hub.get_token()
+    token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else huggingface_hub.get_token()
     headers = {"authorization": f"Bearer {token}"} if token else {}
     response = huggingface_hub.get_session().get(_url(file), headers=headers)
     huggingface_hub.hf_raise_for_status(response)

@@ -60,7 +60,7 @@ class ModelEvaluator(Evaluator):
 
     def reread(self, reading: Rereading) -> "ModelEvaluator":
         """Like `Evaluator.reread`, for windows: the copy reads long traces in them, and shares the model.
-        `core.scoring.both_orders.reread` also has a model read in both orders."""
+        `core.scoring.scorer.Scorer.reread` also has a model read in both orders."""
         reading.check(self.name, is_causal=self.is_causal, context=self.context)
         windows = Rereading(window=reading.window)
         if reading.window in (None, self.window):

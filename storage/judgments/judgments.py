@@ -223,12 +223,6 @@ def read_many(
     return [lists[trace.trace_id] for trace in traces]
 
 
-def read_offline(store: Store, trace: StoredTrace, evaluator_id: int) -> StepScores | None:
-    """Return the offline scores of an evaluator's judgment that stands, or None."""
-    judgment = standing(read_many(store, [trace], evaluator_id)[0], Mode.OFFLINE)
-    return None if judgment is None else judgment.offline
-
-
 def _judgment(trace: StoredTrace, row: JudgmentRow | TriangleRow, evaluator: EvaluatorRow) -> StoredJudgment:
     mode, data = (Mode(row.mode), row.scores) if isinstance(row, JudgmentRow) else (Mode.HINDSIGHT, row.packed)
     result = unpack(data, mode, row.spread)

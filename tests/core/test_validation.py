@@ -54,7 +54,6 @@ class Row(Model):
 
 
 KEYS = "The keys are sources, loss, epochs, rate, betas, fast, sizes, start, notes."
-QUOTES = "Put quotes around names that are numbers."
 SMALL = {"sources": [{"kind": "prm800k"}]}
 
 

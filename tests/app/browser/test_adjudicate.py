@@ -21,7 +21,6 @@ from tests.storage.labelling.samples import person
 from tests.storage.samples import ERROR, add
 
 TROUBLES = ("ERR_FAILED", "status of 4")
-DECISIONS = "**/annotate/adjudicate/decisions"
 
 
 @pytest.fixture(scope="module")

@@ -243,9 +243,10 @@ def test_a_chat_template_in_a_file_of_its_own_is_fetched(hub):
 
 
 def test_a_name_from_the_hub_is_no_path(hub):
-    hub.commit = "../../outside"
-    with refused():
-        look_up(MODEL)
+    names = ("../evil.json", "/evil.json", "a/../../evil.json", "a\\..\\evil.json", "a\0b")
+    for hub.beside, hub.commit in (*(([{"rfilename": name}], hub.commit) for name in names), ([], "../../outside")):
+        with refused():
+            look_up(MODEL)
 
 
 def test_a_separator_that_nothing_states_is_asked_for_before_any_weights_arrive(hub):
