@@ -3,7 +3,7 @@
 Each thing is one line here and one row in docs/development.md, which names the last commit that had it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 COMMAND_LINE: dict[str, str] = {
     "mcp": "Programs ask the HTTP API of stepsight app instead (docs/api.md).",
@@ -57,6 +57,18 @@ PAGES: dict[str, str] = {
 }
 """By the path of a page or of a route."""
 
+PARAMETERS: dict[str, str] = {
+    "convention": "Leave it out: gold stays as the benchmark has it.",
+    "exposed": "Leave it out: nobody is shown what an open blind campaign hides (docs/annotate.md).",
+    "sections": "Leave it out: all steps of a solution stand in one list.",
+    "view=candidates": "The page of a trace has a link to the other solutions of its problem.",
+    "gold=open": "Use gold=error: gold stays as the benchmark has it.",
+    "gold=repaired": "Use gold=error: gold stays as the benchmark has it.",
+    "by=repaired": "Leave it out: gold stays as the benchmark has it.",
+    "outcomes=repaired": "Leave it out: gold stays as the benchmark has it.",
+}
+"""By the name of a parameter in the address of a page, or by its name and value."""
+
 KEYS: dict[str, str] = {
     "controls": "Leave it out: the controls of reading twice are answered in docs/recorded/readings.md.",
     "head": "Leave it out: a new head reads the last layer.",
@@ -67,6 +79,7 @@ KEYS: dict[str, str] = {
     "numbers": "Leave it out: in a tokenizer of its own, every digit is a token.",
     "by_section": "A critic is asked about the whole solution.",
     "engine": "Leave it out: Transformers writes the answers.",
+    "context": "Leave it out: a solution is judged by its problem and its steps.",
 }
 """By the name of a key in a configuration or in an evaluator's folder."""
 
@@ -81,3 +94,15 @@ def on_command_line(words: Sequence[str]) -> tuple[str, str] | None:
         if command in ("*", *split[:1]) and any(split[place : place + len(option)] == option for place in places):
             return " ".join(option) or command, instead
     return None
+
+
+def in_address(query: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, str]]:
+    """Return the parameters of an address that are there no longer, by name: as each is written in the address, and
+    what there is instead."""
+    written = {
+        entry: name
+        for name, values in query.items()
+        for entry in (name, *(f"{name}={value}" for value in values))
+        if entry in PARAMETERS
+    }
+    return {name: (entry, PARAMETERS[entry]) for entry, name in written.items()}

@@ -17,6 +17,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticKnownError
 
 from stepsight.core.errors import AddressError, UserError
+from stepsight.core.gone import in_address
 from stepsight.core.validation import user_error
 
 Query = Mapping[str, str | Sequence[str]]
@@ -53,22 +54,25 @@ class PageQuery(BaseModel):
 
     @classmethod
     def read(cls, query: Query) -> tuple[Self, tuple[str, ...]]:
-        """Read a query. Return the model and a message for each invalid parameter. Invalid parameters are ignored.
+        """Read a query. Return the model and a message for each invalid parameter, and for each that earlier
+        versions had. Both are ignored.
 
         A parameter whose default is a tuple may occur several times. For any other parameter, the last occurrence
         counts.
         """
+        gone = in_address({name: _values(query, name) for name in query})
+        gone_problems = [f"There is no {written} any more. {instead}" for written, instead in gone.values()]
         parts: dict[str, Any] = {}
         for name, field in cls.model_fields.items():
             key = field.validation_alias if isinstance(field.validation_alias, str) else name
-            if values := _values(query, key):
+            if key not in gone and (values := _values(query, key)):
                 parts[key] = tuple(dict.fromkeys(values)) if isinstance(field.default, tuple) else values[-1]
         try:
-            return cls.model_validate(parts), ()
+            return cls.model_validate(parts), tuple(gone_problems)
         except ValidationError as error:
             problems = {str(one["loc"][0]): _problem(one, parts) for one in error.errors(include_url=False)}
             sound = {key: value for key, value in parts.items() if key not in problems}
-            return cls.model_validate(sound), tuple(problems.values())
+            return cls.model_validate(sound), (*gone_problems, *problems.values())
 
     @classmethod
     def exact(cls, query: Query) -> Self:

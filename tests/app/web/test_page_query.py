@@ -1,6 +1,7 @@
 from typing import ClassVar
 
 from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
+from stepsight.core.gone import PARAMETERS
 from tests.messages import refused
 
 
@@ -36,3 +37,12 @@ def test_numbers_are_plain_and_short():
     for text in ("-1", "1e3", "٣", "²", "1" * 13):
         with refused():
             Shelf.exact({"trace": text})
+
+
+def test_a_parameter_of_earlier_versions_is_named_and_left_out():
+    shelf, problems = Shelf.read(read_query("?name=a&view=candidates&convention=all-wrong&gold=open&view=trace"))
+    assert shelf == Shelf(name="a")
+    assert problems == tuple(
+        f"There is no {written} any more. {PARAMETERS[written]}"
+        for written in ("view=candidates", "convention", "gold=open")
+    )
