@@ -38,8 +38,7 @@ from stepsight.training.report.dataset import Excerpt, difference_section, excer
 from stepsight.training.report.html import Part, Section
 from stepsight.training.report.plots import Plot
 from stepsight.training.report.report import write_up, write_up_patched
-from stepsight.training.report.results import ordered
-from stepsight.training.report.shares import has_gold, has_shares
+from stepsight.training.report.results import has_gold, has_shares, ordered
 
 PATIENCE = 0.4
 """Seconds that a page waits for measurements before it is shown without them."""

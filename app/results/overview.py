@@ -22,8 +22,15 @@ from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.html import table_html
-from stepsight.training.report.results import EVALUATOR, PROTOCOL, RIVAL_TITLES, measured_on, merged, notes
-from stepsight.training.report.shares import has_gold
+from stepsight.training.report.results import (
+    EVALUATOR,
+    PROTOCOL,
+    RIVAL_TITLES,
+    has_gold,
+    measured_on,
+    merged,
+    notes,
+)
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, show, slug
 
 Figure = Literal["step_auc", "step_f1", "sol_auc", "sol_f1"]

@@ -96,22 +96,21 @@ def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
     return upto
 
 
-def thirds(row: Row, weights: Weights) -> dict[Third, dict[str, Measurement]]:
+def thirds(row: Row, weights: Weights) -> dict[str, dict[Third, Measurement]]:
     """Return the positional decomposition of a row: its figures within each third of the solutions.
 
     The figures are `step_auc` and, if the row has it, `macro_auc`. If a class is absent from a third, the macro-AUC
     covers only the remaining classes, and its `reason` says so.
     """
-    subject = row.subject
-    table = subject.table
+    subject, table = row.subject, row.subject.table
     parts = by_third(table, counted(table, row.errors))
-    figures = {}
-    for third, part in parts.items():
-        side = replace(subject, table=part).items(row.errors, Level.STEP)
-        figures[third] = {"step_auc": auc.measure(side, weights)}
+    sides = {third: replace(subject, table=part).items(row.errors, Level.STEP) for third, part in parts.items()}
+    figures = {"step_auc": {third: auc.measure(side, weights) for third, side in sides.items()}}
     if "macro_auc" in row.measured:
-        for third, part in by_third(table).items():
-            figures[third]["macro_auc"] = ternary.macro_auc.measure(ternary.classify(part), weights)
+        classified = {third: ternary.classify(part) for third, part in by_third(table).items()}
+        figures["macro_auc"] = {
+            third: ternary.macro_auc.measure(steps, weights) for third, steps in classified.items()
+        }
     return figures
 
 
@@ -123,15 +122,12 @@ def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
             yield row, offline[row.evaluator, row.errors]
 
 
-def offline_gain(
-    online: Mapping[Third, Mapping[str, Measurement]], offline: Mapping[Third, Mapping[str, Measurement]], name: str
-) -> dict[Third, Value]:
-    """Return the offline minus the online value of the figure `name` in each third, with paired intervals."""
-    gains = {}
-    for third in Third:
-        late, early = offline[third][name], online[third][name]
-        gains[third] = difference(late.value, early.value, late.draws, early.draws)
-    return gains
+def offline_gain(online: Mapping[Third, Measurement], offline: Mapping[Third, Measurement]) -> dict[Third, Value]:
+    """Return the offline minus the online value of a figure in each third, with paired intervals."""
+    return {
+        third: difference(after.value, online[third].value, after.draws, online[third].draws)
+        for third, after in offline.items()
+    }
 
 
 @dataclass(frozen=True)

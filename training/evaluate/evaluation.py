@@ -180,6 +180,11 @@ class Row:
         return self.evaluator.startswith(PREFIX)
 
     @property
+    def values(self) -> dict[str, Value]:
+        """The figures without their resamples."""
+        return {name: measured.value for name, measured in self.measured.items()}
+
+    @property
     def on_thresholds(self) -> str:
         """A description of the calibrated thresholds and of where they were chosen, or "" without calibration."""
         if self.calibration is None:

@@ -21,9 +21,17 @@ from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate, wi
 from stepsight.training.evaluate.people import agreement_with_people
 from stepsight.training.report.dataset import dataset_part
 from stepsight.training.report.html import Content, Part, Section
-from stepsight.training.report.results import EVALUATOR, MODE, make_table, ordered, subjects
-from stepsight.training.report.shares import has_gold, has_shares
-from stepsight.training.report.tables import Cell, CellKind, Column, Table
+from stepsight.training.report.results import (
+    EVALUATOR,
+    MODE,
+    Cells,
+    has_gold,
+    has_shares,
+    head,
+    make_table,
+    subjects,
+)
+from stepsight.training.report.tables import CellKind, Column, Table, table_of
 
 _LENGTH = "baseline:length"
 
@@ -67,19 +75,17 @@ def make_card(store: Store, evaluation: Evaluation, evaluator: StoredEvaluator) 
 def _length_and_place(evaluation: Evaluation) -> Content:
     """Return a table of how closely the evaluator's validity follows the length and the position of a step, overall
     and beyond gold."""
-    rows = [row for row in ordered(subjects(evaluation)) if not row.is_baseline]
+    rows = [row for row in subjects(evaluation) if not row.is_baseline]
     outputs = rows[0].subject.outputs
     if not (outputs.has_steps and outputs.has_scores):
         return "The evaluator gives no scores of steps."
-    columns = [
-        EVALUATOR,
-        MODE,
+    columns = (
         Column("length", "Correlation with length", CellKind.NUMBER),
         Column("length_beyond_gold", "Beyond gold", CellKind.NUMBER),
         Column("last_is_least", "Least step is the last"),
         Column("last_by_chance", "By chance"),
-    ]
-    cells: list[tuple[Row, tuple[Cell, ...]]] = []
+    )
+    entries: list[tuple[Row, Cells]] = []
     notes = [
         "Rank correlation of the validity of steps with their number of characters: negative if long steps are"
         " judged less valid. Beyond gold: within the steps that gold calls valid and those that it calls wrong."
@@ -95,16 +101,17 @@ def _length_and_place(evaluation: Evaluation) -> Content:
             last_is_least(table, weights),
             last_by_chance(table, weights),
         )
-        cells.append((row, (row.evaluator, row.mode.value, *values)))
+        entries.append((row, head(row) | dict(zip(columns, values, strict=True))))
         notes += [f"{row.evaluator}: {value.reason}" for value in values if value.reason]
     if has_gold(evaluation):
         gold = lengths[rows[-1].mode]
         none = Value.none("")
         of_gold = _correlation_of_gold(gold, weights), none, error_is_last(gold, weights), none
-        cells.append((rows[-1], ("gold", "", *of_gold)))
+        of_rows = {EVALUATOR: "gold", MODE: ""} | dict(zip(columns, of_gold, strict=True))
+        entries.append((rows[-1], of_rows))
         notes.append("Gold: how its labels correlate with length, and the share of first errors in a last step.")
     caption = "how far scores follow the length and the place of a step"
-    return make_table(evaluation, "shortcuts", caption, columns, cells, notes)
+    return make_table(evaluation, "shortcuts", caption, entries, notes)
 
 
 def _correlation(table: StepTable, lengths: StepTable, weights: Weights, *, beyond_gold: bool) -> Value:
@@ -125,30 +132,28 @@ def _correlation_of_gold(lengths: StepTable, weights: Weights) -> Value:
 
 
 def _people(store: Store, evaluation: Evaluation) -> Content:
-    columns = (
-        Column("campaign", "Campaign", CellKind.TEXT),
-        MODE,
-        Column("agreeing", "Same verdict as the majority"),
-        Column("kappa", "Cohen's κ", CellKind.NUMBER),
-        Column("among_people", "Two people agree"),
-        Column("people", "People", CellKind.COUNT),
-        Column("n_traces", "Traces", CellKind.COUNT),
-        Column("n_steps", "Steps", CellKind.COUNT),
-    )
-    rows: list[tuple[Cell, ...]] = []
-    for row in subjects(evaluation):
-        if row.is_baseline or not row.subject.outputs.has_steps:
-            continue
-        for one in agreement_with_people(store, evaluation.dataset.id, row.subject, evaluation.weights):
-            counts = one.people, one.traces, one.steps
-            rows.append((one.campaign, row.mode.value, one.agreeing, one.kappa, one.among_people, *counts))
+    rows: list[Cells] = [
+        {
+            Column("campaign", "Campaign", CellKind.TEXT): people.campaign,
+            MODE: row.mode.value,
+            Column("agreeing", "Same verdict as the majority"): people.agreeing,
+            Column("kappa", "Cohen's κ", CellKind.NUMBER): people.kappa,
+            Column("among_people", "Two people agree"): people.among_people,
+            Column("people", "People", CellKind.COUNT): people.people,
+            Column("n_traces", "Traces", CellKind.COUNT): people.traces,
+            Column("n_steps", "Steps", CellKind.COUNT): people.steps,
+        }
+        for row in subjects(evaluation)
+        if not row.is_baseline and row.subject.outputs.has_steps
+        for people in agreement_with_people(store, evaluation.dataset.id, row.subject, evaluation.weights)
+    ]
     if not rows:
         return "Nobody has labelled steps of this dataset blindly that the evaluator has judged."
     notes = (
         "Verdicts on validity. Labels by people who had seen scores, gold or others' labels do not"
         " count, nor does unsure.",
     )
-    return Table("people", "the evaluator and people", columns, tuple(rows), notes)
+    return table_of("people", "the evaluator and people", rows, notes)
 
 
 def _facts(evaluator: StoredEvaluator, rows: list[Row]) -> Table:

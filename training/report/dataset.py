@@ -3,20 +3,24 @@
 If a figure cannot be measured, its section says why.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
-from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
 from stepsight.core.metrics.reasoneval import Errors, Level
-from stepsight.core.metrics.table import SILENT, Third
+from stepsight.core.metrics.table import SILENT
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row
-from stepsight.training.report.difference_tables import Compared, difference_table, mcnemar_table
+from stepsight.training.report.difference_tables import (
+    Compared,
+    changes,
+    difference_table,
+    differences,
+    mcnemar_table,
+)
 from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.patched import Patched, change_tables, entries
 from stepsight.training.report.plots import (
@@ -38,14 +42,14 @@ from stepsight.training.report.results import (
     THREE_WAY,
     Thirds,
     calibration_figures,
-    changes,
     classes,
     confusions,
     decisions,
-    differences,
     evaluators_table,
     first_error_figures,
+    has_gold,
     has_pairs,
+    has_shares,
     measured_on,
     measures,
     ordered,
@@ -57,12 +61,16 @@ from stepsight.training.report.results import (
     published,
     results,
     scored_rows,
+    share_figures,
     three_way_rows,
     why_missing,
 )
-from stepsight.training.report.shares import has_gold, has_shares, share_contents
 from stepsight.training.report.tables import CellKind, Table
 
+_SHARES_ALONE = (
+    "These traces have soft labels alone. A share says neither valid nor wrong, so that figures of verdicts, first"
+    " errors, calibration and classes are left out."
+)
 _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsight judgments give both."
 
 
@@ -73,27 +81,41 @@ def dataset_part(evaluation: Evaluation) -> Part:
     sections = _sections(evaluation, evaluation, evaluation, look)
     if has_gold(evaluation) or not has_shares(evaluation):
         sections[0] = Section(sections[0].title, [*sections[0].contents, *_left_out(evaluation)])
-        sections.append(_neutral(evaluation, look))
+        sections.append(Section("The neutral class", _neutral(evaluation, look)))
     return Part(measured_on(evaluation), lead(evaluation), sections, evaluation.warning)
 
 
 def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look: Styles) -> list[Section]:
     """Return the sections of a report on a dataset. Their evaluations may be restricted to one mode (`of_mode`), to
-    one kind of error (`of_errors`) or to `both`; how later steps change validity takes both modes."""
-    shares = [Section("Soft labels", share_contents(of_mode))] if has_shares(of_mode) else []
-    if shares and not has_gold(both):
-        return shares
-    return [
-        _results(both, look),
-        _calibration(of_mode, look),
-        *shares,
-        _first_errors(of_mode),
-        *_redundancy(of_mode),
-        *_prm_score(of_mode),
-        _by_mode(of_errors, look),
-        _by_position(of_errors, look),
-        _classes(of_mode, look),
-    ]
+    one kind of error (`of_errors`) or to `both`; how later steps change validity takes both modes.
+    A section without contents is left out."""
+    if has_shares(of_mode) and not has_gold(both):
+        return [Section("Soft labels", [_SHARES_ALONE, share_figures(of_mode)])]
+    redundant = outcomes(of_mode, of_redundancy=True) if Errors.REDUNDANT in _kinds(of_mode) else None
+    titles = prm_titles(of_mode)
+    prm_score = titles and measures(of_mode, "prmscore", "PRMScore by category and class", titles, CellKind.PERCENT)
+    reliability = [reliability_plot(scored_rows(of_mode, mode), look, mode) for mode in _modes(of_mode)]
+    contents: dict[str, Sequence[Content | None]] = {
+        "Solutions and steps": _results(both, look),
+        "Calibration of validity": [*_or_why(calibration_figures, of_mode, CALIBRATION), reliability],
+        "Soft labels": [share_figures(of_mode) if has_shares(of_mode) else None],
+        "First errors": [*_or_why(first_error_figures, of_mode, FIRST_ERRORS), outcomes(of_mode)],
+        "Redundant solutions": [redundant],
+        "PRMScore": [prm_score or None],
+        "Online and offline": _by_mode(of_errors, look),
+        "By position": _by_position(of_errors, look),
+        "By class": _classes(of_mode, look),
+    }
+    sections = [Section(title, [one for one in parts if one is not None]) for title, parts in contents.items()]
+    return [section for section in sections if section.contents]
+
+
+def _or_why(
+    table: Callable[[Evaluation], Table | None], evaluation: Evaluation, titles: Mapping[str, str]
+) -> Sequence[Content]:
+    """Return the table of the figures `titles`, or the reasons why there is none."""
+    made = table(evaluation)
+    return why_missing(evaluation, titles) if made is None else [made]
 
 
 def patched_part(patched: Patched) -> Part:
@@ -107,10 +129,9 @@ def change_section(before: Evaluation, after: Evaluation, mode: Mode, errors: Er
     """Return a section on what the patch of `after` changes in one mode and for one kind of error. `before` is the
     evaluation with the benchmark's own labels."""
     assert after.patch is not None
-    table = change_tables(Patched(before, after, after.patch)).get((mode, errors))
-    if table is None:
-        return Section("What the patch changes", ["The patched gold has no such error, so nothing is compared."])
-    return Section("What the patch changes", [table])
+    tables = change_tables(Patched(before, after, after.patch))
+    none = "The patched gold has no such error, so nothing is compared."
+    return Section("What the patch changes", [tables.get((mode, errors), none)])
 
 
 def lead(evaluation: Evaluation) -> str:
@@ -120,12 +141,9 @@ def lead(evaluation: Evaluation) -> str:
     if not evaluation.group:
         wrong = f"{dataset.errors:,} with a wrong step" if dataset.labelled else "no hard labels"
         sentence += f", {wrong}, {dataset.steps:,} steps"
-    return f"{sentence}.{f' {patched_by(evaluation.patch)}' if evaluation.patch else ''}"
-
-
-def patched_by(patch: Patch) -> str:
-    """Return a sentence that names the patch applied to the gold labels."""
-    return f"Gold changed by the label patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}."
+    if patch := evaluation.patch:
+        sentence += f". Gold changed by the label patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}"
+    return f"{sentence}."
 
 
 @dataclass(frozen=True)
@@ -163,13 +181,11 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
     if not has_gold(evaluation):
         return Excerpt(sections, {})
     alone = {
-        row.evaluator: replace(of_mode, rows=[one for one in of_mode.rows if one.evaluator == row.evaluator])
+        row.evaluator: replace(of_mode, rows=[other for other in of_mode.rows if other.evaluator == row.evaluator])
         for row in three_way_rows(of_mode)
     }
-    return Excerpt(
-        sections,
-        {name: replace(_neutral(one, look), title=f"The classes of {name}") for name, one in alone.items()},
-    )
+    classes_of = {name: Section(f"The classes of {name}", _neutral(own, look)) for name, own in alone.items()}
+    return Excerpt(sections, classes_of)
 
 
 def difference_section(evaluation: Evaluation, compared: Compared) -> Section:
@@ -224,16 +240,18 @@ def _modes(evaluation: Evaluation) -> list[Mode]:
     return list(dict.fromkeys(mode for mode, _ in evaluation.judged))
 
 
-def _results(evaluation: Evaluation, look: Styles) -> Section:
-    contents: list[Content] = []
+def _results(evaluation: Evaluation, look: Styles) -> list[Content | None]:
+    contents: list[Content | None] = []
     for errors in _kinds(evaluation):
         plots = []
         for mode in _modes(evaluation):
             contents.append(results(evaluation, mode, errors))
-            plots += _roc_plots(evaluation, look, mode, errors)
-        printed = published(evaluation, errors)
-        contents += [printed, plots] if printed else [plots]
-    return Section("Solutions and steps", contents)
+            rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
+            steps = [row for row in rows if row.subject.outputs.has_steps]
+            plots.append(roc_plot(steps, look, errors, Level.STEP, mode))
+            plots.append(roc_plot(rows, look, errors, Level.SOLUTION, mode))
+        contents += [published(evaluation, errors), plots]
+    return contents
 
 
 def _left_out(evaluation: Evaluation) -> list[str]:
@@ -249,114 +267,59 @@ def _left_out(evaluation: Evaluation) -> list[str]:
     return contents
 
 
-def _roc_plots(evaluation: Evaluation, look: Styles, mode: Mode, errors: Errors) -> list[Plot]:
-    rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
-    steps = [row for row in rows if row.subject.outputs.has_steps]
-    return [roc_plot(steps, look, errors, Level.STEP, mode), roc_plot(rows, look, errors, Level.SOLUTION, mode)]
-
-
-def _calibration(evaluation: Evaluation, look: Styles) -> Section:
-    table = calibration_figures(evaluation)
-    plots = [reliability_plot(scored_rows(evaluation, mode), look, mode) for mode in _modes(evaluation)]
-    return Section(
-        "Calibration of validity", [*([table] if table else why_missing(evaluation, CALIBRATION)), plots]
-    )
-
-
-def _first_errors(evaluation: Evaluation) -> Section:
-    table = first_error_figures(evaluation)
-    outcome_table = outcomes(evaluation)
-    return Section(
-        "First errors",
-        [
-            *([table] if table else why_missing(evaluation, FIRST_ERRORS)),
-            *([outcome_table] if outcome_table else []),
-        ],
-    )
-
-
-def _redundancy(evaluation: Evaluation) -> Iterator[Section]:
-    table = outcomes(evaluation, of_redundancy=True) if Errors.REDUNDANT in _kinds(evaluation) else None
-    if table:
-        yield Section("Redundant solutions", [table])
-
-
-def _prm_score(evaluation: Evaluation) -> Iterator[Section]:
-    titles = prm_titles(evaluation)
-    table = (
-        measures(evaluation, "prmscore", "PRMScore by category and class", titles, CellKind.PERCENT)
-        if titles
-        else None
-    )
-    if table:
-        yield Section("PRMScore", [table])
-
-
-def _by_mode(evaluation: Evaluation, look: Styles) -> Section:
-    """Return the section on how online and offline judgments differ."""
+def _by_mode(evaluation: Evaluation, look: Styles) -> list[Content | None]:
+    """Return the contents of the section on how online and offline judgments differ."""
     table = differences(evaluation)
     if table is None:
-        return Section("Online and offline", [evaluation.warning or _NO_PAIR])
-    contents: list[Content] = [table]
+        return [evaluation.warning or _NO_PAIR]
+    contents: list[Content | None] = [table]
     for errors in _kinds(evaluation):
-        moved = changes(evaluation, errors)
         groups = {
             online.evaluator: by_retroactive_change(online, offline)
             for online, offline in pairs(ordered(row for row in evaluation.rows if row.errors == errors))
             if online.subject.outputs.has_steps and not online.is_baseline
         }
-        contents += [*([moved] if moved else []), [change_plot(groups, look, errors)]]
-    return Section("Online and offline", contents)
+        contents += [changes(evaluation, errors), [change_plot(groups, look, errors)]]
+    return contents
 
 
-def _by_position(evaluation: Evaluation, look: Styles) -> Section:
-    contents: list[Content] = []
+def _by_position(evaluation: Evaluation, look: Styles) -> list[Content | None]:
+    contents: list[Content | None] = []
     for errors in _kinds(evaluation):
         values = position_values(evaluation, errors)
-        contents.append(positions(evaluation, errors, values))
-        gains = position_gains(evaluation, errors, values)
-        contents += [gains] if gains else []
+        contents += [positions(evaluation, errors, values), position_gains(evaluation, errors, values)]
         contents.append(_position_plots(evaluation, look, errors, values))
     if not has_pairs(evaluation):
         contents.append(f"Offline minus online is not shown. {evaluation.warning or _NO_PAIR}")
-    return Section("By position", contents)
+    return contents
 
 
 def _position_plots(evaluation: Evaluation, look: Styles, errors: Errors, values: Thirds) -> list[Plot]:
+    drawn = [(mode, "", mode.value) for mode in _modes(evaluation)]
+    drawn += [(Mode.OFFLINE, "_gain", "offline minus online")] if has_pairs(evaluation) else []
     plots = []
     for name, title in POSITION.items():
-        for mode in _modes(evaluation):
-            parts = _of(values, mode, name)
-            if parts:
-                plots.append(position_plot(parts, look, f"{title} by third, {errors} errors, {mode}", title))
-        gains = {
-            key: part for key, part in _of(values, Mode.OFFLINE, f"{name}_gain").items() if has_pairs(evaluation)
-        }
-        if gains:
-            caption = f"{title} by third, {errors} errors, offline minus online"
-            plots.append(position_plot(gains, look, caption, title, difference=True))
+        for mode, end, what in drawn:
+            parts = {
+                evaluator: figures[name + end]
+                for (evaluator, of_mode), figures in values.items()
+                if of_mode == mode and name + end in figures
+            }
+            caption = f"{title} by third, {errors} errors, {what}"
+            plots += [position_plot(parts, look, caption, title, difference=bool(end))] if parts else []
     return plots
 
 
-def _of(values: Thirds, mode: Mode, name: str) -> dict[str, dict[Third, Value]]:
-    """Return the values of the figure `name` in one mode, keyed by evaluator and third."""
-    return {
-        evaluator: {third: figures[name] for third, figures in parts.items()}
-        for (evaluator, of_mode), parts in values.items()
-        if of_mode == mode and name in parts[Third.EARLY]
-    }
-
-
-def _classes(evaluation: Evaluation, look: Styles) -> Section:
+def _classes(evaluation: Evaluation, look: Styles) -> list[Content | None]:
     rows = three_way_rows(evaluation)
     if not rows:
-        return Section("By class", [_no_classes(evaluation)])
-    table = measures(evaluation, "three-way", "neg, neu and pos told apart", THREE_WAY, CellKind.PERCENT)
+        return [_no_classes(evaluation)]
     plots = []
     for mode in dict.fromkeys(row.mode for row in rows):
         figures = {row.evaluator: by_class(row.subject, evaluation.weights) for row in rows if row.mode == mode}
         plots += [class_plot(figures, look, key, key.upper(), mode) for key in ("auc", "f1")]
-    return Section("By class", [*([table] if table else []), classes(evaluation), plots])
+    table = measures(evaluation, "three-way", "neg, neu and pos told apart", THREE_WAY, CellKind.PERCENT)
+    return [table, classes(evaluation), plots]
 
 
 def _no_classes(evaluation: Evaluation) -> str:
@@ -369,20 +332,15 @@ def _no_classes(evaluation: Evaluation) -> str:
     return "No evaluator gives probabilities of the three classes."
 
 
-def _neutral(evaluation: Evaluation, look: Styles) -> Section:
+def _neutral(evaluation: Evaluation, look: Styles) -> list[Content]:
     rows = three_way_rows(evaluation)
     if not rows:
-        return Section("The neutral class", [_no_classes(evaluation)])
-    contents: list[Content] = [decisions(evaluation), confusions(evaluation)]
+        return [_no_classes(evaluation)]
     modes = dict.fromkeys(row.mode for row in rows)
-    contents.append([share_plot([row for row in rows if row.mode == mode], look, mode) for mode in modes])
+    shares = [share_plot([row for row in rows if row.mode == mode], look, mode) for mode in modes]
     # One mode of each evaluator is drawn, offline if there is one; the tables have both.
     first: dict[str, Row] = {}
     for row in rows:
         first.setdefault(row.evaluator, row)
-    contents += [_class_figures(row) for row in first.values()]
-    return Section("The neutral class", contents)
-
-
-def _class_figures(row: Row) -> list[Plot]:
-    return [confusion_plot(row), class_roc_plot(row), sweep_plot(row)]
+    figures = [[confusion_plot(row), class_roc_plot(row), sweep_plot(row)] for row in first.values()]
+    return [decisions(evaluation), confusions(evaluation), shares, *figures]

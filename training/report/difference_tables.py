@@ -1,66 +1,113 @@
-"""Tables of the differences of evaluators from one of them: all figures at once, and McNemar's tests."""
+"""Tables of differences: of the modes, of evaluators from one of them, and by how later steps changed validity."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, SHARES
-from stepsight.training.evaluate.evaluation import Evaluation, PairedComparison, Row
-from stepsight.training.report.results import EVALUATOR, PROTOCOL, THREE_WAY, TRACES, make_table
+from stepsight.core.metrics.reasoneval import Errors
+from stepsight.training.evaluate.diagnostics import by_retroactive_change, pairs
+from stepsight.training.evaluate.evaluation import Evaluation, PairedComparison, Row, compare
+from stepsight.training.report.results import (
+    EVALUATOR,
+    PROTOCOL,
+    THREE_WAY,
+    TRACES,
+    Cells,
+    cells,
+    has_pairs,
+    make_table,
+    ordered,
+)
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
-
-_FIGURES = PROTOCOL | FIRST_ERRORS | THREE_WAY | CALIBRATION | SHARES
-_LESS_IS_BETTER = (*CALIBRATION, "share_brier")
 
 Compared = Sequence[tuple[Row, PairedComparison]]
 """Rows of one mode and kind of error, each with its comparison with the same reference."""
 
 
+def differences(evaluation: Evaluation) -> Table | None:
+    """Return a table of online minus offline figures, paired by trace, or None if no evaluator was measured in both
+    modes."""
+    if not has_pairs(evaluation):
+        return None
+    entries = []
+    for online, offline in pairs(ordered(evaluation.rows)):
+        comparison = compare(online, offline, evaluation.weights)
+        shown: dict[Column, Cell] = {EVALUATOR: online.evaluator}
+        shown |= {Column("errors", "Errors", CellKind.TEXT): online.errors.value}
+        shown |= cells(PROTOCOL, comparison.differences, CellKind.POINTS) | {TRACES: comparison.n_traces}
+        entries.append((online, shown))
+    caption = "online minus offline, in percentage points with 95 % intervals of the paired difference"
+    return make_table(evaluation, "online-minus-offline", caption, entries)
+
+
+def changes(evaluation: Evaluation, errors: Errors) -> Table | None:
+    """Return a table of errors by how later steps changed validity, or None if no evaluator was measured in both
+    modes."""
+    if not has_pairs(evaluation):
+        return None
+    entries: list[tuple[Row, Cells]] = []
+    for online, offline in pairs(ordered(row for row in evaluation.rows if row.errors == errors)):
+        if not online.subject.outputs.has_steps:
+            continue
+        for kind, part in by_retroactive_change(online, offline).items():
+            shown: Cells = {
+                EVALUATOR: online.evaluator,
+                Column("validity", "Validity", CellKind.TEXT): kind,
+                Column("steps", "Steps", CellKind.COUNT): part.steps,
+                Column("wrong", "With an error", CellKind.COUNT): part.wrong,
+                Column("share_wrong", "Share with an error"): part.share_wrong,
+                Column("online", "Judged correctly online"): part.online,
+                Column("offline", "Judged correctly offline"): part.offline,
+            }
+            entries += [(online, shown)] if part.steps else []
+    caption = f"{errors} errors, steps by retroactive change: validity fell or rose by 0.1 or more, or stayed"
+    return make_table(evaluation, f"change-{errors}", caption, entries)
+
+
 def difference_table(evaluation: Evaluation, compared: Compared) -> Table:
     """Return a table of the rows' figures minus those of the reference, with intervals paired by trace. A figure is
     left out if no row shares it with the reference."""
-    _, one = compared[0]
-    shown = [name for name in _FIGURES if any(_exists(pair.differences, name) for _, pair in compared)]
-    none = Value.none("")
-    cells: list[tuple[Row, tuple[Cell, ...]]] = [
-        (row, (row.evaluator, *(pair.differences.get(name, none) for name in shown), pair.n_traces))
-        for row, pair in compared
+    _, pair = compared[0]
+    titles = PROTOCOL | FIRST_ERRORS | THREE_WAY | CALIBRATION | SHARES
+    values = [(row, one.differences, one.n_traces) for row, one in compared]
+    shown = {
+        name: title
+        for name, title in titles.items()
+        if any(name in of_row and of_row[name].exists for _, of_row, _ in values)
+    }
+    entries = [
+        (row, {EVALUATOR: row.evaluator} | cells(shown, of_row, CellKind.POINTS) | {TRACES: traces})
+        for row, of_row, traces in values
     ]
-    columns = [EVALUATOR, *(Column(name, _FIGURES[name], CellKind.POINTS) for name in shown), TRACES]
-    difference = "in percentage points with 95 % intervals of the paired difference"
-    caption = f"{one.errors} errors, {one.mode}, minus {one.second}, {difference}"
-    notes = [
-        f"{row.evaluator}: {pair.differences[name].reason}"
-        for row, pair in compared
+    remarks = [
+        f"{row.evaluator}: {of_row[name].reason}"
+        for row, of_row, _ in values
         for name in shown
-        if name in pair.differences and not pair.differences[name].exists and not row.is_baseline
+        if name in of_row and not of_row[name].exists and not row.is_baseline
     ]
-    lower = [_FIGURES[name] for name in shown if name in _LESS_IS_BETTER]
-    notes += [f"Of {' and '.join(lower)}, less is better."] if lower else []
-    return make_table(evaluation, f"minus-{slug(one.second)}", caption, columns, cells, notes)
-
-
-def _exists(differences: dict[str, Value], name: str) -> bool:
-    return name in differences and differences[name].exists
+    lower = [title for name, title in shown.items() if name in (*CALIBRATION, "share_brier")]
+    remarks += [f"Of {' and '.join(lower)}, less is better."] if lower else []
+    difference = "in percentage points with 95 % intervals of the paired difference"
+    caption = f"{pair.errors} errors, {pair.mode}, minus {pair.second}, {difference}"
+    return make_table(evaluation, f"minus-{slug(pair.second)}", caption, entries, remarks)
 
 
 def mcnemar_table(evaluation: Evaluation, compared: Compared) -> Table | None:
     """Return a table of McNemar's exact tests against the reference, or None if no row has one."""
-    _, one = compared[0]
-    columns = [
-        EVALUATOR,
-        Column("level", "Items", CellKind.TEXT),
-        Column("only_here", "Right, the other wrong", CellKind.COUNT),
-        Column("only_there", "Wrong, the other right", CellKind.COUNT),
-        Column("p", "p", CellKind.TEXT),
+    _, pair = compared[0]
+    entries: list[tuple[Row, Cells]] = [
+        (
+            row,
+            {
+                EVALUATOR: row.evaluator,
+                Column("level", "Items", CellKind.TEXT): f"{level}s",
+                Column("only_here", "Right, the other wrong", CellKind.COUNT): test.first_only,
+                Column("only_there", "Wrong, the other right", CellKind.COUNT): test.second_only,
+                Column("p", "p", CellKind.TEXT): f"{test.p.number:.2g}" if test.p.exists else test.p.reason,
+            },
+        )
+        for row, of_row in compared
+        for level, test in of_row.tests.items()
     ]
-    cells = list(_tests(compared))
-    caption = f"{one.errors} errors, {one.mode}, against {one.second}: McNemar's exact test, two-sided"
-    notes = ["The test takes the steps of a solution as independent. The intervals of figures do not."]
-    return make_table(evaluation, f"mcnemar-{slug(one.second)}", caption, columns, cells, notes) if cells else None
-
-
-def _tests(compared: Compared) -> Iterable[tuple[Row, tuple[Cell, ...]]]:
-    for row, pair in compared:
-        for level, test in pair.tests.items():
-            p = f"{test.p.number:.2g}" if test.p.exists else test.p.reason
-            yield row, (row.evaluator, f"{level}s", test.first_only, test.second_only, p)
+    caption = f"{pair.errors} errors, {pair.mode}, against {pair.second}: McNemar's exact test, two-sided"
+    remarks = ["The test takes the steps of a solution as independent. The intervals of figures do not."]
+    return make_table(evaluation, f"mcnemar-{slug(pair.second)}", caption, entries, remarks) if entries else None

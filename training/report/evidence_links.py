@@ -1,33 +1,24 @@
-"""Evaluators' evidence against the later steps that people name in stepwise campaigns, on a dataset.
+"""Evaluators' evidence on a dataset: against the later steps that people name in stepwise campaigns, and how well
+left-out scores tell needed steps from other steps.
 
-Only blind labels count, and hidden gold items do not.
+Of people's labels only blind ones count, and those of hidden gold items do not.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.labels.evidence_hits import TOP, EvidenceHits, evidence_hits, step_changes
-from stepsight.core.scores import Hindsight
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import read_many, standing
+from stepsight.storage.judgments.left_outs import measure_needed
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.results.annotations import UNASKED, iterate_annotations
-from stepsight.storage.traces.queries import Dataset, StoredTrace, trace_batches
-from stepsight.training.report.tables import Cell, CellKind, Column, Table
-
-
-@dataclass(frozen=True)
-class _Link:
-    """A person's link from a step to the later step that changed their label, both 0-based, and the digest of the
-    trace as they saw it."""
-
-    digest: str
-    step: int
-    by: int
+from stepsight.storage.traces.queries import Dataset, trace_batches
+from stepsight.training.report.results import EVALUATOR
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, table_of
 
 
 def evidence_table(
@@ -39,67 +30,81 @@ def evidence_table(
     evaluator has a hindsight judgment of such a trace.
     """
     links, unasked = _read_links(store, dataset)
-    found = [(name, _measure(store, links, id, draws)) for name, id in evaluators]
-    rows = [_row(name, hits) for name, hits in found if hits is not None]
-    if not rows:
-        return None
-    heads = {"hit": ("hit at {}", CellKind.PERCENT), "above_next": ("minus the next step, at {}", CellKind.POINTS),
-             "above_chance": ("minus chance, at {}", CellKind.POINTS)}  # fmt: skip
-    columns = [
-        Column("evaluator", "Evaluator", CellKind.TEXT),
-        Column("links", "Links", CellKind.COUNT),
-        Column("traces", "Traces", CellKind.COUNT),
-        *(
-            Column(f"{key}_{first}", title.format(first), kind)
-            for key, (title, kind) in heads.items()
-            for first in TOP
-        ),
-    ]
+    rows = []
+    for name, id in evaluators:
+        hits = _measure(store, links, id, draws)
+        if hits is None:
+            continue
+        row: dict[Column, Cell] = {EVALUATOR: name, Column("links", "Links", CellKind.COUNT): hits.links}
+        row[Column("traces", "Traces", CellKind.COUNT)] = hits.traces
+        for key, title, values, kind in (
+            ("hit", "hit at {}", hits.hit, CellKind.PERCENT),
+            ("above_next", "minus the next step, at {}", hits.above_next, CellKind.POINTS),
+            ("above_chance", "minus chance, at {}", hits.above_chance, CellKind.POINTS),
+        ):
+            row |= {Column(f"{key}_{first}", title.format(first), kind): values[first] for first in TOP}
+        rows.append(row)
     left_out = (f"Not in it: {unasked:,} {UNASKED}.",) if unasked else ()
     caption = f"{dataset.name}: the later step that changed a person's label, among the evaluator's evidence"
-    return Table("evidence-links", caption, tuple(columns), tuple(rows), ("95 % intervals over traces.", *left_out))
+    notes = ("95 % intervals over traces.", *left_out)
+    return table_of("evidence-links", caption, rows, notes) if rows else None
 
 
-def _row(name: str, hits: EvidenceHits) -> tuple[Cell, ...]:
-    values = [values[first] for values in (hits.hit, hits.above_next, hits.above_chance) for first in TOP]
-    return name, hits.links, hits.traces, *values
-
-
-def _read_links(store: Store, dataset: Dataset) -> tuple[Mapping[int, list[_Link]], int]:
+def _read_links(store: Store, dataset: Dataset) -> tuple[Mapping[int, list[tuple[str, int, int]]], int]:
     """Return people's links by the database ids of their traces, and the number of changed labels for which nobody
-    was asked to name a step."""
+    was asked to name a step. A link is the digest of the trace as they saw it, the step, and the later step that
+    changed their label, both 0-based."""
     unasked = 0
-    links: defaultdict[int, list[_Link]] = defaultdict(list)
+    links: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
     for campaign in list_campaigns(store):
         if campaign.dataset_id != dataset.id or campaign.view != "stepwise":
             continue
-        for one in iterate_annotations(store, campaign.id):
-            if one.chosen != "gold":
-                unasked += one.unasked
-                for step, by in one.evidence.items():
-                    links[one.trace_id].append(_Link(one.digest, step, by))
-    return links, unasked
+        for annotation in iterate_annotations(store, campaign.id):
+            if annotation.chosen != "gold":
+                unasked += annotation.unasked
+                links[annotation.trace_id] += [
+                    (annotation.digest, step, by) for step, by in annotation.evidence.items()
+                ]
+    return {trace_id: named for trace_id, named in links.items() if named}, unasked
 
 
-def _measure(store: Store, links: Mapping[int, list[_Link]], evaluator_id: int, draws: int) -> EvidenceHits | None:
+def _measure(
+    store: Store, links: Mapping[int, list[tuple[str, int, int]]], evaluator_id: int, draws: int
+) -> EvidenceHits | None:
+    """Return the figures of an evaluator on the links of traces for which it has a hindsight judgment that is not
+    stale, or None if there are none."""
     changes, named, places = [], [], []
     place = -1
-    for trace, hindsight in _judged(store, sorted(links), evaluator_id):
-        fresh = [link for link in links[trace.trace_id] if link.digest == trace.digest]
-        place += bool(fresh)
-        for link in fresh:
-            changes.append(step_changes(hindsight, trace, link.step))
-            named.append(link.by - link.step - 1)
-            places.append(place)
-    if not named:
-        return None
-    return evidence_hits(changes, named, np.array(places, np.int64), draws)
-
-
-def _judged(store: Store, trace_ids: Sequence[int], evaluator_id: int) -> Iterator[tuple[StoredTrace, Hindsight]]:
-    """Yield the traces for which the evaluator has a hindsight judgment that is not stale."""
-    for batch in trace_batches(store, trace_ids):
+    for batch in trace_batches(store, sorted(links)):
         for trace, judgments in zip(batch, read_many(store, batch, evaluator_id), strict=True):
-            found = standing(judgments, Mode.HINDSIGHT)
-            if found is not None and found.hindsight is not None:
-                yield trace, found.hindsight
+            judgment = standing(judgments, Mode.HINDSIGHT)
+            fresh = [(step, by) for digest, step, by in links[trace.trace_id] if digest == trace.digest]
+            if judgment is None or judgment.hindsight is None or not fresh:
+                continue
+            place += 1
+            for step, by in fresh:
+                changes.append(step_changes(judgment.hindsight, trace, step))
+                named.append(by - step - 1)
+                places.append(place)
+    return evidence_hits(changes, named, np.array(places, np.int64), draws) if named else None
+
+
+def needed_table(store: Store, dataset: Dataset, evaluators: Sequence[tuple[str, int]]) -> Table | None:
+    """Return a table with the AUC of the largest fall of a later step when a step is left out, for needed against
+    other steps.
+
+    Evaluators are given by name and database id. The result is None if none of them has such scores of both kinds
+    of steps.
+    """
+    rows: list[Mapping[Column, Cell]] = [
+        {
+            EVALUATOR: name,
+            Column("auc", "AUC", CellKind.NUMBER): measured.auc,
+            Column("needed", "Needed", CellKind.COUNT): measured.needed,
+            Column("others", "Others", CellKind.COUNT): measured.others,
+            Column("problems", "Problems", CellKind.COUNT): measured.problems,
+        }
+        for name, measured in measure_needed(store, dataset, evaluators).items()
+    ]
+    caption = f"{dataset.name}: the largest fall of a later step without a step, needed against other steps"
+    return table_of("needed-steps", caption, rows, ["95 % intervals over problems."]) if rows else None

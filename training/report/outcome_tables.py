@@ -1,21 +1,15 @@
 """A table of outcomes by the value of a metadata field or by length, with the share of right outcomes."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from stepsight.storage.browse.browse import list_fields
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.outcomes import (
-    BY_LENGTH,
-    MOST_VALUES,
-    ByCondition,
-    ValueOutcomes,
-    outcomes_by,
-)
+from stepsight.storage.browse.outcomes import BY_LENGTH, MOST_VALUES, ByCondition, outcomes_by
 from stepsight.storage.database.store import Store
 from stepsight.training.evaluate.evaluation import Evaluation, Question
 from stepsight.training.report.results import EVALUATOR, OUTCOMES, TRACES, measured_on
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
 
 Conditions = Sequence[tuple[str, ByCondition]]
 """For each row of a table, its evaluator and the conditions that select its traces."""
@@ -38,42 +32,33 @@ def outcomes_by_field(
     """
     mode, errors = question
     where = TraceFilter(group=evaluation.group).model_copy(update={"mode": mode.value, "errors": errors.value})
-    found = [
-        (name, one)
+    values = [
+        (name, value)
         for name, id in evaluators
-        for one in outcomes_by(
+        for value in outcomes_by(
             store, evaluation.dataset.id, where.model_copy(update={"evaluator": id}), by, evaluation.weights
         )
     ]
-    head, name = ("Steps", "length") if by == BY_LENGTH else (by, by)
-    table = _table(evaluation, found, (by, head), f"{errors} errors by {name}, {mode}")
-    return table, [(name, one.conditions) for name, one in found]
-
-
-def _table(
-    evaluation: Evaluation, found: Sequence[tuple[str, ValueOutcomes]], by: tuple[str, str], caption: str
-) -> Table:
-    kinds = [kind for kind in OUTCOMES if any(one.counts[kind] for _, one in found)]
-    columns = (
-        EVALUATOR,
-        Column("value", by[1], CellKind.TEXT),
-        Column("share_right", "Right, share"),
-        *(Column(kind.value, OUTCOMES[kind], CellKind.COUNT) for kind in kinds),
-        TRACES,
-    )
-    rows: list[tuple[Cell, ...]] = [
-        (name, one.value, one.right, *(one.counts[kind] for kind in kinds), one.traces) for name, one in found
+    title, basis = ("Steps", "length") if by == BY_LENGTH else (by, by)
+    kinds = [kind for kind in OUTCOMES if any(value.counts[kind] for _, value in values)]
+    of_value, share = Column("value", title, CellKind.TEXT), Column("share_right", "Right, share")
+    rows: list[Mapping[Column, Cell]] = [
+        {EVALUATOR: name, of_value: value.value, share: value.right}
+        | {Column(kind.value, OUTCOMES[kind], CellKind.COUNT): value.counts[kind] for kind in kinds}
+        | {TRACES: value.traces}
+        for name, value in values
     ]
-    names = [name for name, _ in found]
-    starts = tuple(place for place, name in enumerate(names) if place and name != names[place - 1])
+    names = [name for name, _ in values]
     notes = ["Traces without an outcome or without a value are left out."]
     if max(Counter(names).values(), default=0) == MOST_VALUES:
         notes.append(f"At most the {MOST_VALUES} most common values are shown.")
-    return Table(
-        f"{slug(measured_on(evaluation))}-outcomes-by-{slug(by[0])}",
-        f"{measured_on(evaluation)}: outcomes of {caption}, in percent with 95 % intervals over traces",
-        columns,
-        tuple(rows),
-        tuple(notes),
-        starts,
+    on, caption = measured_on(evaluation), f"outcomes of {errors} errors by {basis}, {mode}"
+    table = table_of(
+        f"{slug(on)}-outcomes-by-{slug(by)}",
+        f"{on}: {caption}, in percent with 95 % intervals over traces",
+        rows,
+        notes,
+        [place for place, name in enumerate(names) if place and name != names[place - 1]],
+        least=(EVALUATOR, of_value, share, TRACES),
     )
+    return table, [(name, value.conditions) for name, value in values]

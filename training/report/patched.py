@@ -3,7 +3,7 @@
 Both measurements use the same resamples of the traces, so the intervals of the changes are paired.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from stepsight.core.files.label_patch import Patch
@@ -11,8 +11,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import Value, difference
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.training.evaluate.evaluation import Evaluation, Row
-from stepsight.training.report.results import EVALUATOR, PROTOCOL, make_table, measured_on, ordered
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
+from stepsight.training.report.results import EVALUATOR, PROTOCOL, Cells, make_table, measured_on, ordered
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,15 +24,8 @@ class PatchEffect:
 
     def of(self, name: str) -> Value:
         """Return the change in the figure `name`, patched minus original."""
-        one, other = self.after.measured[name], self.before.measured[name]
-        return difference(one.value, other.value, one.draws, other.draws)
-
-    def as_json(self) -> dict[str, object]:
-        head = {"evaluator": self.before.evaluator, "mode": self.before.mode.value}
-        return head | {
-            "errors": self.before.errors.value,
-            "differences": {name: self.of(name).as_json() for name in PROTOCOL},
-        }
+        after, before = self.after.measured[name], self.before.measured[name]
+        return difference(after.value, before.value, after.draws, before.draws)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,67 +52,56 @@ class Patched:
             "patch": self.patch.about(),
             "without": self.before.as_json(),
             "with": self.after.as_json(),
-            "changes": [change.as_json() for change in self.changes()],
+            "changes": [
+                {
+                    "evaluator": change.before.evaluator,
+                    "mode": change.before.mode.value,
+                    "errors": change.before.errors.value,
+                    "differences": {name: change.of(name).as_json() for name in PROTOCOL},
+                }
+                for change in self.changes()
+            ],
         }
 
 
-def _counts(changes: Sequence[PatchEffect]) -> str:
-    """Return a sentence that compares how many solutions and steps count before and after the patch. The sentence
-    gives the numbers of the first row."""
-    before, after = changes[0].before, changes[0].after
-    return (
-        f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"
-        f" {after.n_solutions:,} and {after.n_steps:,} with the patch"
-    )
-
-
 def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
-    """Return a table of the patch's effects for each mode and kind of error in which an evaluator was measured.
+    """Return a table of the patch's effects for each mode and kind of error in which an evaluator was measured: the
+    protocol's four figures with the patch, each followed by its change.
 
     If no evaluator was measured, the tables cover the baselines only.
     """
     effects: dict[tuple[Mode, Errors], list[PatchEffect]] = {}
     for change in patched.changes():
         effects.setdefault((change.before.mode, change.before.errors), []).append(change)
-    judged = {key: rows for key, rows in effects.items() if any(not row.before.is_baseline for row in rows)}
-    return {key: _change_table(patched, *key, rows) for key, rows in (judged or effects).items()}
-
-
-def _change_table(patched: Patched, mode: Mode, errors: Errors, changes: Sequence[PatchEffect]) -> Table:
-    """Return a table of the protocol's four figures with the patch, each followed by its change."""
-    columns = [EVALUATOR]
-    for name, title in PROTOCOL.items():
-        columns += [
-            Column(name, f"{title}, patched"),
-            Column(f"{name}_change", f"{title}, change", CellKind.POINTS),
-        ]
-    cells = [(change.after, (change.after.evaluator, *_pairs(change))) for change in changes]
-    caption = (
-        f"what the patch ({patched.patch.size}) changes, {errors} errors, {mode}, in percent with 95 % intervals"
-    )
-    return make_table(patched.after, f"change-{errors}-{mode}", caption, columns, cells, [_counts(changes)])
-
-
-def _pairs(change: PatchEffect) -> Iterator[Cell]:
-    for name in PROTOCOL:
-        yield change.after.measured[name].value
-        yield change.of(name)
+    judged = {key: changes for key, changes in effects.items() if any(not c.before.is_baseline for c in changes)}
+    tables = {}
+    for (mode, errors), changes in (judged or effects).items():
+        entries: list[tuple[Row, Cells]] = []
+        for change in changes:
+            shown: dict[Column, Cell] = {EVALUATOR: change.after.evaluator}
+            for name, title in PROTOCOL.items():
+                shown[Column(name, f"{title}, patched")] = change.after.values[name]
+                shown[Column(f"{name}_change", f"{title}, change", CellKind.POINTS)] = change.of(name)
+            entries.append((change.after, shown))
+        what = f"what the patch ({patched.patch.size}) changes"
+        caption = f"{what}, {errors} errors, {mode}, in percent with 95 % intervals"
+        before, after = changes[0].before, changes[0].after
+        counts = (
+            f"{before.n_solutions:,} solutions and {before.n_steps:,} steps count with the benchmark's labels,"
+            f" {after.n_solutions:,} and {after.n_steps:,} with the patch"
+        )
+        tables[mode, errors] = make_table(patched.after, f"change-{errors}-{mode}", caption, entries, [counts])
+    return tables
 
 
 def entries(patched: Patched) -> Table:
     """Return a table that lists every label that the patch changes."""
-    keys = {"trace": "Trace", "step": "Step", "from": "Benchmark", "to": "Patch", "reason": "Reason", "by": "By"}
-    columns = tuple(Column(key, title, CellKind.TEXT) for key, title in keys.items())
-    rows = tuple(
-        (
-            one.trace,
-            str(one.step + 1),
-            one.old or "unlabelled",
-            one.new or "unlabelled",
-            " ".join(one.reason.split()),
-            one.by,
-        )
-        for one in patched.patch.changes
-    )
+    titles = {"trace": "Trace", "step": "Step", "from": "Benchmark", "to": "Patch", "reason": "Reason", "by": "By"}
+    columns = [Column(key, title, CellKind.TEXT) for key, title in titles.items()]
+    rows = []
+    for label in patched.patch.changes:
+        ends = label.old or "unlabelled", label.new or "unlabelled"
+        values = label.trace, str(label.step + 1), *ends, " ".join(label.reason.split()), label.by
+        rows.append(dict[Column, Cell](zip(columns, values, strict=True)))
     after = measured_on(patched.after)
-    return Table(f"{slug(after)}-patch", f"{after}: the labels that {patched.patch.name} changes", columns, rows)
+    return table_of(f"{slug(after)}-patch", f"{after}: the labels that {patched.patch.name} changes", rows)

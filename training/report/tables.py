@@ -1,6 +1,7 @@
 """Tables of names, counts and values, and how their cells are displayed."""
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -66,6 +67,22 @@ class Table:
     @property
     def title(self) -> tuple[str, ...]:
         return tuple(column.title for column in self.columns)
+
+
+def table_of(
+    name: str,
+    caption: str,
+    rows: Sequence[Mapping[Column, Cell]],
+    notes: Sequence[str] = (),
+    rules: Sequence[int] = (),
+    faint: Sequence[int] = (),
+    least: Sequence[Column] = (),
+) -> Table:
+    """Return a table of rows that map columns to cells. The columns are those of all rows, in order, and those in
+    `least`; a cell that a row lacks is empty."""
+    columns = tuple(dict.fromkeys([*(column for row in rows for column in row), *least]))
+    values = tuple(tuple(row.get(column) for column in columns) for row in rows)
+    return Table(name, caption, columns, values, tuple(notes), tuple(rules), tuple(faint))
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,13 @@ from stepsight.storage.judgments.evaluators import evaluators_of, register_evalu
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
+from stepsight.training.report.difference_tables import changes, differences
 from stepsight.training.report.results import (
     FIRST_ERRORS,
     PROTOCOL,
-    changes,
     classes,
     confusions,
     decisions,
-    differences,
     evaluators_table,
     first_error_figures,
     has_pairs,
