@@ -8,7 +8,6 @@ from markupsafe import Markup
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.facets import conditions_set
 from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
@@ -128,9 +127,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         "annotate/new_campaign.html",
         dataset=dataset,
         datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in datasets],
-        conditions=" · ".join(
-            one.text for one in conditions_set(address, selection.words, selection.on_redundancy)
-        ),
+        conditions=" · ".join(one.text for one in selection.conditions.links),
         traces=urlencode(address.query(dataset=dataset.name, trace=None, page=1), doseq=True),
         count=len(list_matching(store, dataset.id, selection.where.pruned())) if address.active else 0,
         browse=address.narrowed(dataset=dataset.name),

@@ -2,12 +2,12 @@
 of a metadata field or by length. Each count links to its traces."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
+from stepsight.app.browse.facets import FilterLink
 from stepsight.app.web.html import render
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.storage.browse.outcomes import OutcomePairs, ValueOutcomes
@@ -36,37 +36,27 @@ _UNKNOWN = {
 }
 
 
-@dataclass(frozen=True)
-class Cell:
-    """The number of traces with a given pair of outcomes, and the URL of the list of these traces."""
-
-    count: int
-    url: Markup
-    chosen: bool
-
-
 def comparison_html(pairs: OutcomePairs | None, address: Address, first: str, second: str) -> Markup:
     """Render a table that compares the outcomes of the evaluators `first` and `second`. If the address names no
     second evaluator, `pairs` is None and the result is empty markup."""
     if pairs is None:
         return Markup()
+    words = {True: "right", False: "wrong"}
     both = ((True, False), (False, True), (True, True), (False, False))
     return render(
         "browse/comparison.html",
         subject=_SUBJECTS[pairs.on_redundancy],
         first=first,
         second=second,
-        sums=[(one, other, _sum(pairs, address, first=one, second=other)) for one, other in both],
+        sums=[
+            (one, other, _cell(pairs.count(one, other), address, "any", words[one], words[other]))
+            for one, other in both
+        ],
         tables=[_table(pairs, address, error) for error in (True, False)],
         unknown=pairs.unknown,
         why_unknown=_UNKNOWN[pairs.on_redundancy],
         forgotten=address.without("other", "other_mistake", "page").narrowed(),
     )
-
-
-def _sum(pairs: OutcomePairs, address: Address, *, first: bool, second: bool) -> Cell:
-    words = {True: "right", False: "wrong"}
-    return _cell(pairs.count(first, second), address, "any", words[first], words[second])
 
 
 def _table(pairs: OutcomePairs, address: Address, error: bool) -> dict[str, object]:
@@ -85,10 +75,10 @@ def _table(pairs: OutcomePairs, address: Address, error: bool) -> dict[str, obje
     return {"title": title, "columns": [words for _, words in outcomes], "rows": rows}
 
 
-def _cell(count: int, address: Address, gold: str, first: str, second: str) -> Cell:
+def _cell(count: int, address: Address, gold: str, first: str, second: str) -> FilterLink:
     conditions = {"gold": gold, "mistake": first, "other_mistake": second}
     chosen = all(getattr(address, name) == value for name, value in conditions.items())
-    return Cell(count, address.narrowed(**conditions), chosen)
+    return FilterLink("", address.narrowed(**conditions), count, chosen)
 
 
 def outcomes_by_html(
@@ -120,7 +110,7 @@ def _table_of(key: str, rows: Sequence[ValueOutcomes], address: Address, conditi
     }
 
 
-def _cell_of(row: ValueOutcomes, kind: Outcome, address: Address, condition: str) -> Cell:
+def _cell_of(row: ValueOutcomes, kind: Outcome, address: Address, condition: str) -> FilterLink:
     given = {**row.conditions, condition: kind.value}
     own = row.conditions.get("meta", ())
     chosen = set(own) <= set(address.meta) and all(
@@ -129,4 +119,4 @@ def _cell_of(row: ValueOutcomes, kind: Outcome, address: Address, condition: str
     if own:
         others = (str(one) for one in address.on_metadata if one.field != address.outcomes)
         given["meta"] = (*others, *own)
-    return Cell(row.counts[kind], address.narrowed(**given), chosen)
+    return FilterLink("", address.narrowed(**given), row.counts[kind], chosen)

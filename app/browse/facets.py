@@ -1,16 +1,18 @@
-"""The filters in the sidebar of Browse: possible values with their counts, and the active filters as chips."""
+"""The filters of Browse: the table of their titles and values, the sidebar with the count of each value, and the
+active ones as chips."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.distribution import bin_words
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.markup.text import counted
-from stepsight.app.web.html import macro
-from stepsight.storage.browse.metadata import MetaCondition
+from stepsight.app.web.html import macro, render
+from stepsight.storage.browse.browse import FieldCounts
+from stepsight.storage.browse.metadata import MetaCondition, MetaField, quoted
+from stepsight.storage.browse.verdict_columns import BINS, SOLUTION_GOLD
 
 Counts = Mapping[str, Mapping[str, int]]
 Words = Mapping[str, str] | None
@@ -18,258 +20,296 @@ Words = Mapping[str, str] | None
 
 _TEMPLATE = "browse/facets.html"
 _OPERATORS = {"=": ": ", "~": " contains ", ">=": " ≥ ", "<=": " ≤ "}
-EMPTY = "(empty)"
-"""The label of an empty value."""
+_EMPTY = "(empty)"
+# The number of metadata fields in view, and the characters of a value.
+_SHOWN = 8
+_LONGEST = 80
 
 
 @dataclass(frozen=True)
-class ConditionOptions:
-    """A filter of the sidebar, with its possible values and their labels.
+class FilterLink:
+    """A value of a filter in words, and the URL that sets it or, if it is `chosen`, removes the filter.
+
+    `count` is the number of traces, steps or solutions that have the value, or None if it is unknown. The URL is ""
+    if the list would be empty. `key` names the link on the page.
+    """
+
+    text: str
+    url: str = ""
+    count: int | None = None
+    chosen: bool = False
+    key: str = ""
+
+    @classmethod
+    def of(cls, address: Address, name: str, value: object, text: str, count: int | None = None) -> "FilterLink":
+        """Return the link of a value of the filter `name`, on the page of an address."""
+        chosen = str(getattr(address, name)) == str(value)
+        if count == 0 and not chosen:
+            return cls(text, count=count)
+        url = address.loosened(name).url() if chosen else address.narrowed(**{name: value})
+        return cls(text, url, count, chosen, f"{name} {value}")
+
+
+@dataclass(frozen=True)
+class Filter:
+    """A filter of the sidebar: its title and its values in words.
 
     `values` is empty if the values depend on the dataset. `about_evaluator` is True for a filter on an evaluator's
     verdicts.
     """
 
-    name: str
     title: str
-    values: tuple[tuple[str, str], ...] = ()
+    values: Mapping[object, str] = field(default_factory=dict)
     about_evaluator: bool = False
 
 
-@dataclass(frozen=True)
-class Choice:
-    """A value that can be chosen for a filter. `url` sets or removes the value; it is "" if the list would then be
-    empty. `count` is the number of traces with the value, or None if it is unknown."""
-
-    key: str
-    label: str
-    count: int | None
-    chosen: bool
-    url: str
-
-
-@dataclass(frozen=True)
-class FacetSection:
-    """A section of the sidebar with the values of one filter."""
-
-    title: str
-    about_evaluator: bool
-    choices: Sequence[Choice]
-
-
-_CONDITIONS = (
-    ConditionOptions(
-        "gold",
+_FIRST_ERRORS = {
+    "gold": Filter(
         "Gold",
-        (
-            ("error", "has an error"),
-            ("clean", "has no error"),
-            ("redundant", "has a redundant step"),
-            ("not-redundant", "has no redundant step"),
-            ("missing", "no gold"),
-        ),
+        {
+            "error": "has an error",
+            "clean": "has no error",
+            "redundant": "has a redundant step",
+            "not-redundant": "has no redundant step",
+            "missing": "no gold",
+        },
     ),
-    ConditionOptions(
-        "error_at",
-        "First error is",
-        (("early", "in the first third"), ("middle", "in the middle"), ("late", "in the last third")),
+    "error_at": Filter(
+        "First error is", {"early": "in the first third", "middle": "in the middle", "late": "in the last third"}
     ),
-    ConditionOptions("group", "Class"),
-    ConditionOptions(
-        "mistake",
+    "group": Filter("Class"),
+    "mistake": Filter(
         "First error",
-        (
-            ("right", "right"),
-            ("missed", "missed error"),
-            ("false-alarm", "false alarm"),
-            ("wrong-step", "wrong step"),
-            ("wrong", "any of these three"),
-        ),
+        {
+            "right": "right",
+            "missed": "missed error",
+            "false-alarm": "false alarm",
+            "wrong-step": "wrong step",
+            "wrong": "any of these three",
+        },
         about_evaluator=True,
     ),
-    ConditionOptions(
-        "verdict",
+    "verdict": Filter(
         "Solution judged",
-        (("valid", "valid"), ("invalid", "not valid"), ("redundant", "redundant"), ("unjudged", "not judged")),
+        {"valid": "valid", "invalid": "not valid", "redundant": "redundant", "unjudged": "not judged"},
         about_evaluator=True,
     ),
-    ConditionOptions(
-        "modes", "Online and offline", (("agree", "agree"), ("disagree", "disagree")), about_evaluator=True
-    ),
-    ConditionOptions(
-        "change",
+    "modes": Filter("Online and offline", {"agree": "agree", "disagree": "disagree"}, about_evaluator=True),
+    "change": Filter(
         "Moved by later steps",
-        (("0.1", "0.1 or more"), ("0.3", "0.3 or more"), ("0.5", "0.5 or more")),
+        {0.1: "0.1 or more", 0.3: "0.3 or more", 0.5: "0.5 or more"},
         about_evaluator=True,
     ),
-    ConditionOptions("against", "Verdict differs from", about_evaluator=True),
-    ConditionOptions("relabelled", "Relabelled", (("yes", "yes"), ("no", "no"))),
-)
-# In place of the condition on first errors if outcomes are of redundant errors.
-_REDUNDANT = ConditionOptions(
-    "mistake",
-    "Redundant steps",
-    (("right", "right"), ("missed", "missed"), ("false-alarm", "false alarm"), ("wrong", "either of these two")),
-    about_evaluator=True,
-)
-_TITLES = {condition.name: condition.title for condition in _CONDITIONS} | {"text": "Search", "length": "Steps"}
-_LABELS = {(condition.name, value): label for condition in _CONDITIONS for value, label in condition.values}
-
-MISTAKES = {
-    False: dict(next(condition for condition in _CONDITIONS if condition.name == "mistake").values),
-    True: dict(_REDUNDANT.values),
+    "against": Filter("Verdict differs from", about_evaluator=True),
+    "relabelled": Filter("Relabelled", {"yes": "yes", "no": "no"}),
 }
-"""The outcomes in words, of first errors (False) and of redundancy (True)."""
-_OUTCOME_LABELS = {key: words | {"wrong": "wrong"} for key, words in MISTAKES.items()}
-_OUTCOME_TITLES = {False: "First error", True: _REDUNDANT.title}
+FILTERS = {
+    False: _FIRST_ERRORS,
+    True: _FIRST_ERRORS
+    | {
+        "mistake": Filter(
+            "Redundant steps",
+            {
+                "right": "right",
+                "missed": "missed",
+                "false-alarm": "false alarm",
+                "wrong": "either of these two",
+            },
+            about_evaluator=True,
+        )
+    },
+}
+"""The filters of the sidebar by name, where outcomes are of first errors (False) and of redundancy (True)."""
+_TITLES = {"text": "Search", "length": "Steps"}
 
 
 @dataclass(frozen=True)
-class SetCondition:
-    """An active filter. `key` is the filter's key in the totals, `text` describes the filter in words, and `url` is
-    the URL of the page without the filter."""
+class Conditions:
+    """The active filters of an address. If `on_redundancy` is True, outcomes concern redundant errors."""
 
-    key: str
-    text: str
-    url: str
+    address: Address
+    words: Words = None
+    on_redundancy: bool = False
 
+    @property
+    def links(self) -> list[FilterLink]:
+        """The active filters, each with its key in the totals and the URL of the page without it. Each filter on
+        metadata is listed separately."""
+        links = []
+        for name in self.address.active:
+            if name == "meta":
+                links += [
+                    FilterLink(meta_words(one), self.address.without_meta(one).url(), key=f"meta {one}")
+                    for one in self.address.meta
+                ]
+            else:
+                links.append(FilterLink(self._describe(name), self.address.loosened(name).url(), key=name))
+        return links
 
-def facets_html(
-    address: Address,
-    counts: Counts,
-    choices: Sequence[EvaluatorChoice],
-    about: EvaluatorChoice,
-    metadata: Markup | str = "",
-    distribution: Markup | str = "",
-    on_redundancy: bool = False,
-) -> Markup:
-    """Render the sidebar.
+    def chips_html(self) -> Markup:
+        """Render the active filters, with a link to remove each one and a link to remove them all. Returns empty
+        markup if no filter is active."""
+        if not self.address.active:
+            return Markup()
+        return macro(_TEMPLATE, "chips", self.links, self.address.cleared)
 
-    It shows the values of each filter as links that set or remove them, followed by the sections `metadata` and
-    `distribution`. `about` is the evaluator whose verdicts are filtered. With `on_redundancy`, outcomes concern
-    redundant errors.
-    """
-    conditions = [_REDUNDANT if on_redundancy and one.name == "mistake" else one for one in _CONDITIONS]
-    sections = [_section(condition, address, counts, choices, about) for condition in conditions]
-    shown = [section for section in sections if section.choices]
-    whose = about.key if about.judged else ""
-    return macro(
-        _TEMPLATE, "sidebar", shown, whose, address.mode, len(conditions_set(address)), metadata, distribution
-    )
+    def loosen_html(self, totals: Mapping[str, int]) -> Markup:
+        """Render suggestions for an empty list: the filters whose removal would bring traces back. `totals` maps
+        the key of each active filter to the number of traces that match without this filter."""
+        if not self.address.active:
+            return Markup('<p class="hint empty">This dataset has no trace.</p>')
+        ways = [(one, counted(totals[one.key], "trace")) for one in self.links if totals[one.key]]
+        return macro(_TEMPLATE, "loosen", ways, self.address.cleared)
 
+    def sidebar_html(
+        self,
+        counts: Counts,
+        choices: Sequence[EvaluatorChoice],
+        about: EvaluatorChoice,
+        metadata: Markup | str = "",
+        distribution: Markup | str = "",
+    ) -> Markup:
+        """Render the sidebar.
 
-def conditions_set(address: Address, words: Words = None, on_redundancy: bool = False) -> list[SetCondition]:
-    """List the active filters. Each filter on metadata is listed separately. With `on_redundancy`, outcomes concern
-    redundant errors."""
-    found = []
-    for name in address.active:
-        if name == "meta":
-            found += [
-                SetCondition(f"meta {one}", meta_words(one), address.without_meta(one).url())
-                for one in address.meta
-            ]
-        else:
-            text = condition_words(address, name, words, on_redundancy)
-            found.append(SetCondition(name, text, address.loosened(name).url()))
-    return found
+        It shows the values of each filter as links that set or remove them, followed by the sections `metadata` and
+        `distribution`. `about` is the evaluator whose verdicts are filtered.
+        """
+        sections = [
+            (filter, links)
+            for name, filter in FILTERS[self.on_redundancy].items()
+            if (links := self._values(name, filter, counts.get(name, {}), choices, about))
+        ]
+        whose = about.key if about.judged else ""
+        address = self.address
+        return macro(_TEMPLATE, "sidebar", sections, whose, address.mode, len(self.links), metadata, distribution)
 
+    def _values(
+        self,
+        name: str,
+        filter: Filter,
+        numbers: Mapping[str, int],
+        choices: Sequence[EvaluatorChoice],
+        about: EvaluatorChoice,
+    ) -> list[FilterLink]:
+        """Return the values of a filter that are of use for the dataset. Of values that depend on the dataset, the
+        chosen one comes first, followed by the others from the most to the least common."""
+        chosen = getattr(self.address, name)
+        if numbers and not any(numbers.values()) and name not in self.address.active:
+            return []
+        values = dict(filter.values)
+        if name == "against":
+            values = {choice.key: choice.key for choice in choices if choice.judged and choice != about}
+        elif not values:
+            named = {value for value in numbers if value} | ({chosen} if chosen else set())
+            ordered = sorted(named, key=lambda value: (value != chosen, -numbers.get(value, 0), value))
+            values = {value: value for value in ordered}
+        if name == "verdict" and not about.outputs.has_redundancy:
+            del values["redundant"]
+        if name == "gold" and chosen != "not-redundant" and not numbers.get("not-redundant"):
+            del values["not-redundant"]
+        return [
+            FilterLink.of(self.address, name, value, text, numbers.get(str(value), 0) if numbers else None)
+            for value, text in values.items()
+        ]
 
-def chips_html(address: Address, words: Words = None, on_redundancy: bool = False) -> Markup:
-    """Render the active filters, with a link to remove each one and a link to remove them all. Returns empty markup
-    if no filter is active."""
-    if not address.active:
-        return Markup()
-    return macro(_TEMPLATE, "chips", conditions_set(address, words, on_redundancy), address.cleared)
-
-
-def loosen_html(
-    address: Address, totals: Mapping[str, int], words: Words = None, on_redundancy: bool = False
-) -> Markup:
-    """Render suggestions for an empty list: the filters whose removal would bring traces back. `totals` maps the
-    key of each active filter to the number of traces that match without this filter."""
-    if not address.active:
-        return Markup('<p class="hint empty">This dataset has no trace.</p>')
-    ways = [
-        {"url": one.url, "text": one.text, "traces": counted(totals[one.key], "trace")}
-        for one in conditions_set(address, words, on_redundancy)
-        if totals[one.key]
-    ]
-    return macro(_TEMPLATE, "loosen", ways, address.cleared)
+    def _describe(self, name: str) -> str:
+        """Describe the active filter `name` in words."""
+        value, filters = getattr(self.address, name), FILTERS[self.on_redundancy]
+        if name == "cell":
+            gold, _, called = value.partition("-")
+            return f"Gold {gold}, called {called}"
+        if name in ("mistake", "other_mistake"):
+            who = filters["mistake"].title
+            if self.address.other:
+                who = self.address.other if name == "other_mistake" else self.address.evaluator or who
+            # The whole of a filter's list is not in view.
+            return f"{who}: {'wrong' if value == 'wrong' else filters['mistake'].values.get(value, value)}"
+        if name == "bin":
+            return bin_words(value, self.words)
+        title = _TITLES.get(name) or filters[name].title
+        if name == "length":
+            return f"{title}: {value.replace('-', ' to ')}"
+        if name == "change":
+            return f"{title} {value:g} or more"
+        return f"{title}: {filters[name].values.get(value, value) if name in filters else value}"
 
 
 def meta_words(condition: str) -> str:
     """Describe a filter on metadata in words."""
     one = MetaCondition.read(condition)
-    return f"{one.field}{_OPERATORS[one.operator]}{one.value or EMPTY}"
+    return f"{one.field}{_OPERATORS[one.operator]}{one.value or _EMPTY}"
 
 
-def condition_words(address: Address, name: str, words: Words = None, on_redundancy: bool = False) -> str:
-    """Describe the active filter `name` in words."""
-    value = getattr(address, name)
-    if name == "meta":
-        return " · ".join(map(meta_words, value))
-    if name == "cell":
-        gold, _, called = value.partition("-")
-        return f"Gold {gold}, called {called}"
-    if name in ("mistake", "other_mistake") and address.other:
-        who = address.other if name == "other_mistake" else address.evaluator or _OUTCOME_TITLES[on_redundancy]
-        return f"{who}: {_OUTCOME_LABELS[on_redundancy].get(value, value)}"
-    if name == "bin":
-        return bin_words(value, words)
-    if name == "length":
-        return f"{_TITLES[name]}: {value.replace('-', ' to ')}"
-    if name == "change":
-        return f"{_TITLES[name]} {value:g} or more"
-    if name == "mistake":
-        return f"{_OUTCOME_TITLES[on_redundancy]}: {_OUTCOME_LABELS[on_redundancy].get(value, value)}"
-    return f"{_TITLES[name]}: {_LABELS.get((name, value), value)}"
+def bin_words(bin: str, words: Words) -> str:
+    """Describe in words the filter for a bin of the distribution of scores, such as `right-0.95`."""
+    gold, _, least = bin.partition("-")
+    place = round(float(least) * BINS)
+    score, names = (", redundancy", ("pos", "neu")) if gold in SOLUTION_GOLD else (" with validity", ("neg", "pos"))
+    # Verdicts in words are stored as 0 and 1.
+    verdicts = {} if words is None else {0: words.get(names[0], ""), BINS - 1: words.get(names[1], "")}
+    item = f"A {item_noun(gold)}"
+    return f"{item}: {verdicts[place]}" if place in verdicts else f"{item}{score} {bin_range(place)}"
 
 
-def _section(
-    condition: ConditionOptions,
-    address: Address,
-    counts: Counts,
-    choices: Sequence[EvaluatorChoice],
-    about: EvaluatorChoice,
-) -> FacetSection:
-    numbers = counts.get(condition.name, {})
-    values = condition.values or _values(condition, address, numbers, choices, about)
-    if condition.name == "verdict" and not about.outputs.has_redundancy:
-        values = tuple(value for value in values if value[0] != "redundant")
-    if condition.name == "gold":
-        values = tuple(value for value in values if _is_asked(value[0], address, numbers))
-    if numbers and not any(numbers.values()) and condition.name not in address.active:
-        values = ()
-    lines = [_choice(condition.name, value, label, address, numbers) for value, label in values]
-    return FacetSection(condition.title, condition.about_evaluator, lines)
+def item_noun(gold: str) -> str:
+    """Return the name of an item of the distribution with this gold label."""
+    return f"solution {gold} redundant steps" if gold in SOLUTION_GOLD else f"{gold} step"
 
 
-def _is_asked(value: str, address: Address, numbers: Mapping[str, int]) -> bool:
-    """True if a value of the gold filter is useful for the dataset."""
-    return value != "not-redundant" or address.gold == value or bool(numbers.get(value))
+def bin_range(place: int) -> str:
+    """Return the range of the scores in the bin with this index."""
+    return f"{place / BINS:.2f}–{(place + 1) / BINS:.2f}"
 
 
-def _values(
-    condition: ConditionOptions,
-    address: Address,
-    numbers: Mapping[str, int],
-    choices: Sequence[EvaluatorChoice],
-    about: EvaluatorChoice,
-) -> tuple[tuple[str, str], ...]:
-    """Return the values of a filter whose values depend on the dataset, each with its label. The chosen value comes
-    first, followed by the others from the most to the least common."""
-    if condition.name == "against":
-        return tuple((choice.key, choice.key) for choice in choices if choice.judged and choice != about)
-    chosen = getattr(address, condition.name)
-    named = {value for value in numbers if value} | ({chosen} if chosen else set())
-    return tuple((value, value) for value in sorted(named, key=lambda v: (v != chosen, -numbers.get(v, 0), v)))
+def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCounts | None) -> Markup:
+    """Render the metadata fields, each with the number of traces that have it.
+
+    For the open field, the values are shown too, with inputs for searching them and for numeric bounds. Returns
+    empty markup if the dataset has no fields.
+    """
+    if not fields:
+        return Markup()
+    conditions = list(map(MetaCondition.read, address.meta))
+    in_use = {one.field for one in conditions}
+    entries = [_field_link(address, field) for field in fields]
+    # The open field, and those with a condition, stay in view.
+    first = [one for place, one in enumerate(entries) if place < _SHOWN or one.chosen or one.text in in_use]
+    values: dict[str, object] = {"opened": opened}
+    if opened is not None:
+        own = [one for one in conditions if one.field == opened.field]
+        given = {one.operator: one.value for one in reversed(own)}
+        values |= {
+            "choices": [_value_link(address, opened.field, value, count, own) for value, count in opened.values],
+            "query": address.without_meta(*(str(one) for one in own if one.operator != "=")).query(),
+            "name": quoted(opened.field),
+            "part": given.get("~", ""),
+            "least": given.get(">=", ""),
+            "most": given.get("<=", ""),
+        }
+    return render(
+        "browse/metadata.html",
+        entries=first,
+        more=[one for one in entries if one not in first],
+        in_use=in_use,
+        shown=_SHOWN,
+        **values,
+    )
 
 
-def _choice(name: str, value: str, label: str, address: Address, numbers: Mapping[str, int]) -> Choice:
-    chosen = str(getattr(address, name)) == value
-    count = numbers.get(value, 0) if numbers else None
-    if count == 0 and not chosen:
-        return Choice("", label, count, False, "")
-    setting = float(value) if name == "change" else value
-    url = address.loosened(name).url() if chosen else address.narrowed(**{name: setting})
-    return Choice(f"{name} {value}", label, count, chosen, url)
+def _field_link(address: Address, field: MetaField) -> FilterLink:
+    is_open = address.field == field.name
+    url = address.url(field="" if is_open else field.name, trace=None)
+    return FilterLink(field.name, url, field.traces, is_open)
+
+
+def _value_link(address: Address, field: str, value: str, count: int, own: Sequence[MetaCondition]) -> FilterLink:
+    """Return the link of a value of the open field, whose conditions are `own`. Another value takes its place."""
+    condition = str(MetaCondition(field, "=", value))
+    text = (value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…").strip() or _EMPTY
+    chosen, url = condition in address.meta, ""
+    if chosen:
+        url = address.without_meta(condition).url()
+    elif count:
+        others = address.without_meta(*(str(one) for one in own if one.operator == "="))
+        url = others.url(meta=(*others.meta, condition))
+    return FilterLink(text, url, count, chosen, f"meta {condition}")

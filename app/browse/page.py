@@ -23,8 +23,7 @@ from stepsight.app.browse.evaluator_choice import (
     list_choices,
     shown_choices,
 )
-from stepsight.app.browse.facets import chips_html, conditions_set, facets_html, loosen_html
-from stepsight.app.browse.metadata import metadata_html
+from stepsight.app.browse.facets import Conditions, metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_list import list_html, list_orders
@@ -154,6 +153,7 @@ def _list_html(
     address, about = selection.address, selection.about
     outputs = about.outputs if about.judged else None
     page = selection.page(_PER_PAGE)
+    conditions = Conditions(address, selection.words, page.on_redundancy)
     hidden = hidden_traces(selection.store, user, [row.trace_id for row in page.rows])
     page = replace(page, rows=[row for row in page.rows if row.trace_id not in hidden])
     # Scores of the other mode alone would stand beside verdicts of this one, which are none.
@@ -167,7 +167,7 @@ def _list_html(
     elif page.total:
         traces = macro("browse/parts.html", "no_page", address)
     else:
-        traces = loosen_html(address, page.loosened, selection.words, page.on_redundancy)
+        traces = conditions.loosen_html(page.loosened)
     if hidden:
         message = f"{counted(len(hidden), 'trace')} of this page you may still have to label in a blind campaign."
         traces = notice_html(message) + traces
@@ -190,16 +190,10 @@ def _list_html(
         | ({} if dataset.errors and dataset.redundant else {"errors": address.errors}),
         label_url=address.url("/annotate/new", trace=None, page=1, beside=()) if manages and page.total else "",
         download=_download(selection, dataset, manages),
-        facets=facets_html(
-            address,
-            page.counts,
-            selection.choices,
-            about,
-            _metadata_html(selection),
-            distribution,
-            page.on_redundancy,
+        facets=conditions.sidebar_html(
+            page.counts, selection.choices, about, _metadata_html(selection), distribution
         ),
-        chips=chips_html(address, selection.words, page.on_redundancy),
+        chips=conditions.chips_html(),
         others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
         comparison=comparison_html(selection.pairs, address, about.key, address.other),
         fields=[("", "nothing"), *fields.items()] if about.judged else (),
@@ -273,7 +267,7 @@ def _trace_html(
         place=place,
         # The way back leads to the trace's own page of the list, however far the visitor has moved from it.
         page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
-        conditions=[one.text for one in conditions_set(address, selection.words, selection.on_redundancy)],
+        conditions=[one.text for one in selection.conditions.links],
         choices=selection.choices,
         baseline_check=_baseline_check(checks, find_dataset(store, trace.dataset), chosen, address),
         chosen={choice.key for choice in chosen},

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choice, find_choice, list_choices
+from stepsight.app.browse.facets import Conditions
 from stepsight.app.browse.hits import has_hit
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.step_bars import words_of
@@ -118,6 +119,11 @@ class Selection:
     def on_redundancy(self) -> bool:
         """True if outcomes concern redundant errors."""
         return asks_redundancy(self.store, self.dataset_id, self.where)
+
+    @property
+    def conditions(self) -> Conditions:
+        """The active filters in words."""
+        return Conditions(self.address, self.words, self.on_redundancy)
 
     @property
     def pairs(self) -> OutcomePairs | None:

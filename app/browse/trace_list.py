@@ -7,7 +7,7 @@ from functools import partial
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.facets import MISTAKES
+from stepsight.app.browse.facets import FILTERS
 from stepsight.app.browse.hits import excerpt, marked_html
 from stepsight.app.markup.text import text_html
 from stepsight.app.web.html import render
@@ -83,7 +83,7 @@ def list_html(
         changes=changes,
         notable=NOTABLE,
         redundant=redundant,
-        mistakes=MISTAKES[on_redundancy],
+        mistakes=FILTERS[on_redundancy]["mistake"].values,
         found="found" if on_redundancy else "",
         problem=partial(_problem, address.text),
         hit=partial(_hit, address.text),

@@ -3,8 +3,8 @@ from urllib.parse import parse_qs
 import numpy as np
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.distribution import bin_words, distribution_html
-from stepsight.app.browse.facets import chips_html
+from stepsight.app.browse.distribution import distribution_html
+from stepsight.app.browse.facets import Conditions, bin_words
 from stepsight.app.browse.page import browse_page
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.location import EQUATIONS
@@ -76,7 +76,7 @@ def test_a_bin_leads_to_its_traces_and_back():
     (chosen,) = page.all("a", cls="chosen")
     assert (chosen["title"], chosen["href"]) == (bar["title"], "/browse?dataset=sums")
     assert page.one("a", aria_current="true").text == "4"
-    assert read(chips_html(address)).one("a", cls="chip")["aria-label"] == (
+    assert read(Conditions(address).chips_html()).one("a", cls="chip")["aria-label"] == (
         "Remove A wrong step with validity 0.35–0.40"
     )
 

@@ -1,6 +1,6 @@
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
-from stepsight.app.browse.facets import chips_html, facets_html, loosen_html
+from stepsight.app.browse.facets import Conditions
 from stepsight.core.scores import Outputs
 from tests.app.elements import read
 
@@ -15,7 +15,7 @@ COUNTS = {
 
 
 def sidebar(address=None, counts=COUNTS, about=MINI):
-    return read(facets_html(address or Address(), counts, [MINI, OTHER, SILENT], about))
+    return read(Conditions(address or Address()).sidebar_html(counts, [MINI, OTHER, SILENT], about))
 
 
 def section(page, title):
@@ -71,7 +71,7 @@ def test_facets_of_verdicts_are_there_where_the_evaluator_has_judged():
 
 def test_chips_lift_one_condition_or_all():
     address = Address(dataset="sums", q="a b", gold="error", cell="neg-pos", change=0.3, page=2)
-    page = read(chips_html(address))
+    page = read(Conditions(address).chips_html())
     assert [chip["aria-label"] for chip in page.all("a", cls="chip")] == [
         "Remove Gold: has an error",
         "Remove Search: a b",
@@ -80,7 +80,7 @@ def test_chips_lift_one_condition_or_all():
     ]
     assert page.all("a", cls="chip")[1]["href"] == "/browse?dataset=sums&gold=error&change=0.3&cell=neg-pos"
     assert page.one("a", cls="clear")["href"] == "/browse?dataset=sums"
-    assert chips_html(Address(dataset="sums", sort="steps")) == ""
+    assert Conditions(Address(dataset="sums", sort="steps")).chips_html() == ""
 
 
 def test_the_button_of_the_sheet_tells_how_many_conditions_are_set():
@@ -90,17 +90,17 @@ def test_the_button_of_the_sheet_tells_how_many_conditions_are_set():
 
 def test_where_nothing_is_left_it_says_which_condition_to_loosen():
     address = Address(q="x", gold="error", group="algebra")
-    page = read(loosen_html(address, {"text": 2, "gold": 0, "group": 1}))
+    page = read(Conditions(address).loosen_html({"text": 2, "gold": 0, "group": 1}))
     assert page.all("p")[0].text == "No trace meets these conditions. Remove one of them:"
     assert [item.text for item in page.one("ul").all("li")] == [
         "without Search: x: 2 traces",
         "without Class: algebra: 1 trace",
     ]
     assert page.one("ul").all("a")[0]["href"] == "/browse?gold=error&group=algebra"
-    page = read(loosen_html(address, {"text": 0, "gold": 0, "group": 0}))
+    page = read(Conditions(address).loosen_html({"text": 0, "gold": 0, "group": 0}))
     assert "Removing one condition is not enough." in page.text
     assert page.one("a")["href"] == "/browse"
-    assert read(loosen_html(Address(), {})).text == "This dataset has no trace."
+    assert read(Conditions(Address()).loosen_html({})).text == "This dataset has no trace."
 
 
 def test_no_solution_is_called_redundant_by_one_that_gives_validity_only():

@@ -4,8 +4,7 @@ import pytest
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.export import PATH
-from stepsight.app.browse.facets import chips_html, loosen_html
-from stepsight.app.browse.metadata import metadata_html
+from stepsight.app.browse.facets import Conditions, metadata_html
 from stepsight.app.browse.page import browse_page
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import FieldCounts
@@ -75,13 +74,13 @@ def test_the_rest_of_many_fields_is_folded_but_for_what_is_in_use():
 
 def test_each_condition_is_a_chip_of_its_own():
     address = Address(meta=("source=MATH", "title~of", "level>=3", "level<=4", "none="), gold="error")
-    page = read(chips_html(address))
+    page = read(Conditions(address).chips_html())
     assert [chip["aria-label"].removeprefix("Remove ") for chip in page.all("a", cls="chip")] == [
         "Gold: has an error", "source: MATH", "title contains of", "level ≥ 3", "level ≤ 4", "none: (empty)",
     ]  # fmt: skip
     assert query_of(page.all("a", cls="chip")[1]["href"])["meta"] == ["title~of", "level>=3", "level<=4", "none="]
     totals = {"gold": 0} | {f"meta {one}": 2 * (one == "level>=3") for one in address.meta}
-    page = read(loosen_html(address, totals))
+    page = read(Conditions(address).loosen_html(totals))
     assert [item.text for item in page.one("ul").all("li")] == ["without level ≥ 3: 2 traces"]
 
 
