@@ -1,7 +1,5 @@
 import re
 
-import numpy as np
-
 from stepsight.app.annotate.agreement import ROWS, Heatmap, Order, heatmap_rows
 from stepsight.app.web.html import render
 from stepsight.storage.labelling.results.ratings import RatedTrace
@@ -66,7 +64,3 @@ def test_pages():
     assert found.on_page(9).tolist() == [2 * ROWS]
     nothing = Heatmap.of(many.of_traces([]), Order.DISAGREEMENT)
     assert (nothing.pages, nothing.on_page(1).tolist()) == (1, [])
-
-
-def test_the_shares_are_those_of_the_steps():
-    np.testing.assert_allclose(Heatmap.of(SAID, Order.QUEUE).shares[:3], [1, 1 / 3, 0])

@@ -37,16 +37,6 @@ def test_tables_are_there_where_they_have_something_to_tell(store):
         found.find_table("nothing")
 
 
-def test_withdrawing_is_seen_at_once(sqlite_store):
-    of = campaign(sqlite_store, (TWO,))
-    ada = person(sqlite_store, "ada")
-    task = take(sqlite_store, of, ada)
-    label_all(sqlite_store, task, ada, ["pos", "neg"])
-    assert measure_agreement(sqlite_store, of).ratings.annotations == 1
-    do(sqlite_store, task.slot_id, ada, "withdraw")
-    assert measure_agreement(sqlite_store, of).ratings.annotations == 0
-
-
 def test_a_stepwise_campaign_against_one_of_whole_traces(store):
     whole = campaign(store, (TWO, THREE), overlap=2)
     steps = campaign(store, None, name="steps", view="stepwise", overlap=2)

@@ -14,7 +14,6 @@ from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.labelled_sums import labelled
-from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 
@@ -145,17 +144,6 @@ def test_the_list_offers_what_it_shows(client, stored):
     assert '<input type="hidden" name="gold" value="error">' in page
     assert '<option value="annotations">' in page
     assert "Download" not in client.get("/browse", params={"dataset": "sums", "q": "nowhere"}, headers=PAGE).text
-
-
-def test_nothing_of_a_blind_campaign_leaves_to_its_annotators(sqlite_store, evaluators):
-    annotator = user(sqlite_store, "ada", Role.ANNOTATOR)
-    campaign(sqlite_store)
-    with asking(sqlite_store, evaluators) as client:
-        for content in ("judgments", "traces", "labels", "annotations"):
-            query = {"dataset": "sums", "content": content}
-            answer = client.get(PATH, params=query, headers=logged_in(sqlite_store, annotator))
-            assert answer.status_code == 403
-            assert "It is" not in answer.text
 
 
 def test_labels_of_people_are_for_who_runs_campaigns(sqlite_store, evaluators):

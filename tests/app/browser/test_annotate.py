@@ -13,7 +13,6 @@ from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.assignments import find_slot
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
@@ -22,13 +21,12 @@ from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.logins import log_in, log_out
 from stepsight.storage.people.users import Role, add_user, local_user
-from stepsight.storage.traces.queries import get_trace
 from tests.app.browser.acts import Traffic, listening, overflow
 from tests.app.browser.test_accessibility import in_both_schemes
 from tests.app.elements import INJECTIONS
 from tests.serving import served
 from tests.storage.labelling.samples import PRMBENCH_KINDS, do, expire, person
-from tests.storage.samples import add, evaluator, judge
+from tests.storage.samples import add
 
 NUMBERS = count(1)
 TROUBLES = ("ERR_INTERNET_DISCONNECTED", "ERR_FAILED", "status of 4")
@@ -519,44 +517,6 @@ def text_of(response) -> str:
     return response.text() if response.ok and re.search("html|json", kind) else ""
 
 
-SECRETS = ("the-id", "agrees", "differs", "peer remark", "tell-tale", "dispute the gold", "Other 1")
-
-
-@pytest.mark.slow
-def test_blind_until_submission(store, opened):
-    made = campaign(store, trace(2, "blind", ["pos", "neg"]), trace(2, "later"), overlap=2)
-    peer = person(store, "a peer")
-    task = assign_next(store, made.id, peer)
-    do(store, task.slot_id, peer, "label", 0, "neu")
-    do(store, task.slot_id, peer, "comment", 0, "peer remark")
-    do(store, task.slot_id, peer, "label", 1, "pos")
-    do(store, task.slot_id, peer, "submit")
-    judged = get_trace(store, task.trace.trace_id)
-    save_judgments(store, evaluator(store, "tell-tale").id, [judge(judged, "offline")])
-    bodies: list[str] = []
-    with opened() as page:
-        page.on("response", lambda response: bodies.append(text_of(response)))
-        start(page, made)
-        page.keyboard.press("3")
-        page.keyboard.press("1")
-        saved(page)
-        slot = "slot => fetch(`/annotate/slots/${slot}`).then((r) => r.text())"
-        bodies.append(page.evaluate(slot, slot_of(page)))
-        before = " ".join(bodies) + page.content()
-        assert "blind" in before
-        assert '"after":null' in before
-        assert [secret for secret in SECRETS if secret in before] == []
-        page.keyboard.press("Enter")
-        expect(page.locator("#review")).to_be_visible()
-        rows = page.locator("#review ol.steps > li")
-        expect(rows.first.locator("dl")).to_contain_text("Gold✓ pos agrees")
-        expect(rows.first.locator("dl")).to_contain_text("Other 1○ neu differs")
-        expect(rows.last.locator("dl")).to_contain_text("Gold✕ neg agrees")
-        expect(rows.last.locator(".scores")).to_contain_text("tell-tale, offline")
-        # What others wrote stays theirs.
-        assert "peer remark" not in page.content()
-
-
 @pytest.mark.slow
 def test_a_refused_event_says_why_and_goes_on_once_that_is_settled(store, opened):
     """A text that is too long, a new guideline, a trace that somebody else took, and a campaign that is closed."""
@@ -614,25 +574,6 @@ def stays_in_its_field(page: Page) -> None:
 
 
 @pytest.mark.slow
-def test_by_thumb_on_a_phone(store, opened):
-    made = campaign(store, trace(3, labels=["pos", "neg", None]))
-    with opened(width=390, height=844, has_touch=True, is_mobile=True) as page:
-        start(page, made)
-        for step, label in enumerate(("pos", "neg", "unsure")):
-            page.locator(f"li[data-step='{step}'] [data-label={label}]").tap()
-        page.get_by_role("button", name="Comment on step 2").tap()
-        page.get_by_label("Comment on step 2", exact=True).last.fill("wrong")
-        assert overflow(page) == 0
-        page.get_by_role("button", name="Undo").tap()
-        page.get_by_role("button", name="Redo").tap()
-        saved(page)
-        page.get_by_role("button", name="Submit").tap()
-        expect(page.locator("#review")).to_be_visible()
-        assert overflow(page) == 0
-    assert ("comment", 1, "wrong") in events(store, made)
-
-
-@pytest.mark.slow
 def test_a_campaign_is_made_of_what_browse_shows(store, opened):
     traces = [trace(2, "wrong", ["pos", "neg"]), trace(2, "right", ["pos", "pos"])]
     add(store, traces, "chosen ones")
@@ -654,14 +595,6 @@ def test_a_campaign_is_made_of_what_browse_shows(store, opened):
         expect(page.locator(".lead")).to_contain_text(
             "1 trace of chosen ones · labelled by 2 people each · step by step"
         )
-        page.wait_for_load_state()
-        page.locator("textarea[name=text]").fill("Look more closely.")
-        page.get_by_role("button", name="Publish as version 2").click()
-        expect(page.get_by_label("Version 2 (current)")).to_have_value("Look more closely.")
-        page.wait_for_load_state()
-        page.get_by_text("Close this campaign").click()
-        page.get_by_role("button", name="Close it for good").click()
-        expect(page.locator("#annotate > .hint").first).to_contain_text("closed on")
 
 
 def log_in_on(store: Store, page: Page, base: str, name: str) -> str:
@@ -779,32 +712,3 @@ def test_the_pages_of_labelling_are_accessible(store, opened):
         expect(page.locator("#review")).to_be_visible()
         page.wait_for_load_state()
         assert in_both_schemes(page, "#review") == {}
-
-
-@pytest.mark.slow
-def test_suggested_labels_are_marked_until_they_are_touched(store, page):
-    (stored,) = add(store, [trace(3, "suggested")], "suggested")
-    judged = evaluator(store, "suggests")
-    save_judgments(store, judged.id, [judge(stored, "offline")])
-    plan = CampaignPlan(
-        name="suggested",
-        dataset="suggested",
-        guideline=GUIDELINE,
-        shows="scores",
-        evaluator=judged.id,
-        suggests=True,
-        after_submission="everything",
-    )
-    start(page, create_campaign(store, plan, local_user(store)))
-    marks = page.locator("ol.steps > li[data-kept=suggested]")
-    expect(marks).to_have_count(3)
-    expect(page.locator(".status")).to_contain_text("3 of 3 labelled")
-    expect(marks.locator(".kept")).to_have_text(["suggested"] * 3)
-    here(page, 0)
-    page.locator("ol.steps > li").first.locator("[data-label=unsure]").click()
-    expect(marks).to_have_count(2)
-    saved(page)
-    page.reload()
-    expect(marks).to_have_count(2)
-    said(page, 0, "unsure")
-    assert in_both_schemes(page, "ol.steps > li") == {}

@@ -1,7 +1,6 @@
-"""The Data page as a person uses it: from an empty store to the traces that two evaluators judge differently."""
+"""The Data page as a person uses it, from an empty store on."""
 
 import json
-import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ from tests.app.browser.acts import listening, overflow
 from tests.serving import served
 from tests.storage.jobs.samples import send
 from tests.storage.labelling.samples import campaign, do, take
-from tests.storage.samples import add, plain_row
+from tests.storage.samples import plain_row
 
 LINES = "".join(json.dumps(plain_row(number)) + "\n" for number in range(3))
 
@@ -50,7 +49,7 @@ def fresh(tmp_path: Path, evaluators: Evaluators) -> Iterator[tuple[Store, str]]
         yield store, address
 
 
-def test_files_are_refused_mended_added_and_judged(
+def test_files_are_refused_mended_and_added(
     opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
 ) -> None:
     store, address = fresh
@@ -59,7 +58,6 @@ def test_files_are_refused_mended_added_and_judged(
         has_its_columns_named(page, store, tmp_path)
         page.set_viewport_size({"width": 390, "height": 1000})
         leaves_bad_rows_out(page, store, tmp_path)
-        is_judged_from_its_evidence(page)
 
 
 def refuses_files_that_are_no_data(page: Page, tmp_path: Path) -> None:
@@ -128,17 +126,6 @@ def leaves_bad_rows_out(page: Page, store: Store, tmp_path: Path) -> None:
     assert find_dataset(store, "mine").traces == 3
 
 
-def is_judged_from_its_evidence(page: Page) -> None:
-    page.goto("/evidence?dataset=mine")
-    listening(page)
-    page.get_by_role("button", name="Judge it with tiny").click()
-    page.wait_for_url("**/jobs")
-    expect(page.locator("ol.jobs > li").first).to_contain_text(re.compile("mine.*tiny.*hindsight", re.DOTALL))
-    expect(page.locator("ol.jobs > li").first.locator(".state")).to_have_text("done")
-    page.goto("/evidence?dataset=mine")
-    expect(page.get_by_label("Evaluator")).to_have_value("tiny")
-
-
 def test_a_file_goes_on_after_a_break_and_after_the_page_was_closed(
     opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
 ) -> None:
@@ -184,25 +171,6 @@ def test_a_file_goes_on_after_a_break_and_after_the_page_was_closed(
     assert find_dataset(store, "long").traces == 500
 
 
-def test_a_dataset_is_deleted_once_what_hangs_on_it_was_confirmed(
-    opened: Callable[..., object], fresh: tuple[Store, str]
-) -> None:
-    store, address = fresh
-    add(store)
-    with opened(base=address, expected=[]) as page:  # type: ignore[attr-defined]
-        page.goto("/data")
-        page.get_by_role("button", name="Change sums").click()
-        dialog = page.get_by_role("dialog", name="sums")
-        expect(dialog.locator("li")).to_have_text(["4 traces"])
-        dialog.get_by_role("button", name="Delete").click()
-        assert [one.name for one in list_datasets(store)] == ["sums"]
-        dialog.get_by_label("Delete all of this").check()
-        dialog.get_by_role("button", name="Delete").click()
-        expect(dialog).to_be_hidden()
-        expect(page.get_by_role("button", name="Change sums")).to_have_count(0)
-        assert list_datasets(store) == []
-
-
 def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(
     opened: Callable[..., object], fresh: tuple[Store, str]
 ) -> None:
@@ -220,6 +188,8 @@ def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(
         page.get_by_role("button", name="Throw away table.csv → mine").click()
         dialog = page.get_by_role("dialog")
         expect(dialog.locator("li")).to_have_text(["1 job that ended", "1 file: table.csv (1 kB)"])
+        dialog.get_by_role("button", name="Delete").click()
+        assert len(list_uploads(store, user.id)) == 1
         dialog.get_by_label("Delete all of this").check()
         dialog.get_by_role("button", name="Delete").click()
         expect(page.get_by_role("heading", name="Not added")).to_have_count(0)
@@ -273,7 +243,6 @@ def test_a_file_without_a_name_is_left_and_scores_find_the_traces_beside_them(
         )
         expect(strange.get_by_label("Dataset")).to_be_focused()
         expect(strange.get_by_label("Dataset")).to_have_attribute("aria-invalid", "true")
-        page.screenshot(path=os.environ.get("STEPSIGHT_SHOT", tmp_path / "shot.png"))
         page.keyboard.type("s")
         expect(strange.get_by_role("alert")).to_have_count(0)
     assert {one.name: one.traces for one in list_datasets(store)} == {"sums": 3, "others": 3}

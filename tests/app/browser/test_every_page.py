@@ -1,5 +1,5 @@
 """Every page, visited once and looked at in each way that holds for all of them: axe-core in light and dark, the
-hints on words, and the focus on a desk and a phone."""
+hints on words, and the focus on a desk and a phone, within which it fits."""
 
 import pytest
 from playwright.sync_api import expect
@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 from tests.app.browser import test_accessibility as accessibility
 from tests.app.browser import test_focus as focus
 from tests.app.browser import test_hints as hints
-from tests.app.browser.acts import listening
+from tests.app.browser.acts import listening, overflow
 
 PAGES = list(dict.fromkeys([*accessibility.PAGES, *focus.PAGES, *hints.MET]))
 
@@ -19,9 +19,10 @@ def test_it_can_be_read_its_words_are_explained_and_the_focus_is_seen(opened, pa
     # so takes the focus.
     with opened(width=390, reduced_motion="reduce", expected=expected) as page:
         page.goto(path)
+        expect(page.locator("main [data-again]")).to_have_count(0)
+        wrong = {"too wide for a phone": overflow(page)}
         page.set_viewport_size({"width": 1280, "height": 1000})
         expect(page.locator("main [data-again]")).to_have_count(0)
-        wrong = {}
         if path in accessibility.PAGES:
             wrong["axe-core"] = accessibility.in_both_schemes(page, accessibility.PAGES[path])
         if path in hints.MET:

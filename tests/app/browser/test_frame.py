@@ -2,13 +2,10 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.app.browser.acts import overflow
 from tests.cases import each
 
-PAGES = ["/", "/browse", "/browse?trace=1"]
 STEPS = [
     "Then $x^2$, not $x^ and \\(\\frac{1}{2\\), for $5.",
     "\\[\\begin{pmatrix}1\\end{pmatrix}\\] and $$y$$.",
@@ -20,22 +17,6 @@ def ready(page: Page) -> None:
     expect(page.locator(".maths-switch")).to_be_visible()
     expect(page).to_have_title(re.compile(" · StepSight$"))
     expect(page.get_by_role("heading", level=1)).to_have_count(1)
-
-
-@pytest.mark.parametrize("path", PAGES)
-def test_a_page_has_landmarks_one_heading_says_where_it_is_and_fits_a_phone(opened, path):
-    with opened(width=390, height=800) as page:
-        page.goto(path)
-        ready(page)
-        expect(page.get_by_role("main")).to_have_count(1)
-        here = page.get_by_role("navigation", name="Pages").locator("[aria-current=page]")
-        expect(here).to_have_text("Score" if path == "/" else "Browse")
-        assert page.locator("html").get_attribute("lang") == "en"
-        assert overflow(page) <= 0
-        # Both tools are within reach, and beside each other.
-        boxes = [page.locator(f".{name}").bounding_box() for name in ("maths-switch", "keys-button")]
-        assert all(box["x"] + box["width"] <= 390 and box["height"] >= 24 for box in boxes)
-        assert boxes[0]["y"] == boxes[1]["y"]
 
 
 def test_the_frame_of_a_page_by_keyboard(page):

@@ -1,6 +1,5 @@
 """The Score page as a person uses it, in headless Chromium."""
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -44,7 +43,7 @@ def test_a_result_is_shared_judged_anew_compared_and_saved(opened, address):
         score(page, PROBLEM, SOLUTION)
         expect(page.locator("ol.steps > li")).to_have_count(5)
         exposes_the_factorisation(page)
-        comes_back_by_its_link_and_is_downloaded(page)
+        comes_back_by_its_link(page)
         copies_a_snippet(page, address)
         looks_right_again_without_the_check(page)
         is_kept_to_compare_others_with(page)
@@ -67,7 +66,7 @@ def exposes_the_factorisation(page: Page) -> None:
     expect(page.locator(".steps .katex").first).to_be_visible()
 
 
-def comes_back_by_its_link_and_is_downloaded(page: Page) -> None:
+def comes_back_by_its_link(page: Page) -> None:
     link = page.get_by_role("link", name="Link to this result")
     expect(link).to_be_visible()
     before = bars(page, "offline")
@@ -77,15 +76,6 @@ def comes_back_by_its_link_and_is_downloaded(page: Page) -> None:
     expect(page.locator("ol.steps > li")).to_have_count(5)
     assert bars(page, "offline") == before
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download JSON").click()
-    (record,) = json.loads(Path(download.value.path()).read_text())["judgments"]
-    assert [round(step["neg"], 2) for step in record["offline"]["steps"]] == [bar["neg"] for bar in before]
-    assert [len(row) for row in record["hindsight"]] == [1, 2, 3, 4, 5]
-    with page.expect_download() as download:
-        page.get_by_role("link", name="Download CSV").click()
-    rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8-sig").splitlines()))
-    assert [row["text"] for row in rows] == STEPS
 
 
 def copies_a_snippet(page: Page, address: str) -> None:

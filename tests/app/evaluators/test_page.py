@@ -12,7 +12,6 @@ from safetensors.torch import load_file
 from stepsight.app.evaluators import model_list
 from stepsight.app.evaluators import page as evaluators_page
 from stepsight.app.jobs.worker import Worker
-from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.page_route import PART
 from stepsight.core.evaluators.opening import describe_fetched
@@ -20,7 +19,7 @@ from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import find_fetched, storage_folder
 from stepsight.core.models import kernels, memory
 from stepsight.core.models.placement import Placement
-from stepsight.storage.jobs.jobs import State, Task, cancel_job, get_job, list_jobs, resume_job
+from stepsight.storage.jobs.jobs import State, cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from tests.app.client import asking
 from tests.app.elements import read
@@ -116,24 +115,6 @@ def test_an_unavailable_model_is_refused_at_once_and_nothing_is_started(
     assert client.get("/evaluators").status_code == 200
 
 
-def test_a_gated_one_needs_a_token(client, sqlite_store, hub, monkeypatch):
-    hub.gated = {SMALL}
-    answer = fetch(client)
-    assert (answer.status_code, "is gated" in answer.text, "HF_TOKEN" in answer.text) == (422, True, True)
-    assert (list_jobs(sqlite_store), storage_folder(SMALL).exists()) == ([], False)
-    monkeypatch.setenv("HF_TOKEN", hub.token)
-    assert fetch(client).status_code == 201
-    assert Worker(sqlite_store).work_one()
-    assert find_fetched(SMALL) is not None
-
-
-def test_without_a_network_the_page_says_so(client, sqlite_store, tmp_path, monkeypatch):
-    point_to(monkeypatch, "http://127.0.0.1:9", tmp_path / "hub")
-    answer = fetch(client)
-    assert "the model hub cannot be reached" in answer.json()["error"]
-    assert list_jobs(sqlite_store) == []
-
-
 @pytest.mark.parametrize(("able", "size"), [(True, "16.4"), (False, "32.5")])
 def test_a_model_too_large_for_this_machine_is_not_offered_and_is_refused(
     client, sqlite_store, monkeypatch, able, size
@@ -161,18 +142,6 @@ def test_a_full_disk_is_refused_before_it_is_begun(client, sqlite_store, monkeyp
     assert list_jobs(sqlite_store) == []
 
 
-def slowly(hub):
-    """Some seconds for the weights."""
-    hub.pause = 0.2
-
-
-def at_work(store):
-    orders = WorkerSignals()
-    thread = threading.Thread(target=Worker(store, orders, tasks=(Task.FETCH,)).run, daemon=True)
-    thread.start()
-    return orders, thread
-
-
 def wait_for(condition, seconds=60.0):
     until = time.monotonic() + seconds
     while not condition():
@@ -187,26 +156,6 @@ def partial():
         with suppress(FileNotFoundError):
             total += path.stat().st_size
     return total
-
-
-def test_a_worker_that_ends_in_the_middle_leaves_no_evaluator_and_the_next_goes_on(
-    client, sqlite_store, hub, evaluators
-):
-    slowly(hub)
-    job = fetch(client).json()["job"]
-    orders, thread = at_work(sqlite_store)
-    wait_for(lambda: partial() > 20_000)
-    orders.stop()
-    thread.join(30)
-    assert get_job(sqlite_store, job).state == State.QUEUED
-    assert (find_fetched(SMALL), evaluators.names) == (None, ["tiny"])
-    assert partial() == 0
-    hub.pause = 0.0
-    hub.asked.clear()
-    assert Worker(sqlite_store).work_one()
-    assert get_job(sqlite_store, job).state == State.DONE
-    assert (hub.sent("tokenizer.json"), hub.sent(WEIGHTS)) == ([], [None])
-    assert evaluators.names == ["tiny", NAME]
 
 
 def test_a_cancelled_one_stops_and_is_resumed(client, sqlite_store, hub, monkeypatch):
@@ -231,7 +180,9 @@ def test_a_cancelled_one_stops_and_is_resumed(client, sqlite_store, hub, monkeyp
     assert get_job(sqlite_store, job).state == State.DONE
 
 
-def test_one_that_does_not_load_fails_with_its_reason_and_the_server_goes_on(client, sqlite_store, hub, evaluators):
+def test_one_that_does_not_load_fails_with_its_reason_and_the_server_goes_on(
+    client, sqlite_store, hub, evaluators, monkeypatch
+):
     config = hub.folders[SMALL] / "config.json"
     config.write_text(json.dumps(json.loads(config.read_text()) | {"hidden_size": 32}))
     job = fetch(client).json()["job"]
@@ -244,6 +195,12 @@ def test_one_that_does_not_load_fails_with_its_reason_and_the_server_goes_on(cli
     assert failed.reason in page.text
     assert f"It does not load: {failed.reason.partition('does not load: ')[2]}" in page.text
     assert SMALL in offered(page)
+    # Later it stands beside its model alone.
+    monkeypatch.setattr("stepsight.app.evaluators.page._SHOWN_FAILURES", timedelta())
+    page = page_of(client)
+    assert "Not fetched" not in [one.text for one in page.all("h2")]
+    (said,) = [one.text for one in page.all("small", cls="reason") if "Not fetched: " in one.text]
+    assert f"{SMALL} is here, but does not load" in said
     assert client.post("/api/v1/score", json={"problem": "1?", "steps": ["1"]}).status_code == 200
 
 
@@ -355,21 +312,6 @@ def test_public_evaluators_stand_in_the_order_of_their_use(client, sqlite_store,
     fetch(client)
     assert Worker(sqlite_store).work_one()
     assert listed(page_of(client))[:2] == [SMALL, small]
-
-
-def test_a_failed_fetch_stays_beside_its_model_until_it_succeeds(client, sqlite_store, hub, monkeypatch):
-    config = hub.folders[SMALL] / "config.json"
-    good = config.read_text()
-    config.write_text(json.dumps(json.loads(good) | {"hidden_size": 32}))
-    fetch(client)
-    assert Worker(sqlite_store).work_one()
-    # Later than the time for which it stands above everything else.
-    monkeypatch.setattr("stepsight.app.evaluators.page._SHOWN_FAILURES", timedelta())
-    page = page_of(client)
-    assert "Not fetched" not in [one.text for one in page.all("h2")]
-    said = [one.text for one in page.all("small", cls="reason") if "Not fetched: " in one.text]
-    assert len(said) == 1
-    assert all(f"{SMALL} is here, but does not load" in one for one in said)
 
 
 def test_imported_scores_are_listed(client, sqlite_store):

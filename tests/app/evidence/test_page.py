@@ -193,13 +193,6 @@ def test_a_causal_evaluator_is_read_in_both_orders_at_one_click(show, ids):
     assert rows[-1][0] != rows[0][0]
 
 
-def test_a_causal_evaluator_has_a_sentence_and_what_rests_on_what(show, ids):
-    page = show(f"trace={ids['four']}&evaluator=tiny-causal")
-    assert page.one("p", cls="constant").text.startswith("tiny-causal reads a solution from left to right")
-    assert section(page)["data-ask"] == f"/evidence/left-out?trace={ids['four']}&evaluator=tiny-causal"
-    assert len(page.one("ol", cls="steps").all("li")) == 4
-
-
 def test_an_evaluator_that_is_not_here_shows_what_it_said(show, ids):
     page = show(f"trace={ids['f0']}&evaluator=theirs")
     assert len(page.one("table").all("td")) == 1 + 3
@@ -492,11 +485,6 @@ def test_the_file_comes_as_a_download(client, ids):
     name = re.fullmatch(r'attachment; filename="([\w.-]+)"', wild.headers["content-disposition"])
     assert name is not None
     assert name[1].endswith(".html")
-
-
-def test_an_evaluator_must_know_the_trace(kept, evaluators, ids):
-    with refused():
-        open_evidence(kept, evaluators, EvidenceAddress(s=typed("q", "a").token() or "", evaluator="gone"), 60)
 
 
 def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite_store, mixed):

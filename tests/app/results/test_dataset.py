@@ -72,12 +72,6 @@ def test_tables_are_to_be_had_as_files(page):
     assert [link.text for link in read(file_links("t", {})).all("a")] == ["CSV", "LaTeX", "Markdown"]
 
 
-def test_figures_have_their_data(page):
-    plots = page.all("div", cls="plot")
-    assert len(plots) > 8
-    assert all(plot["data-figure"].startswith("{") for plot in plots)
-
-
 def test_an_evaluator_that_browse_does_not_know_leads_nowhere():
     links = Links(NAME, "", Mode.ONLINE, {})
     assert links.browse("one_mind", "online") == ""

@@ -75,14 +75,6 @@ def test_differences_are_paired_and_of_the_same_mode_and_errors(sqlite_store, re
     assert results.minus(found, "nobody", patience=60) == {}
 
 
-def test_evaluators_that_judged_other_traces_are_compared_on_the_common_ones(sqlite_store, results):
-    """`words` has judged three of the four traces."""
-    fill(sqlite_store)
-    found = measured(sqlite_store, NAME, results)
-    minus = results.minus(found, "words", patience=60)
-    assert minus["one_mind", Mode.OFFLINE, Errors.INVALID].differences["sol_f1"].exists
-
-
 @pytest.mark.parametrize("mode", [Mode.OFFLINE, Mode.ONLINE])
 def test_an_excerpt_is_made_once(sqlite_store, results, mode):
     fill(sqlite_store)
@@ -92,28 +84,10 @@ def test_an_excerpt_is_made_once(sqlite_store, results, mode):
     assert excerpt.result.find_table(f"three-way-invalid-{mode}") is not None
 
 
-def test_a_report_is_one_page_of_the_same_figures(sqlite_store, results):
-    fill(sqlite_store)
-    page = results.report(measured(sqlite_store, NAME, results), patience=60)
-    assert page.startswith("<!DOCTYPE html>")
-    assert "How this was measured" in page
-    assert "one_mind" in page
-
-
-def test_an_empty_or_large_dataset_is_refused(sqlite_store, results):
-    add(sqlite_store, [], dataset="none")
-    with refused():
-        results.measure(find_dataset(sqlite_store, "none"))
+def test_a_large_dataset_is_refused(sqlite_store, results):
     large = replace(fill(sqlite_store), traces=LARGEST + 1, name="my set")
     with refused():
         results.measure(large)
-    with refused():
-        measured(sqlite_store, NAME, results, group="x")
-
-
-def test_a_dataset_without_gold_says_so(sqlite_store, results):
-    add(sqlite_store, [Trace.of("q", ["a", "b"], id="1")], dataset="plain")
-    assert not measured(sqlite_store, "plain", results).has_gold
 
 
 def test_groups_are_measured_by_themselves(sqlite_store, results):

@@ -77,19 +77,6 @@ def test_evaluators_that_do_not_clear_the_baselines_are_named(sqlite_store, show
     )
 
 
-def test_a_dataset_with_sub_steps_has_the_baselines_of_both(sqlite_store, show):
-    made = [
-        Trace.of("q", [["a", "longer"], "b"], ["pos", "neg" if number % 2 else "pos"], id=str(number))
-        for number in range(8)
-    ]
-    add(sqlite_store, made, dataset="split")
-    text = show(dataset="split").text
-    names = ("length", "substep-length", "position", "substep-position", "last-step", "last-substep")
-    assert [name for name in names if f"baseline:{name}" not in text] == []
-    fill(sqlite_store)
-    assert "substep" not in show(dataset=NAME).text
-
-
 def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):
     fill(sqlite_store)
     page = show(dataset=NAME, mode="online", errors="redundant")

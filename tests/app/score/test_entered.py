@@ -123,16 +123,6 @@ def test_a_malformed_token_is_refused(token):
         Entered.from_token(token)
 
 
-def test_each_refusal_is_an_error_of_its_own():
-    refused = []
-    for _ in range(2):
-        with pytest.raises(UserError) as error:
-            Entered.from_token("")
-        refused.append(error.value)
-    # One that is raised again keeps all that it went through before.
-    assert refused[0] is not refused[1]
-
-
 @each("value", [-0.01, 1.01, float("nan"), float("inf"), float("-inf")])
 @each("key", ["validity", "redundancy"])
 def test_a_threshold_outside_0_to_1_is_refused(key, value):

@@ -86,23 +86,6 @@ def test_thresholds_and_the_result_before_come_with_what_is_entered(page):
     assert section["data-before"] == SHORTER
 
 
-def test_the_same_solution_scored_again_is_compared_as_it_was(page):
-    values = ENTERED | {"before": replace(FORM, problem=f"{PROBLEM} ").token(), "earlier": SHORTER}
-    assert read(page.score(values, asked())["result"]).one("section")["data-before"] == SHORTER
-    other = page.score(values | {"solution": SOLUTION + "\n3. Done."}, asked())["result"]
-    assert read(other).one("section")["data-before"] == values["before"]
-    assert (
-        "data-before"
-        not in read(page.score(values | {"before": "cut"}, asked())["result"]).one("section").attributes
-    )
-
-
-def test_an_empty_problem_gets_a_notice(page):
-    assert "The problem is empty." in read(page.score(ENTERED | {"problem": ""}, asked())["result"]).text
-    with refused():
-        page.score({"steps": 7}, asked())
-
-
 def test_a_list_of_something_else_is_a_notice_and_no_error(page):
     for answer in (
         page.split('["a", 3]')["steps"],

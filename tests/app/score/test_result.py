@@ -112,18 +112,6 @@ def test_the_verdicts_and_counts_follow_the_thresholds():
     assert ["hidden" in also.attributes for also in view().all("span", cls="also")] == [False, True]
 
 
-def test_the_script_finds_the_numbers_that_a_threshold_judges():
-    page = view(
-        scores=(EvaluatorScores("mini", TRIANGLE), EvaluatorScores("other", Hindsight.constant(TRIANGLE.online)))
-    )
-    found = [json.loads(item["data-scores"]) for item in page.one("ol", cls="steps").all("li")]
-    # For each evaluator online then offline, of each the validity and the redundancy.
-    assert np.allclose(found[1], [[0.8, 0.5], [0.25, 0.125], [0.8, 0.5], [0.8, 0.5]])
-    for item, numbers in zip(page.one("ol", cls="steps").all("li"), found, strict=True):
-        assert len(item.all("div", cls="c")) == len(numbers)
-    assert (page.one("section")["data-validity"], page.one("section")["data-redundancy"]) == ("0.5", "0.15")
-
-
 def test_evaluators_stand_side_by_side_under_their_names():
     page = view(
         scores=(EvaluatorScores("mini", TRIANGLE), EvaluatorScores("other", Hindsight.constant(TRIANGLE.online)))

@@ -31,25 +31,6 @@ def test_a_solution_is_judged_with_the_evaluators_numbers(evaluators, names):
     assert page.one("div", cls="q").text == PROBLEM
 
 
-def test_the_link_holds_the_form(evaluators):
-    form = typed(PROBLEM, SOLUTION, ("tiny-causal", "tiny"), 0.25, 0.75)
-    page = read(result_html(evaluators, form))
-    assert Entered.from_token(page.one("a", cls="link")["href"].removeprefix("/?s=")) == form
-    assert page.one("section")["data-token"] == form.token()
-
-
-def test_an_edit_is_compared_with_what_stood_before(evaluators):
-    page = read(result_html(evaluators, replace(LONGER, before=(FORM.token(),))))
-    assert page.one("section")["data-before"] == FORM.token()
-    before = evaluators.judge("tiny", FORM.trace).hindsight
-    now = evaluators.judge("tiny", LONGER.trace).hindsight
-    # The causal one cannot change its mind, and the other reads the new third step.
-    for i, item in enumerate(page.one("ol", cls="steps").all("li")[:2]):
-        old, new = before.offline.validity[i], now.offline.validity[i]
-        shown = [" ".join(was.text.split()) for was in item.all("span", cls="was")]
-        assert shown == ([f"was {old:.2f}, now {new:.2f}"] if abs(new - old) >= 0.005 else [])
-
-
 def test_another_solution_is_compared_only_with_one_that_was_kept(evaluators):
     other = replace(typed(PROBLEM, "1. Nothing\n2. in common.", ("tiny",)), before=(FORM.token(),))
     assert read(result_html(evaluators, other)).all("div", cls="earlier") == []
