@@ -238,6 +238,7 @@ def test_a_label_is_disputed_once_and_the_dispute_is_accepted(store, opened):
         expect(page.get_by_role("row", name="sums · error, step 2")).to_contain_text("✕ neg")
 
 
+@pytest.mark.slow
 def test_deciding_and_disputing_fit_a_phone_and_everybody(store, made, opened):
     """No serious violation in light and dark, and nothing wider than a phone."""
     (trace,) = add(store, [ERROR], "wide")

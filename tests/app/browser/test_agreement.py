@@ -78,6 +78,7 @@ def test_tables_are_taken_away_as_drawings_on_white(opened):
     assert drawings[2:] == drawings[:2]
 
 
+@pytest.mark.slow
 def test_the_page_fits_a_phone_and_everybody_in_another_order_too(opened):
     with opened(reduced_motion="reduce") as page:
         page.goto(f"{PATH}?campaign=1")

@@ -78,6 +78,7 @@ def heard(page: Page, *expected: str) -> None:
     assert [one for one in found if len(one["text"]) > LONGEST] == []
 
 
+@pytest.mark.slow
 def test_a_change_of_a_page_is_read_out_in_one_sentence(page, store):
     while_scoring_and_editing(page)
     in_a_list_and_its_traces(page)

@@ -215,6 +215,7 @@ def test_a_phone_has_the_conditions_in_a_sheet(opened):
         assert sticking_out(page) == []
 
 
+@pytest.mark.slow
 def test_buttons_keys_and_fields_work_before_the_script_is_there(opened):
     """However late the page's script comes: buttons, keys, fields and links."""
 
@@ -242,6 +243,7 @@ def test_buttons_keys_and_fields_work_before_the_script_is_there(opened):
         page.wait_for_url(re.compile("q=roots"))
 
 
+@pytest.mark.slow
 def test_pages_go_on_when_the_server_is_back(opened):
     """What was asked for while nobody answered comes when somebody does, without loading the page again."""
     acts = {
@@ -285,22 +287,27 @@ def awkward(tmp_path_factory, seeded_file):
         yield address
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward, width):
-    with opened(awkward, width=width, height=800) as page:
+def stays_within(page: Page) -> None:
+    """Nothing of the page sticks out of a phone's window or a desk's."""
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert sticking_out(page) == [], width
+
+
+def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward):
+    with opened(awkward, width=390, height=800) as page:
         page.goto("/browse?dataset=jsonl&evaluator=mini-causal")
         expect(page.locator("a.open")).to_have_count(3)
-        assert sticking_out(page) == []
+        stays_within(page)
         page.locator("a.open").first.click()
         expect(page.locator("ol.steps > li")).to_have_count(200)
-        assert sticking_out(page) == []
         expect(page.locator("ol.steps .bar")).to_have_count(2 * 200)
-        assert sticking_out(page) == []
+        stays_within(page)
         page.keyboard.press("j")
         expect(page.locator(".steps .katex").first).to_be_visible()
         page.get_by_role("checkbox", name="mini-bidir").check()
         expect(page.locator("section.side.n2 .steps .katex").first).to_be_visible()
-        assert sticking_out(page) == []
+        stays_within(page)
         # The focus is on the box, and keys go on working.
         page.keyboard.press("u")
         expect(page.locator("a.open")).to_have_count(3)

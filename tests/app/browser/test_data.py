@@ -126,6 +126,7 @@ def leaves_bad_rows_out(page: Page, store: Store, tmp_path: Path) -> None:
     assert find_dataset(store, "mine").traces == 3
 
 
+@pytest.mark.slow
 def test_a_file_goes_on_after_a_break_and_after_the_page_was_closed(
     opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
 ) -> None:

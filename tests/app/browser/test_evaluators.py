@@ -66,6 +66,7 @@ def working(store):
     return end
 
 
+@pytest.mark.slow
 def test_a_newcomer_fetches_an_evaluator_and_has_a_dataset_judged(opened, fresh, hub):
     store, address = fresh
     weights = hub.folders[REPO] / "model.safetensors"

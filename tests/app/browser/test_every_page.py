@@ -10,9 +10,18 @@ from tests.app.browser import test_hints as hints
 from tests.app.browser.acts import listening, overflow
 
 PAGES = list(dict.fromkeys([*accessibility.PAGES, *focus.PAGES, *hints.MET]))
+# Large ones, of which there is a like beside them.
+SLOW = (
+    "/api/v1/docs",
+    "/browse?trace=abc",
+    "/browse?dataset=gallery&field=focus&bin=right-0.95",
+    "/results?dataset=gallery&card=mini-bidir",
+)
 
 
-@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[pytest.mark.slow] if path in SLOW else []) for path in PAGES]
+)
 def test_it_can_be_read_its_words_are_explained_and_the_focus_is_seen(opened, path):
     expected = [] if path in hints.MET else ["status of 4"]
     # Colours that fade would be read while they do. Loaded on a phone, where more of a page scrolls by itself and

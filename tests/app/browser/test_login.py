@@ -106,6 +106,7 @@ def test_a_login_is_remembered_by_the_browser_and_an_end_counts_at_once(opened, 
         expect(page.get_by_label("Password")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_while_a_blind_campaign_is_open_an_annotator_has_one_page(opened, home):
     store, address = home
     made = campaign(store, None, name="blind")

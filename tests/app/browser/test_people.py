@@ -1,5 +1,6 @@
 """From the People page to a label, as an admin and whoever they invite do it."""
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from stepsight.app.access.rights import COOKIE
@@ -18,6 +19,7 @@ def enter(page: Page, base: str, token: str) -> None:
     page.context.add_cookies([{"name": f"{COOKIE}-{base.rpartition(':')[2]}", "value": token, "url": base}])
 
 
+@pytest.mark.slow
 def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_store, opened):
     store = sqlite_store
     boss = user(store, "head", Role.ADMIN)

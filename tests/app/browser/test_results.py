@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.app.browser.acts import overflow
@@ -51,6 +52,7 @@ def test_from_the_overview_to_the_traces_behind_a_number(page):
     assert re.fullmatch("(neg|neu|pos)-(neg|neu|pos)", found["cell"])
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_phone(page):
     page.goto("/results?dataset=gallery&mode=online")
     expect(page.locator(".plot").first).to_be_visible(timeout=MEASURED)

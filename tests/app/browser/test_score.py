@@ -310,9 +310,8 @@ def place_of(part):
     return [x + left, y + top, width, height]
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_moves_that_a_person_aims_at_and_evaluators_fit_side_by_side(opened, width):
-    with opened(width=width) as page:
+def test_nothing_moves_that_a_person_aims_at_and_evaluators_fit_side_by_side(opened):
+    with opened(width=390) as page:
         page.goto("/")
         button = page.get_by_role("button", name="Score", exact=True)
         before = place_of(button)
