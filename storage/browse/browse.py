@@ -19,7 +19,8 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.filter_columns import BrowseColumns, read_versions
 from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaField, read_fields
-from stepsight.storage.browse.verdict_columns import BINS, OUTCOME_NAMES, SOLUTION_GOLD, STEP_GOLD
+from stepsight.storage.browse.trace_columns import SOLUTION_GOLD, STEP_GOLD
+from stepsight.storage.browse.verdict_columns import BINS, OUTCOME_NAMES
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import thresholds_in_force
@@ -206,7 +207,7 @@ def read_distribution(store: Store, dataset_id: int, where: TraceFilter) -> Dist
         if columns.on_redundancy:
             threshold, of_chosen = thresholds.redundancy, columns.solution_cells()[chosen]
         else:
-            of_steps = np.repeat(chosen, columns.traces.steps)
+            of_steps = np.repeat(chosen, columns.traces.counts)
             threshold, of_chosen = thresholds.validity, columns.step_cells()[of_steps]
     kinds = len(SOLUTION_GOLD if columns.on_redundancy else STEP_GOLD)
     counts = np.bincount(of_chosen[of_chosen >= 0], minlength=kinds * BINS)
@@ -227,8 +228,8 @@ def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[Browse
 
 def _values(columns: BrowseColumns, place: int) -> dict[str, Any]:
     """Return the fields of a `BrowseRow` that are read from the columns, for the trace with the index `place`."""
-    group, verdicts, in_mode = int(columns.traces.group[place]), columns.verdicts, columns.in_mode
-    values: dict[str, Any] = {"group": columns.traces.groups[group] if group != SILENT else ""}
+    verdicts, in_mode = columns.verdicts, columns.in_mode
+    values: dict[str, Any] = {"group": columns.traces.groups[place]}
     if verdicts is None or in_mode is None:
         return values
     scores = {"": in_mode, "online_": verdicts[Mode.ONLINE], "offline_": verdicts[Mode.OFFLINE]}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32, Ints
@@ -16,22 +16,24 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT, Third
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
+from stepsight.storage.browse.trace_columns import (
+    GOLD,
+    SOLUTION_GOLD,
+    STEP_GOLD,
+    TraceColumns,
+    read_trace_columns,
+)
 from stepsight.storage.browse.verdict_columns import (
     BINS,
     OUTCOME_NAMES,
-    SOLUTION_GOLD,
-    STEP_GOLD,
-    StepGold,
     VerdictColumns,
     bins_of,
     cell_bit,
-    read_step_gold,
     read_verdicts,
 )
-from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow
+from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
+from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow, TraceRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.traces.columns import GOLD, TraceColumns, read_relabelled, read_trace_columns
 from stepsight.storage.traces.search import find_text
 
 # The number of events that may be stored in another order than that of their ids.
@@ -118,13 +120,11 @@ class BrowseColumns:
         # Without a redundant step in the gold labels, nobody asks which solutions have none.
         asks = self._where.gold == "not-redundant" or bool(traces.redundant.any())
         not_redundant = (
-            self._step_gold().solutions == SOLUTION_GOLD.index("without")
-            if asks
-            else np.zeros(len(traces), np.bool_)
+            traces.solutions == SOLUTION_GOLD.index("without") if asks else np.zeros(len(traces), np.bool_)
         )
         facets = {
             "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant, "not-redundant": not_redundant}),
-            "group": Facet(traces.groups, traces.group),
+            "group": Facet(traces.group_names, traces.group),
             "error_at": Facet(tuple(third.value for third in Third), traces.third),
             "relabelled": Facet(("no", "yes"), self._relabelled().astype(np.int8)),
         }
@@ -195,7 +195,7 @@ class BrowseColumns:
         meets |= {f"meta {condition}": self._meta(condition) for condition in where.on_metadata}
         if where.length:
             least, most = where.lengths
-            meets["length"] = (self.traces.steps >= least) & (self.traces.steps <= most)
+            meets["length"] = (self.traces.counts >= least) & (self.traces.counts <= most)
         if self.in_mode is None:
             return meets
         if where.change:
@@ -221,7 +221,7 @@ class BrowseColumns:
             key: Floats32 = getattr(self.in_mode, by)
             return key
         if by == "steps":
-            return self.traces.steps.astype(np.float32)
+            return self.traces.counts.astype(np.float32)
         error = self.traces.first_error
         return np.where(error == SILENT, np.nan, error).astype(np.float32)
 
@@ -229,15 +229,12 @@ class BrowseColumns:
         modes: dict[Mode, VerdictColumns] = self._cache.get(
             ("verdicts", self._dataset_id, evaluator_id),
             (self._versions[None], self._versions[evaluator_id]),
-            lambda: read_verdicts(self._session, self.traces, self._step_gold(), self._dataset_id, evaluator_id),
+            lambda: read_verdicts(self._session, self.traces, self._dataset_id, evaluator_id),
             lambda modes: sum(verdicts.nbytes for verdicts in modes.values()),
         )
         if not self.on_redundancy:
             return modes
-        return {mode: one.on_redundancy(self._step_gold().solutions) for mode, one in modes.items()}
-
-    def _step_gold(self) -> StepGold:
-        return cached_step_gold(self._store, self._session, self._dataset_id, self._versions[None], self.traces)
+        return {mode: one.on_redundancy(self.traces.solutions) for mode, one in modes.items()}
 
     def step_cells(self) -> NDArray[np.int8]:
         """Return the cell of every step in the dataset, trace by trace.
@@ -246,22 +243,20 @@ class BrowseColumns:
         of the label in `STEP_GOLD`, plus the bin. It is `SILENT` for a step without a gold label or a validity.
         """
         assert self.in_mode is not None
-        return _cells(self._step_gold().kinds, self.in_mode.bins)
+        return _cells(self.traces.kinds, self.in_mode.bins)
 
     def solution_cells(self) -> NDArray[np.int8]:
         """Return the cell of every solution, like `step_cells`. It combines the gold label in `SOLUTION_GOLD` with
         the bin of the solution's redundancy."""
         assert self.in_mode is not None
-        return _cells(self._step_gold().solutions, bins_of(self.in_mode.redundancy))
+        return _cells(self.traces.solutions, bins_of(self.in_mode.redundancy))
 
     def _bin(self, kind: str, place: int) -> Bools:
         if kind in SOLUTION_GOLD:
             of_solution: Bools = np.equal(self.solution_cells(), SOLUTION_GOLD.index(kind) * BINS + place)
             return of_solution
         steps = self.step_cells() == STEP_GOLD.index(kind) * BINS + place
-        starts = np.cumsum(self.traces.steps, dtype=np.int64) - self.traces.steps
-        met: Bools = np.logical_or.reduceat(steps, starts) if len(starts) else np.zeros(0, np.bool_)
-        return met
+        return self.traces.any_step(steps)
 
     def metadata(self, field: str) -> MetaColumn:
         """Return the values of a metadata field for all traces of the dataset."""
@@ -294,11 +289,17 @@ def cached_traces(store: Store, session: Session, dataset_id: int, version: Any)
     return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
 
 
-def cached_step_gold(
-    store: Store, session: Session, dataset_id: int, version: Any, traces: TraceColumns
-) -> StepGold:
-    """Return the gold labels of a dataset's steps, cached like `cached_traces`."""
-    return store.cache.get(("step gold", dataset_id), version, lambda: read_step_gold(session, traces))
+def read_relabelled(session: Session, dataset_id: int) -> Ints:
+    """Return, in ascending order, the ids of a dataset's traces that have a submitted annotation."""
+    submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
+    statement = (
+        select(ItemRow.trace_id)
+        .join(TraceRow, TraceRow.id == ItemRow.trace_id)
+        .where(TraceRow.dataset_id == dataset_id, submitted)
+        .distinct()
+        .order_by(ItemRow.trace_id)
+    )
+    return np.array(session.scalars(statement).all(), np.int64)
 
 
 def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) -> dict[int | None, Any]:

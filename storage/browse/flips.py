@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from sqlalchemy import exists, select
 
-from stepsight.core.arrays import Floats32, Ints
+from stepsight.core.arrays import AnyInts, Floats32, Ints
 from stepsight.core.evidence import Flip
-from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.filter_columns import cached_step_gold, cached_traces, read_versions
-from stepsight.storage.browse.verdict_columns import StepGold, StepScoreColumns, read_end_scores
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.table import SILENT, StepTable
+from stepsight.storage.browse.filter_columns import cached_traces, read_versions
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, TriangleRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.columns import read_scores
 from stepsight.storage.traces.queries import Neighbours
 
 
@@ -72,24 +73,24 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
 
         def read() -> Flips:
             traces = cached_traces(store, session, dataset_id, versions[None])
-            gold = cached_step_gold(store, session, dataset_id, versions[None], traces)
-            ends = read_end_scores(session, traces, gold, dataset_id, evaluator_id)
-            return _group_flips(traces.trace_ids, gold, *ends, threshold)
+            early, late = (
+                read_scores(session, traces, dataset_id, evaluator_id, mode, of_hindsight=True)
+                for mode in (Mode.ONLINE, Mode.OFFLINE)
+            )
+            return _group_flips(traces.trace_ids, early, late, threshold)
 
         key = ("flips", dataset_id, evaluator_id, threshold)
         return store.cache.get(key, (versions[None], versions[evaluator_id]), read)
 
 
-def _group_flips(
-    trace_ids: Ints, gold: StepGold, early: StepScoreColumns, late: StepScoreColumns, threshold: float
-) -> Flips:
-    """Group traces by kind of flip. `early` and `late` are the traces' online and offline scores."""
-    ids, online, offline = trace_ids[early.places], early.validity, late.validity
+def _group_flips(ids: Ints, early: StepTable, late: StepTable, threshold: float) -> Flips:
+    """Group traces by kind of flip. `early` and `late` are the traces' online and offline scores, and `ids` their
+    database ids."""
+    trace, online, offline = early.trace, early.validity, late.validity
     least = np.float32(threshold)
     # A step without scores has no verdict.
     flipped = ((online >= least) != (offline >= least)) & ~(np.isnan(online) | np.isnan(offline))
-    trace = np.repeat(np.arange(len(ids)), early.counts)
-    valid = gold.valid[early.steps][flipped]
+    valid = early.valid[flipped]
     change = np.abs(offline - online)
     right = (offline[flipped] >= least) == (valid == 1)
     kinds = {
@@ -103,7 +104,7 @@ def _group_flips(
     return Flips(by_kind, _order(ids, trace[quiet], np.nan_to_num(change[quiet])))
 
 
-def _order(ids: Ints, trace: Ints, change: Floats32) -> Ints:
+def _order(ids: Ints, trace: AnyInts, change: Floats32) -> Ints:
     """Return the ids of the traces that contain the given steps, without duplicates, the largest `change` first."""
     most = np.full(len(ids), -1, np.float32)
     np.maximum.at(most, trace, change)

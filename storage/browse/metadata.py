@@ -24,7 +24,7 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import check_text
 from stepsight.storage.database.store import IN_PARTS
 from stepsight.storage.database.stored_json import DamagedError, read_stored
-from stepsight.storage.traces.columns import TraceColumns
+from stepsight.storage.judgments.columns import TraceGold
 
 LONGEST_NAME = 200
 MOST_FIELDS = 200
@@ -214,7 +214,7 @@ def read_fields(session: Session, dataset_id: int) -> MetaFields:
     )
 
 
-def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, field: str) -> MetaColumn:
+def read_meta_column(session: Session, dataset_id: int, traces: TraceGold, field: str) -> MetaColumn:
     """Read the values of one metadata field."""
     ids: list[int] = []
     codes: list[int] = []
@@ -239,7 +239,7 @@ def read_meta_column(session: Session, dataset_id: int, traces: TraceColumns, fi
     )
 
 
-def find_values(session: Session, dataset_id: int, traces: TraceColumns, condition: MetaCondition) -> Bools:
+def find_values(session: Session, dataset_id: int, traces: TraceGold, condition: MetaCondition) -> Bools:
     """Return a mask of shape (n,) that selects the traces that meet a condition, by querying the database. This
     serves conditions that a `MetaColumn` cannot decide."""
     values = _values(session, dataset_id, condition.field)

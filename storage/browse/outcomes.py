@@ -169,7 +169,7 @@ def outcomes_by(
         assert verdicts is not None
         mistake = np.where(columns.chosen, verdicts.mistake, SILENT)
         if field == BY_LENGTH:
-            groups = _by_length(columns.traces.steps)
+            groups = _by_length(columns.traces.counts)
         else:
             groups = _by_value(columns.metadata(field), field)
     resampled = weights if weights is not None and weights.shape[1] == len(mistake) else None
@@ -188,7 +188,7 @@ def outcomes_by(
 _Group = tuple[str, ByCondition, NDArray[np.int64]]
 
 
-def _by_length(steps: NDArray[np.int32]) -> list[_Group]:
+def _by_length(steps: Ints) -> list[_Group]:
     return [
         (_span(least, most), {"length": _span(least, most, "-")}, inside)
         for least, most, inside in _ranges(np.arange(len(steps)), steps.astype(np.float64))

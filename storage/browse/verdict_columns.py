@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32, Ints
@@ -13,32 +13,18 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome, knows_first_error, outcome_codes
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
-from stepsight.core.metrics.table import SILENT
+from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.storage.database.schema import JudgmentRow, TriangleRow
+from stepsight.storage.browse.trace_columns import TraceColumns, read_trace_columns
+from stepsight.storage.database.schema import TraceRow, TriangleRow
 from stepsight.storage.database.store import read_columns
-from stepsight.storage.judgments.columns import (
-    join_scores,
-    read_steps,
-    read_substeps,
-    starts,
-    step_rows,
-    unsaid,
-    within,
-)
+from stepsight.storage.judgments.columns import read_scores, starts
 from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
-from stepsight.storage.traces.columns import TraceColumns, read_trace_columns
 
 _WORD_THRESHOLD = 0.5
 OUTCOME_NAMES = tuple(outcome.value for outcome in OUTCOMES)
 BINS = 20
 """The number of bins of equal width for the validities of steps; 1 is in the last."""
-
-STEP_GOLD = ("wrong", "redundant", "right")
-"""The gold of a step: not valid; redundant; or valid without being called redundant."""
-
-SOLUTION_GOLD = ("with", "without")
-"""The gold of a solution: with a redundant step, or with labels of all steps and none of them redundant."""
 
 # In single precision like validities, so that one on an edge is in the bin that begins there.
 _EDGES = (np.arange(1, BINS) / BINS).astype(np.float32)
@@ -107,143 +93,26 @@ def bins_of(scores: Floats32) -> NDArray[np.int8]:
     return bins.astype(np.int8)
 
 
-@dataclass(frozen=True, eq=False)
-class StepGold:
-    """The gold labels of all steps of a dataset, trace by trace.
-
-    `label` and `valid` are those of the steps, and `substeps` their sub-step counts. `kinds` holds each label as an
-    index into `STEP_GOLD`, or `SILENT` for a step without a gold label. `solutions` has shape (n,) and holds the
-    gold of each solution as an index into `SOLUTION_GOLD`, or `SILENT` if too few steps are labelled. `labelled`
-    has shape (n,) and is True if the gold labels name a first error, or call every step valid.
-    """
-
-    label: NDArray[np.int8]
-    valid: NDArray[np.int8]
-    substeps: NDArray[np.int32]
-    kinds: NDArray[np.int8]
-    solutions: NDArray[np.int8]
-    labelled: Bools
-
-    @property
-    def nbytes(self) -> int:
-        return sum(getattr(self, column.name).nbytes for column in fields(self))
-
-
-def read_step_gold(session: Session, traces: TraceColumns) -> StepGold:
-    """Read the gold labels of all steps of a dataset."""
-    label, valid = read_steps(session, traces.trace_ids, traces.steps)
-    substeps = read_substeps(session, traces.trace_ids, traces.steps.astype(np.int64), traces.substeps)
-    kinds = np.select([valid == 0, label == Label.NEU, valid == 1], range(len(STEP_GOLD)), SILENT)
-    first = starts(traces.steps)
-    redundant, wrong = (_any(hit, first) for hit in (label == Label.NEU, valid == 0))
-    unlabelled, unknown = (_any(hit, first) for hit in (label == SILENT, valid != 1))
-    solutions = np.select([redundant, ~unlabelled], range(len(SOLUTION_GOLD)), SILENT)
-    return StepGold(label, valid, substeps, kinds.astype(np.int8), solutions.astype(np.int8), wrong | ~unknown)
-
-
-def _any(hit: Bools, first: Ints) -> Bools:
-    """Return, for each trace, whether one of its steps is hit. `first` has the index of each trace's first step."""
-    met: Bools = np.logical_or.reduceat(hit, first) if len(first) else np.zeros(0, np.bool_)
-    return met
-
-
 def read_verdicts(
-    session: Session, traces: TraceColumns, gold: StepGold, dataset_id: int, evaluator_id: int
+    session: Session, traces: TraceColumns, dataset_id: int, evaluator_id: int
 ) -> dict[Mode, VerdictColumns]:
     """Return an evaluator's online and offline verdicts at the thresholds in force. `change` comes from hindsight
     judgments."""
     outputs, cut = outputs_of_evaluator(session, evaluator_id), thresholds_in_force(session, evaluator_id)
-    change = np.full(len(traces), np.nan, np.float32)
     row = TriangleRow
-    changes = select(row.trace_id, func.substr(row.digest, 1, 16), row.change)
-    changes = changes.where(row.evaluator_id == evaluator_id, row.dataset_id == dataset_id)
-    ids, digests, values = read_columns(session, changes)
-    places, fresh = find_fresh(traces, ids, digests)
-    change[places] = np.array(values, np.float32)[fresh]
+    changes = (
+        select(row.trace_id, row.change)
+        .join(TraceRow, TraceRow.id == row.trace_id)
+        .where(row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.digest == TraceRow.digest)
+    )
+    ids, values = read_columns(session, changes)
+    places = traces.places(np.array(ids, np.int64))
+    change = np.full(len(traces), np.nan, np.float32)
+    change[places[places != SILENT]] = np.array(values, np.float32)[places != SILENT]
     return {
-        mode: _verdicts(
-            read_scores(session, traces, gold, dataset_id, evaluator_id, mode), traces, gold, outputs, cut, change
-        )
+        mode: _verdicts(read_scores(session, traces, dataset_id, evaluator_id, mode), traces, outputs, cut, change)
         for mode in (Mode.ONLINE, Mode.OFFLINE)
     }
-
-
-@dataclass(frozen=True, eq=False)
-class StepScoreColumns:
-    """An evaluator's scores of the steps of `m` traces, trace by trace.
-
-    `places` holds the indices of the traces, `counts` their step counts and `solution` the scores of the whole
-    solutions, NaN where there is none; all have shape (m,). `steps` holds the indices of the steps in the dataset,
-    `probs` the probabilities of the least valid sub-step of each, `redundancy` the greatest among its sub-steps,
-    and `validity` is NaN where a sub-step has no scores.
-    """
-
-    places: Ints
-    counts: Ints
-    solution: Floats32
-    steps: Ints
-    probs: Floats32
-    validity: Floats32
-    redundancy: Floats32
-
-
-def read_scores(
-    session: Session, traces: TraceColumns, gold: StepGold, dataset_id: int, evaluator_id: int, mode: Mode
-) -> StepScoreColumns:
-    """Read an evaluator's up-to-date scores of the steps of a dataset in a mode."""
-    row = JudgmentRow
-    statement = select(row.trace_id, func.substr(row.digest, 1, 16), row.scores, row.solution).where(
-        row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.mode == mode.value
-    )
-    ids, digests, blobs, solutions = read_columns(session, statement)
-    return _by_step(traces, gold, ids, digests, blobs, np.array(solutions, np.float32))
-
-
-def read_end_scores(
-    session: Session, traces: TraceColumns, gold: StepGold, dataset_id: int, evaluator_id: int
-) -> tuple[StepScoreColumns, StepScoreColumns]:
-    """Read the online and the offline ends of an evaluator's up-to-date hindsight judgments of a dataset."""
-    row = TriangleRow
-    statement = select(row.trace_id, func.substr(row.digest, 1, 16), row.online, row.offline).where(
-        row.evaluator_id == evaluator_id, row.dataset_id == dataset_id
-    )
-    ids, digests, *ends = read_columns(session, statement)
-    nothing = np.full(len(ids), np.nan, np.float32)
-    online, offline = (_by_step(traces, gold, ids, digests, blobs, nothing) for blobs in ends)
-    return online, offline
-
-
-def find_fresh(traces: TraceColumns, ids: Sequence[int], digests: Sequence[str]) -> tuple[Ints, Ints]:
-    """Return the indices of those of the traces `ids` whose beginnings of digests are current, in file order, and
-    their indices in `ids`."""
-    if not len(traces):
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    places = traces.places(np.array(ids, np.int64))
-    fresh = np.flatnonzero((places != SILENT) & (np.array(digests, "S16") == traces.digests[places]))
-    fresh = fresh[np.argsort(places[fresh], kind="stable")]
-    return places[fresh], fresh
-
-
-def _by_step(
-    traces: TraceColumns,
-    gold: StepGold,
-    ids: Sequence[int],
-    digests: Sequence[str],
-    blobs: Sequence[bytes],
-    solution: Floats32,
-) -> StepScoreColumns:
-    places, fresh = find_fresh(traces, ids, digests)
-    probs = join_scores([blobs[place] for place in fresh], traces.substeps[places])
-    counts = traces.steps[places].astype(np.int64)
-    steps = np.repeat(starts(traces.steps)[places], counts) + within(counts)
-    owners = np.repeat(np.arange(len(steps)), gold.substeps[steps])
-    if len(owners) == len(steps):
-        least, redundancy, silent = np.arange(len(steps)), probs[:, Label.NEU], unsaid(probs)
-    else:
-        least, redundancy, silent = step_rows(probs, owners)
-    of_steps = probs[least]
-    validity = np.where(silent, np.float32(np.nan), of_steps[:, Label.NEU] + of_steps[:, Label.POS])
-    return StepScoreColumns(places, counts, solution[fresh], steps, of_steps, validity, redundancy)
 
 
 def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> tuple[Ints, Floats32]:
@@ -253,22 +122,12 @@ def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[i
     that, the online one. It is NaN if there is neither.
     """
     traces = read_trace_columns(session, dataset_id)
-    gold = read_step_gold(session, traces)
     validities = np.full((len(evaluator_ids), len(traces)), np.nan, np.float32)
     for place, evaluator_id in enumerate(evaluator_ids):
-        validities[place], _ = read_solution_verdicts(session, traces, gold, dataset_id, evaluator_id)
+        verdicts = read_verdicts(session, traces, dataset_id, evaluator_id)
+        online, offline = verdicts[Mode.ONLINE].validity, verdicts[Mode.OFFLINE].validity
+        validities[place] = np.where(np.isnan(offline), online, offline)
     return traces.trace_ids, validities
-
-
-def read_solution_verdicts(
-    session: Session, traces: TraceColumns, gold: StepGold, dataset_id: int, evaluator_id: int
-) -> tuple[Floats32, NDArray[np.int8]]:
-    """Return an evaluator's `validity` and `valid` of every solution, as `VerdictColumns` describes them: offline
-    or, where that is missing, online."""
-    verdicts = read_verdicts(session, traces, gold, dataset_id, evaluator_id)
-    online, offline = verdicts[Mode.ONLINE], verdicts[Mode.OFFLINE]
-    validity = np.where(np.isnan(offline.validity), online.validity, offline.validity)
-    return validity, np.where(offline.valid == SILENT, online.valid, offline.valid)
 
 
 def cell_bit(gold: Label, called: Label) -> int:
@@ -277,39 +136,31 @@ def cell_bit(gold: Label, called: Label) -> int:
 
 
 def _verdicts(
-    scores: StepScoreColumns,
-    traces: TraceColumns,
-    gold: StepGold,
-    outputs: Outputs,
-    cut: Thresholds,
-    change: Floats32,
+    table: StepTable, traces: TraceColumns, outputs: Outputs, cut: Thresholds, change: Floats32
 ) -> VerdictColumns:
     """Return the verdicts of one mode at the given thresholds.
 
     Validities and thresholds are compared in single precision, so that a validity equal to its threshold passes.
     """
-    n, at, step_validity = len(traces), scores.places, scores.validity
-    least, whole, redundancy = (np.full(n, np.nan, np.float32) for _ in range(3))
-    first_wrong, unscored = (np.full(n, SILENT, np.int32) for _ in range(2))
-    labelled, cells = np.zeros(n, np.bool_), np.zeros(n, np.uint16)
-    bins = np.full(int(traces.steps.sum()), SILENT, np.int8)
+    at = np.flatnonzero(table.present)
+    first, step_validity = np.searchsorted(table.trace, at), table.validity
+    least, redundancy = (np.full(len(traces), np.nan, np.float32) for _ in range(2))
+    whole, cells = table.solution.astype(np.float32), np.zeros(len(traces), np.uint16)
     if len(at):
-        first, place = starts(scores.counts), within(scores.counts)
         least[at] = np.minimum.reduceat(step_validity, first)
-        redundancy[at] = np.maximum.reduceat(scores.redundancy, first)
-        whole[at], labelled[at] = scores.solution, gold.labelled[at]
-        # A step counts as wrong below the threshold, or by its word.
-        wrong = step_validity < np.float32(_WORD_THRESHOLD if outputs.in_words else cut.validity)
-        for column, hit in ((first_wrong, wrong), (unscored, np.isnan(step_validity))):
-            found = np.minimum.reduceat(np.where(hit, place, len(place)), first)
-            column[at] = np.where(found == len(place), SILENT, found)
-        label, called = gold.label[scores.steps], scores.probs.argmax(axis=1)
-        bit = np.left_shift(1, len(Label) * np.maximum(label, 0).astype(np.int64) + called)
-        read = (label != SILENT) & ~np.isnan(step_validity)
+        redundancy[at] = np.fmax.reduceat(table.redundancy, first)
+        bit = np.left_shift(
+            1, len(Label) * np.maximum(table.label, 0).astype(np.int64) + table.probs.argmax(axis=1)
+        )
+        read = (table.label != SILENT) & ~np.isnan(step_validity)
         cells[at] = np.bitwise_or.reduceat(np.where(read, bit, 0), first)
-        bins[scores.steps] = bins_of(step_validity)
+    # A step counts as wrong below the threshold, or by its word.
+    first_wrong = table.first(step_validity < np.float32(_WORD_THRESHOLD if outputs.in_words else cut.validity))
+    unscored = table.first(np.isnan(step_validity))
+    bins = np.full(len(traces.label), SILENT, np.int8)
+    bins[starts(traces.counts)[table.trace] + table.position] = bins_of(step_validity)
     first_error, least_redundancy = traces.first_error, np.float32(cut.redundancy)
-    comparable = labelled & knows_first_error(first_error, first_wrong, unscored, outputs)
+    comparable = table.present & traces.labelled & knows_first_error(first_error, first_wrong, unscored, outputs)
     if outputs == Outputs.SOLUTION or outputs.in_words:
         validity, bound = whole, SOLUTION_THRESHOLD if outputs == Outputs.SOLUTION else _WORD_THRESHOLD
     else:
@@ -334,7 +185,7 @@ def _verdicts(
         valid=valid.astype(np.int8),
         redundant=redundancy >= least_redundancy,
         called_redundant=np.where(unread, SILENT, called_redundant).astype(np.int8),
-        first_wrong=first_wrong,
+        first_wrong=first_wrong.astype(np.int32),
         mistake=outcome_codes(first_error, first_wrong, comparable),
         cells=cells,
         bins=bins,

@@ -26,18 +26,8 @@ from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import (
-    JudgmentRows,
-    TraceGold,
-    read_ends,
-    read_gold_of,
-    read_rows,
-    starts,
-    step_rows,
-    substeps_of,
-    unsaid,
-    within,
-)
+from stepsight.storage.exports.judgment_rows import JudgmentRows, read_ends, read_gold_of, read_rows
+from stepsight.storage.judgments.columns import TraceGold, starts, step_rows, unsaid, within
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
     evaluators_of,
@@ -183,7 +173,7 @@ def read_judgment_columns(
             if not gold.ids:
                 continue
             ids = [evaluator.id for evaluator in evaluators]
-            judgments = read_rows(session, gold, slice(None), ids, rationales=True)
+            judgments = read_rows(session, gold, ids)
             ends = read_ends(session, gold, ids)
         columns = _columns(gold, judgments, ends, shown, substeps=substeps)
         yield JudgmentColumns(gold.ids, meta, judgments.rationales, columns)
@@ -231,8 +221,9 @@ class _Rows:
 
     @classmethod
     def of(cls, gold: TraceGold, judgments: JudgmentRows, shown: _ShownEvaluators, *, substeps: bool) -> "_Rows":
-        judgment, own = substeps_of(gold, judgments.trace)
-        place, probs, spread = within(gold.sizes[judgments.trace]), judgments.probs, judgments.spread
+        sizes, probs, spread = gold.sizes[judgments.trace], judgments.probs, judgments.spread
+        judgment, place = np.repeat(np.arange(len(sizes)), sizes), within(sizes)
+        own = np.repeat(starts(gold.sizes)[judgments.trace], sizes) + place
         # An evaluator of whole solutions has one row per trace.
         kept = shown.has_steps[judgments.evaluator[judgment]] | (place == 0)
         judgment, own, place, probs, spread = (values[kept] for values in (judgment, own, place, probs, spread))

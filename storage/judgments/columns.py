@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, func, null, select, text
+from sqlalchemy import ColumnElement, bindparam, exists, func, literal, select, text
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
@@ -19,15 +19,16 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.scores import first_of_steps, least_valid
-from stepsight.storage.database.schema import JudgmentRow, SubstepRow, TraceRow, TriangleRow
-from stepsight.storage.database.store import Store, read_columns
+from stepsight.storage.database.schema import JudgmentRow, StepRow, SubstepRow, TraceRow, TriangleRow
+from stepsight.storage.database.store import IN_PARTS, Store, read_columns
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.judgments.judgments import are_probabilities
-from stepsight.storage.traces.columns import read_shares, trace_group
 from stepsight.storage.traces.queries import Dataset
 
 # The traces read at once; every database allows an IN with this many keys.
 _MOST = 2_000
+GROUP_KEYS = ("classification", "question_type", "family", "generator")
+"""The fields of a benchmark's metadata that give the class of a trace, the first one first."""
 # One text for each trace: a row for each step would take three times as long to fetch.
 _SIGN = (
     "substr('abcdefghijkl', 1 + 3 * coalesce(s.label + 1, 0)"
@@ -45,10 +46,13 @@ _STEPS = {
 class TraceGold:
     """The gold labels of several traces, as columns.
 
-    `trace_ids` (database ids), `ids` and `counts` (step counts) have one value per trace. `label`, `valid` and
-    `substeps` (sub-step counts) have one value per step, trace by trace. `label` and `valid` are `SILENT` where
-    there is no gold label. `share` has one value per step too, NaN where there is none, or is None if no step has a
-    share.
+    `trace_ids` (database ids), `ids`, `counts` (step counts), `digests` and `groups` have one value per trace. A
+    group is the benchmark's class of a trace, or "". `label`, `valid` and `substeps` (sub-step counts) have one
+    value per step, trace by trace. `label` and `valid` are `SILENT` where there is no gold label. `share` has one
+    value per step too, NaN where there is none, or is None if no step has a share.
+
+    If `kept` is given, an array of shape (traces,), only the first `kept[i]` steps of trace i are in view, and
+    tables omit the rest.
     """
 
     trace_ids: Ints
@@ -57,7 +61,13 @@ class TraceGold:
     label: AnyInts
     valid: AnyInts
     substeps: AnyInts
+    digests: tuple[str, ...]
+    groups: tuple[str, ...]
     share: Floats64 | None = None
+    kept: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.trace_ids)
 
     @cached_property
     def trace(self) -> AnyInts:
@@ -83,37 +93,19 @@ class TraceGold:
     @cached_property
     def owners(self) -> AnyInts:
         """The index of the step that each sub-step belongs to, as an array of shape (sub-steps,)."""
-        return np.repeat(np.arange(len(self.substeps)), self.substeps)
-
-    @cached_property
-    def step_ends(self) -> AnyInts:
-        """For each sub-step, the index within its trace of the last sub-step of the same step. The shape is
-        (sub-steps,)."""
-        return np.repeat(np.cumsum(self.substeps) - 1, self.substeps) - np.repeat(starts(self.sizes), self.sizes)
+        return np.repeat(np.arange(len(self.substeps), dtype=np.int32), self.substeps)
 
     @cached_property
     def _by_id(self) -> Ints:
         return np.argsort(self.trace_ids, kind="stable")
 
     def places(self, trace_ids: Ints) -> Ints:
-        """Return the indices in `trace_ids` of the given database ids."""
-        places: Ints = self._by_id[np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)]
-        return places
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Gold(TraceGold):
-    """The gold labels of all traces of a dataset, in file order.
-
-    `digests` and `groups` have shape (traces,). A group is the benchmark's class of a trace, or "". If `kept` is
-    given, an array of shape (traces,), only the first `kept[i]` steps of trace i are in view, and tables omit the
-    rest.
-    """
-
-    dataset: Dataset
-    digests: tuple[str, ...]
-    groups: tuple[str, ...]
-    kept: Ints | None = None
+        """Return the index of each given database id in `trace_ids`, or `SILENT` if it is not among them."""
+        if not len(self):
+            return np.full(len(trace_ids), SILENT)
+        at = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
+        places = self._by_id[np.minimum(at, len(self) - 1)]
+        return np.where(self.trace_ids[places] == trace_ids, places, SILENT)
 
     @cached_property
     def in_view(self) -> Bools:
@@ -129,6 +121,13 @@ class Gold(TraceGold):
         sub_steps = np.bincount(self.trace, np.where(self.in_view, self.substeps, 0), len(self.counts))
         return sub_steps.astype(np.int64) - 1
 
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Gold(TraceGold):
+    """The gold labels of all traces of a dataset, in file order."""
+
+    dataset: Dataset
+
     def ends_at_first_error(self) -> bool:
         """True if most traces with an error end at the error, so that the length of a trace gives the error away.
         "Most" means at least nine tenths, as in PRM800K."""
@@ -142,49 +141,38 @@ class Gold(TraceGold):
 
 def read_gold(store: Store, dataset: Dataset) -> Gold:
     """Read the gold labels of a dataset. Memory use grows with the number of steps."""
-    row = TraceRow
-    columns = (row.id, row.external_id, row.digest, row.n_steps, row.n_substeps, trace_group())
-    traces = select(*columns).where(row.dataset_id == dataset.id).order_by(row.position)
     with store.read() as session:
-        ids, names, digests, *numbers, groups = read_columns(session, traces)
-        trace_ids, counts, sizes = (np.array(column, np.int64) for column in (ids, *numbers))
-        label, valid = read_steps(session, trace_ids, counts)
-        share = read_shares(session, trace_ids, counts)
-        substeps = read_substeps(session, trace_ids, counts, sizes)
-    return Gold(
-        dataset=dataset,
-        trace_ids=trace_ids,
-        ids=tuple(names),
-        digests=tuple(digests),
-        # Thousands of traces share a name of few.
-        groups=tuple(intern(str(group)) for group in groups),
-        counts=counts,
-        label=label,
-        valid=valid,
-        share=share,
-        substeps=substeps,
-    )
+        return Gold(dataset=dataset, **read_gold_columns(session, TraceRow.dataset_id == dataset.id))
 
 
-def read_gold_of(session: Session, trace_ids: Sequence[int]) -> tuple[TraceGold, tuple[dict[str, Any], ...]]:
-    """Read the gold labels and the metadata of the given traces, in order. Deleted traces are skipped."""
+def read_gold_columns(
+    session: Session, chosen: ColumnElement[bool], order: Sequence[int] | None = None, *, brief: bool = False
+) -> dict[str, Any]:
+    """Return the fields of a `TraceGold` of the chosen traces, in file order or in the `order` of database ids.
+    To save memory, `brief` ones have no shares, and their ids and digests are empty."""
     row = TraceRow
-    statement = select(row.id, row.external_id, row.n_steps, row.n_substeps, row.meta).where(row.id.in_(trace_ids))
-    by_id = {one.id: one for one in session.connection().execute(statement).all()}
-    rows = [by_id[id] for id in trace_ids if id in by_id]
-    ids, counts, sizes = (np.array([one[column] for one in rows], np.int64) for column in (0, 2, 3))
-    label, valid = read_steps(session, ids, counts)
-    share, substeps = read_shares(session, ids, counts), read_substeps(session, ids, counts, sizes)
-    names, metas = (tuple(one[column] for one in rows) for column in (1, 4))
-    return TraceGold(
-        trace_ids=ids,
-        ids=names,
-        counts=counts,
-        label=label,
-        valid=valid,
-        substeps=substeps,
-        share=share,
-    ), metas
+    group = func.coalesce(*[row.meta[key].as_string() for key in GROUP_KEYS], "")
+    texts = (literal(""), literal("")) if brief else (row.external_id, row.digest)
+    statement = select(row.id, *texts, row.n_steps, row.n_substeps, group)
+    columns = read_columns(session, statement.where(chosen).order_by(row.position))
+    if order is not None:
+        place = {id: place for place, id in enumerate(columns[0])}
+        columns = [[column[place[id]] for id in order if id in place] for column in columns]
+    ids, names, digests, *numbers, groups = columns
+    trace_ids, counts, sizes = (np.array(column, np.int64) for column in (ids, *numbers))
+    label, valid = read_steps(session, trace_ids, counts)
+    return {
+        "trace_ids": trace_ids,
+        "ids": tuple(names),
+        "counts": counts,
+        "label": label,
+        "valid": valid,
+        "substeps": read_substeps(session, trace_ids, counts, sizes),
+        "digests": tuple(digests),
+        # Thousands of traces share a name of few.
+        "groups": tuple(intern(str(group)) for group in groups),
+        "share": None if brief else read_shares(session, trace_ids, counts),
+    }
 
 
 def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
@@ -201,6 +189,22 @@ def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDAr
         raise DamagedError("steps: not as many as their traces should have.")
     codes = np.frombuffer("".join(map(signs.__getitem__, ids)).encode(), np.int8) - np.int8(ord("a"))
     return codes // 3 + np.int8(SILENT), codes % 3 + np.int8(SILENT)
+
+
+def read_shares(session: Session, trace_ids: Ints, counts: AnyInts) -> Floats64 | None:
+    """Return the share of each step of the given traces, trace by trace, or None if no step has one. It is NaN for
+    a step without a share."""
+    if not session.scalar(select(exists().where(StepRow.share.is_not(None)))):
+        return None
+    first = dict(zip(trace_ids.tolist(), (np.cumsum(counts) - counts).tolist(), strict=True))
+    share = np.full(int(counts.sum()), np.nan)
+    for begin in range(0, len(trace_ids), _MOST):
+        ids = trace_ids[begin : begin + _MOST].tolist()
+        statement = select(StepRow.trace_id, StepRow.position, StepRow.share)
+        statement = statement.where(StepRow.share.is_not(None), StepRow.trace_id.in_(ids))
+        for trace_id, position, value in session.connection().execute(statement):
+            share[first[trace_id] + position] = value
+    return None if np.isnan(share).all() else share
 
 
 def read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) -> NDArray[np.int32]:
@@ -233,105 +237,6 @@ def within(counts: AnyInts) -> Ints:
     return np.arange(int(counts.sum())) - np.repeat(starts(counts), counts)
 
 
-@dataclass(frozen=True, eq=False)
-class JudgmentRows:
-    """The scores of `m` judgments, each online or offline, in the order of traces, evaluators and modes.
-
-    `trace` and `evaluator` are indices, and `online` is True for online judgments; all three have shape (m,).
-    `probs` has shape (sub-steps, 3), judgment by judgment. `solution` is the judgment's score of the whole
-    solution, or NaN. `spread` has shape (sub-steps,), NaN where a judgment has none. `rationale` is an index into
-    `rationales`, or `SILENT`.
-    """
-
-    trace: Ints
-    evaluator: Ints
-    online: Bools
-    probs: Floats32
-    solution: Floats64
-    spread: Floats32
-    rationale: Ints
-    rationales: tuple[str, ...]
-
-
-def read_rows(
-    session: Session,
-    gold: TraceGold,
-    part: slice,
-    evaluator_ids: Sequence[int],
-    modes: Sequence[Mode] = (Mode.ONLINE, Mode.OFFLINE),
-    *,
-    rationales: bool = False,
-) -> JudgmentRows:
-    """Read the judgments by the given evaluators in the given modes, for the slice `part` of the traces. Raises
-    `DamagedError` if the length of a judgment does not fit its trace, or if a value is not a probability."""
-    row = JudgmentRow
-    words = row.rationale if rationales else null()
-    statement = (
-        select(row.trace_id, row.evaluator_id, row.mode, row.scores, row.solution, row.spread, words)
-        .join(TraceRow, TraceRow.id == row.trace_id)
-        .where(row.trace_id.in_(gold.trace_ids[part].tolist()), row.evaluator_id.in_(evaluator_ids))
-        .where(row.mode.in_([mode.value for mode in modes]), row.digest == TraceRow.digest)
-    )
-    trace_ids, evaluators, stored, *columns = read_columns(session, statement)
-    trace = gold.places(np.array(trace_ids, np.int64))
-    places = {id: place for place, id in enumerate(evaluator_ids)}
-    evaluator = np.array([places[id] for id in evaluators], np.int64)
-    online = np.array([mode == Mode.ONLINE for mode in stored], np.bool_)
-    order = np.lexsort((~online, evaluator, trace))
-    blobs, solutions, spreads, words_of = ([column[place] for place in order] for column in columns)
-    sizes = gold.sizes[trace[order]]
-    probs = join_scores(blobs, sizes)
-    spread = np.full(len(probs), np.nan, np.float32)
-    texts: dict[str, int] = {}
-    for start, size, blob in zip(starts(sizes), sizes, spreads, strict=True):
-        if blob is not None:
-            spread[start : start + size] = _floats(blob, size)
-    return JudgmentRows(
-        trace=trace[order],
-        evaluator=evaluator[order],
-        online=online[order],
-        probs=probs,
-        # None becomes NaN.
-        solution=np.array(solutions, np.float64),
-        spread=spread,
-        rationale=np.array([texts.setdefault(word, len(texts)) if word else SILENT for word in words_of], np.int64),
-        rationales=tuple(texts),
-    )
-
-
-def read_ends(session: Session, gold: TraceGold, evaluator_ids: Sequence[int]) -> tuple[JudgmentRows, JudgmentRows]:
-    """Return the online and the offline ends of the hindsight judgments of these traces, without their other
-    values."""
-    row = TriangleRow
-    statement = (
-        select(row.trace_id, row.evaluator_id, row.online, row.offline)
-        .join(TraceRow, TraceRow.id == row.trace_id)
-        .where(row.trace_id.in_(gold.trace_ids.tolist()), row.evaluator_id.in_(evaluator_ids))
-        .where(row.digest == TraceRow.digest)
-    )
-    trace_ids, evaluators, *ends = read_columns(session, statement)
-    trace = gold.places(np.array(trace_ids, np.int64))
-    places = {id: place for place, id in enumerate(evaluator_ids)}
-    evaluator = np.array([places[id] for id in evaluators], np.int64)
-    order = np.lexsort((evaluator, trace))
-    trace, evaluator = trace[order], evaluator[order]
-    sizes, none = gold.sizes[trace], np.full(len(trace), np.nan)
-    online, offline = (
-        JudgmentRows(
-            trace=trace,
-            evaluator=evaluator,
-            online=np.full(len(trace), is_online),
-            probs=join_scores([blobs[place] for place in order], sizes),
-            solution=none,
-            spread=np.full(int(sizes.sum()), np.nan, np.float32),
-            rationale=np.full(len(trace), SILENT),
-            rationales=(),
-        )
-        for is_online, blobs in zip((True, False), ends, strict=True)
-    )
-    return online, offline
-
-
 def join_scores(blobs: Sequence[bytes], sizes: Ints) -> Floats32:
     """Concatenate stored scores, an array of shape (sub-steps, 3). `sizes` has the number of sub-steps of each.
     Raises `DamagedError` if a length does not fit, or if a value is not a probability."""
@@ -344,71 +249,67 @@ def join_scores(blobs: Sequence[bytes], sizes: Ints) -> Floats32:
     return probs.reshape(-1, len(Label))
 
 
-def _floats(blob: bytes, size: int) -> Floats32:
-    if len(blob) != size * 4:
-        raise DamagedError("judgments: not as many spreads as their trace has steps.")
-    return np.frombuffer(blob, "<f4")
-
-
-def substeps_of(gold: TraceGold, trace: Ints) -> tuple[Ints, Ints]:
-    """Return, for every sub-step of judgments of the given traces, the index of the judgment in `trace` and the
-    index of the sub-step in `gold`."""
-    sizes = gold.sizes[trace]
-    return np.repeat(np.arange(len(trace)), sizes), np.repeat(starts(gold.sizes)[trace], sizes) + within(sizes)
-
-
 def read_table(store: Store, gold: Gold, evaluator_id: int, mode: Mode) -> StepTable:
-    """Return an evaluator's scores in a mode, joined with the gold labels.
-
-    The table contains only the steps of traces with a judgment in the mode. If `gold.kept` hides some steps,
-    offline scores are those of the last step in view, taken from hindsight judgments.
-    """
-    probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
-    solution = np.full(len(gold.ids), np.nan)
-    judged = np.zeros(len(gold.ids), np.bool_)
-    is_cut = gold.kept is not None and mode == Mode.OFFLINE
+    """Like `read_scores`, but in a transaction of its own."""
     with store.read() as session:
-        for start in range(0, len(gold.ids), _MOST):
-            part = slice(start, start + _MOST)
-            if is_cut:
-                trace, scores = _read_cut(session, gold, part, evaluator_id)
-            else:
-                judgments = read_rows(session, gold, part, (evaluator_id,), (mode,))
-                trace, scores = judgments.trace, judgments.probs
-                solution[trace] = judgments.solution
-            _, own = substeps_of(gold, trace)
-            probs[own] = scores
-            judged[trace] = True
-    if gold.kept is not None:
-        # A score of the whole solution says nothing about its beginning.
-        solution[:] = np.nan
+        return read_scores(session, gold, gold.dataset.id, evaluator_id, mode)
+
+
+def read_scores(
+    session: Session, gold: TraceGold, dataset_id: int, evaluator_id: int, mode: Mode, *, of_hindsight: bool = False
+) -> StepTable:
+    """Return an evaluator's up-to-date scores of a dataset in a mode, joined with the gold labels.
+
+    The table contains only the steps of traces with a judgment in the mode or, with `of_hindsight`, of those with a
+    hindsight judgment, whose end it holds. If `gold.kept` hides some steps, offline scores are those of the last
+    step in view, taken from hindsight judgments. Raises `DamagedError` if the length of a judgment does not fit its
+    trace, or if a value is not a probability.
+    """
+    is_cut = gold.kept is not None and mode == Mode.OFFLINE
+    row = TriangleRow if is_cut or of_hindsight else JudgmentRow
+    scores = TriangleRow.packed if is_cut else getattr(row, mode.value) if of_hindsight else JudgmentRow.scores
+    statement = (
+        select(row.trace_id, scores, row.solution)
+        .join(TraceRow, TraceRow.id == row.trace_id)
+        .where(row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.digest == TraceRow.digest)
+    )
+    if row is JudgmentRow:
+        statement = statement.where(JudgmentRow.mode == mode.value)
+    probs = np.full((len(gold.owners), len(Label)), np.nan, np.float32)
+    solution = np.full(len(gold), np.nan)
+    judged = np.zeros(len(gold), np.bool_)
+    first = starts(gold.sizes)
+    for part in session.connection().execute(statement, execution_options=IN_PARTS).partitions():
+        ids, blobs, solutions = zip(*part, strict=True)
+        trace = gold.places(np.array(ids, np.int64))
+        # Traces added since the gold was read are skipped.
+        present = np.flatnonzero(trace != SILENT)
+        trace, stored = trace[present], [blobs[place] for place in present]
+        sizes = gold.sizes[trace]
+        own = np.repeat(first[trace], sizes) + within(sizes)
+        probs[own] = _cut(gold, trace, stored) if is_cut else join_scores(stored, sizes)
+        if gold.kept is None:
+            # A score of the whole solution says nothing about its beginning. None becomes NaN.
+            solution[trace] = np.array(solutions, np.float64)[present]
+        judged[trace] = True
     table = build_columns(gold, probs, solution)
     shown = judged[table.trace] & gold.in_view
     return table if shown.all() else table.where(shown)
 
 
-def _read_cut(session: Session, gold: Gold, part: slice, evaluator_id: int) -> tuple[Ints, Floats32]:
-    """Return the traces with a hindsight judgment, and the scores of all their sub-steps when the last one in view
-    had been read. Later sub-steps have NaN."""
-    row = TriangleRow
-    statement = (
-        select(row.trace_id, row.packed)
-        .join(TraceRow, TraceRow.id == row.trace_id)
-        .where(row.trace_id.in_(gold.trace_ids[part].tolist()), row.evaluator_id == evaluator_id)
-        .where(row.digest == TraceRow.digest)
-    )
-    trace_ids, blobs = read_columns(session, statement)
-    trace = gold.places(np.array(trace_ids, np.int64))
+def _cut(gold: TraceGold, trace: Ints, triangles: Sequence[bytes]) -> Floats32:
+    """Return the scores of all sub-steps of traces when the last one in view had been read, from their packed
+    hindsight judgments. Later sub-steps have NaN."""
     sizes, last = gold.sizes[trace], gold.last_in_view[trace]
-    packed = join_scores(blobs, sizes * (sizes + 1) // 2)
+    packed = join_scores(triangles, sizes * (sizes + 1) // 2)
     # Row j of a triangle is behind those of 1, 2, ..., j scores.
     first = starts(sizes * (sizes + 1) // 2) + last * (last + 1) // 2
     i, at = within(sizes), np.repeat(last, sizes)
     scores = packed[np.repeat(first, sizes) + np.minimum(i, at)]
-    return trace, np.where((i > at)[:, None], np.float32(np.nan), scores)
+    return np.where((i > at)[:, None], np.float32(np.nan), scores)
 
 
-def build_columns(gold: Gold, probs: Floats32, solution: Floats64) -> StepTable:
+def build_columns(gold: TraceGold, probs: Floats32, solution: Floats64) -> StepTable:
     """Build the step table of a dataset from `probs`, which has one row of probabilities per sub-step. A row of
     zeros or NaN stands for missing scores. If every step has exactly one sub-step, `probs` is not copied."""
     if gold.has_substeps:

@@ -12,7 +12,8 @@ from stepsight.core.trace import Step, Trace
 from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import browse, list_matching, read_distribution
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.verdict_columns import BINS, SOLUTION_GOLD, STEP_GOLD
+from stepsight.storage.browse.trace_columns import SOLUTION_GOLD, STEP_GOLD
+from stepsight.storage.browse.verdict_columns import BINS
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from tests.messages import refused

@@ -7,11 +7,11 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.first_error import OUTCOMES
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, StepScores, Thresholds
-from stepsight.storage.browse.verdict_columns import VerdictColumns, read_step_gold, read_verdicts
+from stepsight.storage.browse.trace_columns import read_trace_columns
+from stepsight.storage.browse.verdict_columns import VerdictColumns, read_verdicts
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import amend_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.columns import read_trace_columns
 from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.samples import ERROR, add, evaluator
 
@@ -22,8 +22,7 @@ def read(store: Store, traces: list[StoredTrace], evaluator_id: int, **options: 
         amend_evaluator(session, evaluator_id, given | {"thresholds": vars(options.get("cut", Thresholds()))})
     with store.read() as session:
         catalogue = read_trace_columns(session, traces[0].dataset_id)
-        gold = read_step_gold(session, catalogue)
-        return read_verdicts(session, catalogue, gold, traces[0].dataset_id, evaluator_id)
+        return read_verdicts(session, catalogue, traces[0].dataset_id, evaluator_id)
 
 
 def rows(*validity: float) -> StepScores:

@@ -3,13 +3,9 @@ import pytest
 
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import Step, Trace
+from stepsight.storage.browse.filter_columns import read_relabelled
+from stepsight.storage.browse.trace_columns import GOLD, TraceColumns, read_trace_columns
 from stepsight.storage.database.store import Store
-from stepsight.storage.traces.columns import (
-    GOLD,
-    TraceColumns,
-    read_relabelled,
-    read_trace_columns,
-)
 from tests.storage.labelling.samples import TRACES, campaign, label_all, people, take
 from tests.storage.samples import SAMPLES, add
 
@@ -26,12 +22,11 @@ def test_a_dataset_as_columns(store: Store) -> None:
     with store.read() as session:
         found = read_trace_columns(session, traces[0].dataset_id)
     assert found.trace_ids.tolist() == [trace.trace_id for trace in traces]
-    assert found.digests.tolist() == [trace.digest[:16].encode() for trace in traces]
-    assert found.steps.tolist() == [2, 1, 2, 3, 3, 1]
-    assert found.substeps.tolist() == [3, 1, 2, 4, 3, 1]
+    assert found.counts.tolist() == [2, 1, 2, 3, 3, 1]
+    assert found.sizes.tolist() == [3, 1, 2, 4, 3, 1]
     assert found.first_error.tolist() == [1, SILENT, SILENT, 1, 2, 0]
     assert [GOLD[code] for code in found.gold] == ["error", "clean", "missing", "error", "error", "error"]
-    assert [found.groups[code] if code >= 0 else "" for code in found.group] == [
+    assert [found.group_names[code] if code >= 0 else "" for code in found.group] == [
         "", "hand", "", "", "algebra", "algebra",
     ]  # fmt: skip
     # The second of 2 and of 3 steps is in the middle, the third of 3 late, an only one early.
@@ -40,9 +35,9 @@ def test_a_dataset_as_columns(store: Store) -> None:
 
 
 def test_places() -> None:
-    ids = np.array([7, 3, 9])
-    empty = np.zeros(3, np.int8)
-    found = TraceColumns(ids, empty, empty, empty, empty, empty, empty, empty, (), empty)  # type: ignore[arg-type]
+    names = ("a", "b", "c")
+    one = dict.fromkeys(("counts", "label", "valid", "substeps"), np.ones(3, np.int64))
+    found = TraceColumns(trace_ids=np.array([7, 3, 9]), ids=names, digests=names, groups=names, **one)
     assert found.places(np.array([9, 7, 4, 99, 3])).tolist() == [2, 0, SILENT, SILENT, 1]
 
 
@@ -51,7 +46,7 @@ def test_an_empty_dataset(store: Store, dataset_id: int) -> None:
     add(store, [])
     with store.read() as session:
         found = read_trace_columns(session, dataset_id)
-    assert (len(found), found.groups) == (0, ())
+    assert (len(found), found.group_names, found.gold.tolist()) == (0, (), [])
     assert found.places(np.array([1])).tolist() == [SILENT]
 
 
