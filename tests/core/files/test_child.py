@@ -3,7 +3,6 @@
 import os
 import resource
 import signal
-import time
 from contextlib import closing
 
 import pytest
@@ -11,43 +10,9 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import TOO_LONG, TOO_MUCH, Bounds, Child, ChildError, Children
 from tests.app.processes import family, until
+from tests.core.files.worker import make_worker
 
 SMALL = Bounds(seconds=1, memory=200_000_000)
-
-
-def make_worker():
-    """What the child does: it is imported there by the name of this module."""
-    kept = []
-
-    def work(asked, content):
-        kept.append(asked)
-        match asked:
-            case "count":
-                return sum(map(len, content))
-            case "first":
-                return next(content).decode()
-            case "kept":
-                return kept
-            case "secrets":
-                return [name for name in os.environ if "TOKEN" in name]
-            case "refuse":
-                raise UserError("It is empty.", "Fill it.")
-            case "panic":
-                raise BaseException("thread 'main' panicked")
-            case "memory":
-                return len(bytearray(10**9))
-            case "compute":
-                while True:
-                    pass
-            case "sleep":
-                time.sleep(1000)
-            case "crash":
-                os.kill(os.getpid(), signal.SIGSEGV)
-            case "recurse":
-                return work(asked, content)
-        return None
-
-    return work
 
 
 @pytest.fixture(params=[False, True], ids=["kept", "fresh"])
