@@ -74,26 +74,30 @@ def open_input(path: str | Path) -> BufferedReader:
 
 
 def parse_trace(row: dict[str, Any], where: str) -> Trace:
-    """Parse a row in the plain format into a trace. Raises `UserError`, with a message that starts with `where`, if
-    the row is invalid."""
+    """Like `read_trace`, but the message of a `UserError` starts with `where`."""
+    try:
+        return read_trace(row)
+    except UserError as error:
+        raise error.at(where) from None
+
+
+def read_trace(row: dict[str, Any]) -> Trace:
+    """Turn a row in the plain format into a trace. Raises `UserError` if the row is invalid."""
     for key in ("id", "problem", "steps"):
         if key not in row:
-            raise UserError(f"{where}: the field {key!r} is missing.", "Each row needs id, problem and steps.")
+            raise UserError(f"the field {key!r} is missing.", "Each row needs id, problem and steps.")
     # A field with one of these names that is not a list belongs to the source.
     valid, shares = (row[name] if isinstance(row.get(name), list) else None for name in (_VALID, SHARES))
     keys = (*_KEYS, *([] if valid is None else [_VALID]), *([] if shares is None else [SHARES]))
-    try:
-        trace = Trace.of(
-            row["problem"],
-            _steps(row["steps"]),
-            _list(row["labels"], "labels") if row.get("labels") is not None else None,
-            id=_id(row["id"]),
-            meta={key: value for key, value in row.items() if key not in keys},
-        )
-        trace = trace if valid is None else replace(trace, steps=_with_validity(trace.steps, valid))
-        return trace if shares is None else replace(trace, steps=with_shares(trace.steps, shares))
-    except UserError as error:
-        raise error.at(where) from None
+    trace = Trace.of(
+        row["problem"],
+        _steps(row["steps"]),
+        _list(row["labels"], "labels") if row.get("labels") is not None else None,
+        id=_id(row["id"]),
+        meta={key: value for key, value in row.items() if key not in keys},
+    )
+    trace = trace if valid is None else replace(trace, steps=_with_validity(trace.steps, valid))
+    return trace if shares is None else replace(trace, steps=with_shares(trace.steps, shares))
 
 
 def format_trace(trace: Trace) -> dict[str, Any]:

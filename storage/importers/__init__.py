@@ -39,10 +39,6 @@ _MODULES = (
     plain,
 )
 KINDS: dict[str, FileKind] = {kind.name: kind for kind in (*(module.KIND for module in _MODULES), chat.SHAREGPT)}
-CHATS = frozenset((chat.KIND.name, chat.SHAREGPT.name))
-"""The kinds whose last answer is the solution."""
-STEPWISE = stepwise.KIND.name
-"""The kind whose labels may be shares."""
 THINKING = frozenset(kind.name for kind in KINDS.values() if kind.with_thoughts is not None)
 """The kinds whose thoughts can be set aside or judged."""
 ALIASES = {"jsonl": plain.KIND.name}

@@ -3,8 +3,7 @@
 `assets/catalogue.json` describes each benchmark, its source and its licence. Files are identified by their hash.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -12,7 +11,22 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json
 from stepsight.core.paths import asset
 from stepsight.storage.importers import find_kind
-from stepsight.storage.importers.rows.kind import PublicFile
+
+
+@dataclass(frozen=True)
+class PublicFile:
+    """A published benchmark file. `sha256` is the hash of its content, or None if unknown. In that case, the
+    content is checked against `git_blob`, the file's id in a Git repository, if that is known."""
+
+    name: str
+    url: str
+    sha256: str | None = None
+    git_blob: str | None = None
+
+    @property
+    def digest(self) -> str | None:
+        """The digest by which the content is checked, or None if no digest is known."""
+        return self.sha256 or self.git_blob
 
 
 @dataclass(frozen=True)
@@ -39,11 +53,11 @@ class Benchmark:
     file: PublicFile
     title: str
     about: str
-    traces: int | None
-    size: int | None
     licence: str
     source: str
     scores: tuple[ScoreFile, ...]
+    traces: int | None = None
+    size: int | None = None
     parts: tuple[str, ...] = ()
 
     @property
@@ -65,8 +79,32 @@ class Benchmark:
 @cache
 def benchmarks() -> tuple[Benchmark, ...]:
     """Return all benchmarks in display order."""
-    content = read_json(asset("catalogue.json"))
-    return tuple(_benchmark(values, content["scores_root"]) for values in content["benchmarks"])
+    return tuple(map(_benchmark, _content()["benchmarks"]))
+
+
+@cache
+def published_files(kind: str) -> tuple[PublicFile, ...]:
+    """Return the published files of a kind whose addresses are known."""
+    return tuple(PublicFile(**values) for values in _content()["files"].get(kind, ()))
+
+
+def public_file(kind: str, name: str | None = None, sha256: str | None = None) -> PublicFile:
+    """Return the published file of a kind with this name. `name` may be omitted if there is only one.
+
+    `sha256` overrides the file's own hash. Raises `UserError`, with a message that lists the published files, if no
+    published file has this name, and if there is no such kind.
+    """
+    kind = find_kind(kind).name
+    files = published_files(kind)
+    if not files:
+        raise UserError(
+            f"No public address of {kind} is known.", "Fetch the file by hand and import it by its path."
+        )
+    matches = [file for file in files if name in (None, file.name)]
+    if len(matches) != 1:
+        names = ", ".join(file.name for file in files)
+        raise UserError(f"{kind} is published as {names}.", "Name one of them in place of the path.")
+    return replace(matches[0], sha256=sha256) if sha256 else matches[0]
 
 
 def find_benchmark(dataset: str) -> Benchmark:
@@ -82,13 +120,13 @@ def find_benchmark(dataset: str) -> Benchmark:
 def find_file(sha256: str) -> tuple[Benchmark, ScoreFile | None] | None:
     """Return the benchmark and the score file with a given hash, or None if the hash is unknown. If the hash is
     that of the benchmark's own file, the score file is None."""
-    return _known().get(sha256)
+    return _by_hash().get(sha256)
 
 
 def find_published(kind: str, name: str | None) -> Benchmark | None:
     """Return the benchmark to which a published file of a kind belongs, or None if the file is not in the
-    catalogue. Raises `UserError` in the same cases as `FileKind.public_file`."""
-    url = find_kind(kind).public_file(name).url
+    catalogue. Raises `UserError` in the same cases as `public_file`."""
+    url = public_file(kind, name).url
     return next((one for one in benchmarks() if one.file.url == url), None)
 
 
@@ -108,37 +146,31 @@ def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
 
 
 @cache
-def _known() -> dict[str, tuple[Benchmark, ScoreFile | None]]:
-    return dict(_pairs())
+def _content() -> dict[str, Any]:
+    return read_json(asset("catalogue.json"))
 
 
-def _pairs() -> Iterator[tuple[str, tuple[Benchmark, ScoreFile | None]]]:
+@cache
+def _by_hash() -> dict[str | None, tuple[Benchmark, ScoreFile | None]]:
+    files: dict[str | None, tuple[Benchmark, ScoreFile | None]] = {}
     for benchmark in benchmarks():
-        if benchmark.file.sha256:
-            yield benchmark.file.sha256, (benchmark, None)
-        for score in benchmark.scores:
-            if score.file.sha256:
-                yield score.file.sha256, (benchmark, score)
+        files[benchmark.file.sha256] = benchmark, None
+        files |= {score.file.sha256: (benchmark, score) for score in benchmark.scores}
+    files.pop(None, None)
+    return files
 
 
-def _benchmark(values: dict[str, Any], root: str) -> Benchmark:
-    return Benchmark(
-        dataset=values["dataset"],
-        kind=values["kind"],
-        file=find_kind(values["kind"]).public_file(values["file"]),
-        title=values["title"],
-        about=values["about"],
-        traces=values.get("traces"),
-        size=values.get("size"),
-        licence=values["licence"],
-        source=values["source"],
-        scores=tuple(_scores(score, values.get("scores_root", root)) for score in values["scores"]),
-        parts=tuple(values.get("parts", ())),
-    )
-
-
-def _scores(values: dict[str, Any], root: str) -> ScoreFile:
-    path = values["path"]
-    name = path.rsplit("/", 1)[-1]
-    file = PublicFile(name, f"{root}/{path}", values.get("sha256"), values.get("git_blob"))
-    return ScoreFile(values["evaluator"], file, values.get("size"))
+def _benchmark(values: dict[str, Any]) -> Benchmark:
+    root = values.get("scores_root", _content()["scores_root"])
+    scores = []
+    for score in values["scores"]:
+        path = score["path"]
+        digests = {name: score.get(name) for name in ("sha256", "git_blob")}
+        file = PublicFile(path.rsplit("/", 1)[-1], f"{root}/{path}", **digests)
+        scores.append(ScoreFile(score["evaluator"], file, score.get("size")))
+    of_other_types = {
+        "file": public_file(values["kind"], values["file"]),
+        "scores": tuple(scores),
+        "parts": tuple(values.get("parts", ())),
+    }
+    return Benchmark(**{key: value for key, value in values.items() if key != "scores_root"} | of_other_types)

@@ -34,11 +34,11 @@ from stepsight.core.trace import Trace
 from stepsight.storage.importers.rows.fields import (
     ASIDE,
     JUDGED,
+    check_list,
     content_id,
     describe,
     identifier,
     listed,
-    located,
     rest,
 )
 from stepsight.storage.importers.rows.kind import EndlessThoughts, FileKind, OnBad, Row, Rows, json_rows
@@ -53,13 +53,12 @@ _ROLES = {"human": _ASKER, "gpt": _SOLVER}
 _VERDICTS = ("+", "-")
 
 
-def _parse(names: Mapping[str, str], thoughts: str, row: Row, where: str) -> Trace:
-    """Parse a row into a trace. `names` gives the names of its fields, and `thoughts` is `ASIDE` or `JUDGED`.
-    Raises `UserError` if the chat has no solution after a problem, or if its answers are verdicts on steps."""
-    with located(where):
-        key = names["messages"]
-        id = identifier(row, "id") if row.get("id") is not None else content_id(row)
-        return read_chat(id, listed(row, key), rest(row, "id", key), thoughts, names)
+def _read(names: Mapping[str, str], thoughts: str, row: Row) -> Trace:
+    """Turn a row into a trace. `names` gives the names of its fields, and `thoughts` is `ASIDE` or `JUDGED`. Raises
+    `UserError` if the chat has no solution after a problem, or if its answers are verdicts on steps."""
+    key = names["messages"]
+    id = identifier(row, "id") if row.get("id") is not None else content_id(row)
+    return read_chat(id, listed(row, key), rest(row, "id", key), thoughts, names)
 
 
 def read_chat(
@@ -69,7 +68,7 @@ def read_chat(
     thoughts: str = ASIDE,
     names: Mapping[str, str] = _MESSAGES,
 ) -> Trace:
-    """Return the solution in a chat as a trace. The arguments and errors are those of `_parse`."""
+    """Return the solution in a chat as a trace. The arguments and errors are those of `_read`."""
     turns = [_turn(message, number, names) for number, message in enumerate(messages, start=1)]
     last = max((place for place, (role, _) in enumerate(turns) if role == _SOLVER), default=0)
     asked = max((place for place in range(last) if turns[place][0] == _ASKER), default=-1)
@@ -79,7 +78,7 @@ def read_chat(
     if solution.strip() in _VERDICTS:
         raise UserError("the answers are verdicts on steps, not a solution.", "Write the steps as a list.")
     answers = range(asked + 1, last + 1)
-    if any(message.get("tool_calls") for message in messages[asked + 1 : last]):
+    if any(map(_calls, messages[asked + 1 : last])):
         split = _with_tools([(messages[i], *turns[i], _thoughts(messages[i], names)) for i in answers], is_judged)
     else:
         split = split_answer(solution, _thoughts(messages[last], names), judged=is_judged)
@@ -97,7 +96,7 @@ def _with_tools(turns: Iterable[tuple[Mapping[str, Any], str, str, list[str]]], 
         if role == _SOLVER:
             said, within = set_thoughts_aside(text)
             thoughts = [*thoughts, *within]
-            lines = [*(thoughts if is_judged else ()), said, *map(_call, message.get("tool_calls") or ())]
+            lines = [*(thoughts if is_judged else ()), said, *map(_call, _calls(message))]
             steps.append("\n".join(line for line in lines if line.strip()))
             aside += () if is_judged else thoughts
         elif steps:
@@ -105,6 +104,10 @@ def _with_tools(turns: Iterable[tuple[Mapping[str, Any], str, str, list[str]]], 
             steps[-1] = f"{steps[-1]}\n[{heading}]\n{text}".strip()
     asides = tuple(f"<think>\n{thought}\n</think>" for thought in aside)
     return Split(tuple(step for step in steps if step.strip()), asides)
+
+
+def _calls(message: Mapping[str, Any]) -> list[Any]:
+    return check_list(message.get("tool_calls") or [], "the field 'tool_calls'")
 
 
 def _call(call: Any) -> str:
@@ -157,7 +160,9 @@ def _kind(name: str, title: str, names: Mapping[str, str], thoughts: str = ASIDE
         name=name,
         title=title,
         fields=frozenset({names["messages"]}),
-        parse=partial(_parse, names, thoughts),
+        read=partial(_read, names, thoughts),
+        # The chat repeats what has labels in columns of its own.
+        gives_way=lambda rows, columns: all(columns[name] for name in ("problem", "steps", "labels")),
         rows=partial(_noting_rows, names, seen),
         notes=seen.notes,
         with_thoughts=partial(_kind, name, title, names),

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.jsonl import with_shares
 from stepsight.core.text.printed import holds_steps, is_unquoted_list, parse_printed
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import Split, split_solution, split_steps
@@ -30,9 +29,8 @@ from stepsight.storage.importers.rows.fields import (
     from_spreadsheet,
     inner,
     is_missing,
-    labelled_step,
+    labelled_steps,
     listed_value,
-    located,
     unescaped,
     until_first_error,
     whole_number,
@@ -107,8 +105,7 @@ def columns_kind(columns: ColumnMap, rows: RowReader, binary: Collection[str] = 
     return FileKind(
         name=NAME,
         title="a table under its own column names",
-        fields=frozenset(),
-        parse=partial(_parse, columns),
+        read=partial(_read, columns),
         rows=partial(_checked_rows, seen, rows),
         notes=seen.notes,
     )
@@ -200,24 +197,17 @@ def column_names(rows: Iterable[Row]) -> list[str]:
     return list(names)[:_MOST]
 
 
-def _parse(columns: ColumnMap, row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a column is missing or has unexpected content."""
-    with located(where):
-        for what, name in (("problem", columns.problem), ("steps", columns.steps)):
-            if not name:
-                raise UserError(f"no column is named for the {what}.", "Choose one.")
-        problem, (steps, split) = _text(row, columns.problem), _steps(row, columns)
-        labels = _cell(row, columns.labels) if columns.labels else None
-        return Trace(
-            id=_id(row, columns.id) if columns.id else content_id(row),
-            problem=problem,
-            steps=_labelled(steps, labels, columns),
-            meta={
-                name: unescaped(value) if isinstance(value, str) else value
-                for name, value in _rest(row, [columns.problem, columns.steps, columns.labels, columns.id]).items()
-            }
-            | split.meta,
-        )
+def _read(columns: ColumnMap, row: Row) -> Trace:
+    """Turn a row into a trace. Raises `UserError` if a column is missing or has unexpected content."""
+    for what, name in (("problem", columns.problem), ("steps", columns.steps)):
+        if not name:
+            raise UserError(f"no column is named for the {what}.", "Choose one.")
+    problem, (steps, split) = _text(row, columns.problem), _steps(row, columns)
+    labels = _cell(row, columns.labels) if columns.labels else None
+    rest = _rest(row, [columns.problem, columns.steps, columns.labels, columns.id])
+    meta = {name: unescaped(value) if isinstance(value, str) else value for name, value in rest.items()}
+    id = check_identifier(_cell(row, columns.id), f"the column {columns.id!r:.60}") if columns.id else None
+    return Trace(id or content_id(row), problem, _labelled(steps, labels, columns), meta | split.meta)
 
 
 def _rest(row: Row, names: Sequence[str]) -> Row:
@@ -307,10 +297,6 @@ def _text(row: Row, name: str) -> str:
     return value
 
 
-def _id(row: Row, name: str) -> str:
-    return check_identifier(_cell(row, name), f"the column {name!r:.60}")
-
-
 def _steps(row: Row, columns: ColumnMap) -> tuple[list[tuple[str, ...]], Split]:
     """Return the steps of a row, and how they were found in the text of a solution."""
     value, name = _cell(row, columns.steps), columns.steps
@@ -373,13 +359,6 @@ def _labelled(steps: list[tuple[str, ...]], value: object, columns: ColumnMap) -
     labels = listed_value(value)
     if labels is None:
         raise UserError(f"{what} is {describe(value)}, expected a list with a label per step.", _CHOOSE)
-    if len(labels) != len(steps):
-        raise UserError(f"{len(labels)} labels for {len(steps)} steps.", "Give one label per step.")
-    if columns.labels_as == "shares" or (not columns.labels_as and are_shares(labels)):
-        given = [None if is_missing(label) else label for label in labels]
-        return with_shares([Step(texts) for texts in steps], given)
+    shares = columns.labels_as == "shares" or (not columns.labels_as and are_shares(labels))
     numbers = VALIDITY if columns.labels_as == "validity" else RATINGS
-    pairs = zip(steps, labels, strict=True)
-    return tuple(
-        labelled_step(texts, label, number, numbers) for number, (texts, label) in enumerate(pairs, start=1)
-    )
+    return labelled_steps(steps, labels, numbers, are_shares=shares)

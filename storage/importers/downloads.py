@@ -22,7 +22,7 @@ from stepsight.core.net.http import (
     reason,
 )
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder, format_bytes
-from stepsight.storage.importers.rows.kind import PublicFile
+from stepsight.storage.importers.catalogue import PublicFile
 
 Progress = Callable[[int, int | None], None]
 """Called with the number of bytes here and their total, None if unknown, also while nothing arrives; an exception

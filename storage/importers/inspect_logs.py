@@ -27,7 +27,7 @@ from stepsight.core.files.text_lines import ZIP
 from stepsight.core.files.zip_files import read_zip
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.chat import read_chat
-from stepsight.storage.importers.rows.fields import ASIDE, describe, identifier, listed, located
+from stepsight.storage.importers.rows.fields import ASIDE, check_object, describe, identifier, listed
 from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
 
 LOG = ".eval"
@@ -62,20 +62,17 @@ def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows
         raise UserError(f"{name}: the log has no sample.", "It may have been written before the first one ended.")
 
 
-def parse(row: Row, where: str, thoughts: str = ASIDE) -> Trace:
-    """Parse a sample. Raises `UserError` if it has no answer after a question, or if a message has any other
-    form."""
-    with located(where):
-        sample = next(iter(listed(row, "samples")), None)
-        if not isinstance(sample, dict):
-            raise UserError(f"the sample is {describe(sample)}, expected an object.")
-        attached = sample.get("attachments")
-        messages = _attached(listed(sample, "messages"), attached if isinstance(attached, dict) else {})
-        id, epoch = identifier(sample, "id"), sample.get("epoch", 1)
-        about = row["eval"] if isinstance(row.get("eval"), dict) else {}
-        meta = {key: about[key] for key in ("task", "model") if key in about}
-        meta |= {key: sample[key] for key in _KEPT if sample.get(key) not in (None, {}, [])}
-        return read_chat(id if epoch == 1 else f"{id}/{epoch}", messages, meta, thoughts)
+def read(row: Row, thoughts: str = ASIDE) -> Trace:
+    """Turn a sample into a trace. Raises `UserError` if it has no answer after a question, or if a message has any
+    other form."""
+    sample = check_object(next(iter(listed(row, "samples")), None), "the sample")
+    attached = sample.get("attachments")
+    messages = _attached(listed(sample, "messages"), attached if isinstance(attached, dict) else {})
+    id, epoch = identifier(sample, "id"), sample.get("epoch", 1)
+    about = row["eval"] if isinstance(row.get("eval"), dict) else {}
+    meta = {key: about[key] for key in ("task", "model") if key in about}
+    meta |= {key: sample[key] for key in _KEPT if sample.get(key) not in (None, {}, [])}
+    return read_chat(id if epoch == 1 else f"{id}/{epoch}", messages, meta, thoughts)
 
 
 def _of_archive(content: bytes, name: str) -> Iterable[Row]:
@@ -111,7 +108,7 @@ def _kind(thoughts: str = ASIDE) -> FileKind:
         name="inspect",
         title="logs of Inspect (.eval or .json)",
         fields=frozenset({"eval", "samples"}),
-        parse=partial(parse, thoughts=thoughts),
+        read=partial(read, thoughts=thoughts),
         rows=rows,
         with_thoughts=_kind,
     )

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from itertools import islice
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.jsonl import SHARES, open_input, parse_trace
+from stepsight.core.files.jsonl import SHARES, format_trace, open_input, read_trace
 from stepsight.core.label import Label
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.rows.fields import (
@@ -33,7 +33,7 @@ def read_plain(source: str | Iterable[bytes], name: str) -> Iterator[Trace]:
     """Yield the traces of a file, given by its path or its lines. Raises `UserError` at the first bad row."""
     with open_input(source) if isinstance(source, str) else nullcontext(source) as lines:
         for where, row in json_rows(lines, name):
-            trace = parse(row, where)
+            trace = KIND.parse(row, where)
             with located(where):
                 check_texts(trace)
             yield trace
@@ -54,17 +54,17 @@ def draw_plain(path: str, most: int, seed: int) -> list[Trace]:
     return [kept[place] for place in sorted(kept)]
 
 
-def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or if a label is a number."""
+def read(row: Row) -> Trace:
+    """Turn a row into a trace. Raises `UserError` if a field is missing or mistyped, or if a label is a number."""
     try:
-        return parse_trace(row, where)
+        return read_trace(row)
     except UserError:
         # Most files have the names alone.
-        return parse_trace(_with_names(row), where)
+        return read_trace(_with_names(row))
 
 
 def _with_names(row: Row) -> Row:
-    """Return a row with the labels and validities that `parse_trace` expects."""
+    """Return a row with the labels and validities that `read_trace` expects."""
     changed: Row = {}
     if isinstance(row.get("valid"), list):
         changed["valid"] = [_read(one, VALIDITY) for one in row["valid"]]
@@ -80,7 +80,7 @@ def _with_names(row: Row) -> Row:
 
 
 def _read(label: object, numbers: Mapping[int, Meaning]) -> object:
-    """Return a label as `parse_trace` expects it: a name, a boolean, or None if it is missing. Anything else is
+    """Return a label as `read_trace` expects it: a name, a boolean, or None if it is missing. Anything else is
     returned unchanged."""
     if is_missing(label):
         return None
@@ -91,6 +91,7 @@ def _read(label: object, numbers: Mapping[int, Meaning]) -> object:
 KIND = FileKind(
     name="plain",
     title="JSON Lines with id, problem, steps and optional labels",
+    read=read,
+    write=format_trace,
     fields=frozenset({"id", "problem", "steps"}),
-    parse=parse,
 )

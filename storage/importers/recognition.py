@@ -3,7 +3,7 @@ user."""
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from functools import partial
 from itertools import islice
@@ -12,8 +12,8 @@ from pathlib import PurePath
 from stepsight.core.errors import UserError
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, is_log, stem_of
 from stepsight.core.judgment_record import FORMAT as RECORD
-from stepsight.storage.importers import CHATS, KINDS, STEPWISE, THINKING, find_kind, guess_kind, inspect_logs
-from stepsight.storage.importers.catalogue import find_file
+from stepsight.storage.importers import KINDS, THINKING, find_kind, guess_kind, inspect_logs
+from stepsight.storage.importers.catalogue import find_file, published_files
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, find_value
 from stepsight.storage.importers.doubts import Doubt, steps_in
@@ -28,7 +28,6 @@ from stepsight.storage.importers.rows.kind import (
     label_source,
 )
 from stepsight.storage.importers.rows.tables import csv_rows, parquet_rows
-from stepsight.storage.importers.stepwise import are_stepwise
 
 BEGINNING = 1 << 18
 """The number of bytes by which a file's container is recognised: at least a block of zstd."""
@@ -164,16 +163,12 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
         return Finding(Holds.LABELS, source, _labelled_dataset(rows[0]))
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
-    if kind in CHATS and columns.problem and columns.steps and columns.labels:
-        # The chat repeats what has labels in columns of its own.
-        kind = None
-    if kind == STEPWISE and (columns.labels_as == "shares" or not are_stepwise(rows)):
-        # Rows further down may have whole numbers alone, which are then shares too.
+    if kind is not None and KINDS[kind].gives_way(rows, asdict(columns)):
         kind = None
     if kind is not None:
         dataset = KINDS[kind].dataset or stem
         # Such as a part for training and one for testing.
-        in_parts = len(KINDS[kind].files) > 1
+        in_parts = len(published_files(kind)) > 1
         name = f"{dataset}-{stem}" if in_parts else dataset
         return Finding(
             Holds.TRACES, kind, name, names=names, columns=columns, notes=guess.notes, doubts=guess.doubts

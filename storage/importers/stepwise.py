@@ -17,27 +17,21 @@ solutions, of several steps or with a final answer.
 import re
 from collections.abc import Iterable, Sequence
 
-from stepsight.core.errors import UserError
-from stepsight.core.files.jsonl import with_shares
 from stepsight.core.text.split import split_steps
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Trace
 from stepsight.storage.importers.rows.fields import (
     VALIDITY,
+    Items,
     NumbersSeen,
+    RowFields,
+    Text,
+    Texts,
     are_shares,
     content_id,
-    labelled_step,
-    listed,
+    labelled_steps,
     listed_value,
-    located,
-    rest,
-    text,
-    texts,
 )
 from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
-
-NAME = "stepwise"
-
 
 # In words or signs, a solution states its answer.
 _ANSWER = re.compile(r"\\boxed\b|####|\banswer\b.{0,20}?(?:\bis\b|:)", re.IGNORECASE)
@@ -62,25 +56,22 @@ def _is_solution(text: object, *, is_alone: bool) -> bool:
     return len(split_steps(text)) > 1 or (not is_alone and bool(_ANSWER.search(text)))
 
 
-def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped."""
-    with located(where):
-        steps, labels = texts(row, "completions"), listed(row, "labels")
-        if len(labels) != len(steps):
-            raise UserError(f"{len(labels)} labels for {len(steps)} completions.", "Give one label per step.")
-        return Trace(
-            id=content_id(row),
-            problem=text(row, "prompt"),
-            steps=_labelled(steps, labels),
-            meta=rest(row, "prompt", "completions", "labels"),
-        )
+class _Fields(RowFields):
+    completions: Texts
+    labels: Items
+    prompt: Text
+
+    def trace(self, row: Row) -> Trace:
+        labels = self.labels
+        called = ("labels", "completions")
+        steps = labelled_steps(self.completions, labels, VALIDITY, called, are_shares=are_shares(labels))
+        return Trace(content_id(row), self.prompt, steps, self.meta(row))
 
 
-def _labelled(steps: list[str], labels: list[object]) -> tuple[Step, ...]:
-    if are_shares(labels):
-        return with_shares([Step((step,)) for step in steps], labels)
-    pairs = zip(steps, labels, strict=True)
-    return tuple(labelled_step((step,), label, i, VALIDITY) for i, (step, label) in enumerate(pairs, start=1))
+def write(trace: Trace) -> Row:
+    """Return a row with the shares of a trace if it has any, and otherwise its validities."""
+    labels = [step.share if trace.has_shares else step.valid for step in trace.steps]
+    return {"prompt": trace.problem, "completions": [step.text for step in trace.steps], "labels": labels}
 
 
 def _rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
@@ -94,10 +85,13 @@ def _rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Row
 
 
 KIND = FileKind(
-    name=NAME,
+    name="stepwise",
     title="stepwise-supervision rows of prompt, completions and labels",
-    fields=frozenset({"prompt", "completions", "labels"}),
+    read=_Fields.read,
+    write=write,
+    fields=_Fields.names(),
     holds=is_stepwise,
-    parse=parse,
+    # Rows further down may have whole numbers alone, which are then shares too.
+    gives_way=lambda rows, columns: columns["labels_as"] == "shares" or not are_stepwise(rows),
     rows=_rows,
 )

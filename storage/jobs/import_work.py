@@ -14,10 +14,9 @@ from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind
-from stepsight.storage.importers.catalogue import Benchmark, find_benchmark, list_parts
+from stepsight.storage.importers.catalogue import Benchmark, PublicFile, find_benchmark, list_parts
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.recognition import Holds
-from stepsight.storage.importers.rows.kind import PublicFile
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, read_request
 from stepsight.storage.jobs.preview import bad_rows, check_upload, read_upload_rows
 from stepsight.storage.jobs.uploads import MOST_STORED, UploadSource, check_disk, get_upload, remove_upload

@@ -6,8 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stepsight.storage.importers.catalogue import Benchmark, find_benchmark
-from stepsight.storage.importers.rows.kind import PublicFile
+from stepsight.storage.importers.catalogue import Benchmark, PublicFile, find_benchmark
 from tests.storage.public_server import PublicServer
 
 # Of these problems every deletion is of one of the candidates whose texts are here.

@@ -201,7 +201,8 @@ def _open_files(
 
 def _parse(kind: FileKind, row: Row, where: str) -> Trace:
     trace = parse_row(kind, row, where)
-    kind.check_labels(row, where)
+    with located(where):
+        kind.check_labels(row)
     return trace
 
 

@@ -60,15 +60,17 @@ def import_solutions(
 def _kind(data: DataFiles, columns: Sequence[ColumnMap], complete: Complete, prefix: str) -> FileKind:
     kinds = [(fields, data.kind(fields)) for fields in columns]
 
-    def parse(row: Row, where: str) -> Trace:
-        fields, kind = next((pair for pair in kinds if pair[0].steps in row), kinds[-1])
-        trace = kind.parse(row, where)
-        text = find_value(row, fields.steps)
-        meta = dict(trace.meta) | ({SOLUTION_TEXT: text} if isinstance(text, str) else {})
-        with located(where):
-            return complete(row, fields, replace(trace, id=prefix + where.removeprefix(f"{data.name} "), meta=meta))
+    class Solutions(FileKind):
+        def parse(self, row: Row, where: str) -> Trace:
+            fields, kind = next((pair for pair in kinds if pair[0].steps in row), kinds[-1])
+            trace = kind.parse(row, where)
+            text = find_value(row, fields.steps)
+            meta = dict(trace.meta) | ({SOLUTION_TEXT: text} if isinstance(text, str) else {})
+            with located(where):
+                placed = replace(trace, id=prefix + where.removeprefix(f"{data.name} "), meta=meta)
+                return complete(row, fields, placed)
 
-    return replace(kinds[-1][1], parse=parse)
+    return Solutions(**vars(kinds[-1][1]))
 
 
 def solution_text(trace: Trace) -> str:

@@ -29,7 +29,7 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.benchmarks.prm800k import KIND as PRM800K_KIND
 from stepsight.storage.importers.benchmarks.prm800k import beside_the_paper
-from stepsight.storage.importers.catalogue import find_published
+from stepsight.storage.importers.catalogue import find_published, public_file
 from stepsight.storage.importers.column_mapping import LABELS as LABEL_FORMS
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
@@ -190,7 +190,7 @@ def _is_in_parts(args: argparse.Namespace) -> bool:
 def _fetch_benchmark(args: argparse.Namespace) -> None:
     benchmark = find_published(args.kind, args.path)
     if benchmark is None:
-        name = find_kind(args.kind).public_file(args.path).name
+        name = public_file(args.kind, args.path).name
         raise UserError(f"No scores are published for {name}.", "Leave --scores out.")
     what = "--scores" if args.scores else benchmark.title
     if args.sha256 is not None or args.skip_bad:
@@ -280,7 +280,7 @@ def _continued(trace: Trace) -> Trace | None:
 
 
 def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
-    file = find_kind(kind).public_file(name, sha256)
+    file = public_file(kind, name, sha256)
     with _bar() as bar:
 
         def show(there: int, size: int | None) -> None:

@@ -20,70 +20,52 @@ In the first two cases, the steps before the first error become valid without a 
 unlabelled.
 """
 
+from typing import Any
+
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.importers.rows.fields import (
-    describe,
-    field,
-    identifier,
-    located,
-    rest,
-    text,
-    texts,
-    until_error,
-    whole,
-)
-from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.fields import Id, RowFields, Text, Texts, describe, until_error, whole
+from stepsight.storage.importers.rows.kind import FileKind, Row
 
-_STEPS = "hypothesis_steps"
 _ONE = ("random number", "random operation", "remove step")
 
 
-def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or a tag is out of range."""
-    with located(where):
-        return Trace(
-            id=identifier(row, "id"),
-            problem=text(row, "question"),
-            steps=_steps(texts(row, _STEPS), text(row, "error_type"), field(row, "tags")),
-            meta=rest(row, "id", "question", _STEPS),
-        )
+class _Fields(RowFields):
+    kept = ("error_type", "tags")
 
+    id: Id
+    question: Text
+    hypothesis_steps: Texts
+    error_type: Text
+    tags: Any
 
-def _steps(steps: list[str], error: str, tags: object) -> tuple[Step, ...]:
-    last = len(steps) - 1
-    if error in _ONE:
-        return until_error([(step,) for step in steps], whole(tags, 0, last, "the field 'tags'"))
-    if error == "swap steps":
-        if not isinstance(tags, list) or len(tags) != 2:
-            raise UserError(f"the field 'tags' is {describe(tags)}, expected the two steps that were swapped.")
-        first = min(whole(tag, 0, last, "a tag") for tag in tags)
-        return until_error([(step,) for step in steps], first)
-    if error == "repeat step":
-        copy = whole(tags, 0, last - 1, "the field 'tags'") + 1
-        return tuple(
-            Step((step,), Label.NEU) if i == copy else Step((step,), valid=True) for i, step in enumerate(steps)
-        )
-    if error == "swap solutions":
-        return tuple(Step((step,)) for step in steps)
-    expected = ", ".join([*_ONE, "swap steps", "repeat step", "swap solutions"])
-    raise UserError(f"the field 'error_type' is {error!r}.", f"Expected {expected}.")
+    def trace(self, row: Row) -> Trace:
+        return Trace(self.id, self.question, self._steps(), self.meta(row))
 
+    def _steps(self) -> tuple[Step, ...]:
+        steps, error, tags = self.hypothesis_steps, self.error_type, self.tags
+        last = len(steps) - 1
+        if error in _ONE:
+            return until_error(steps, whole(tags, 0, last, "the field 'tags'"))
+        if error == "swap steps":
+            if not isinstance(tags, list) or len(tags) != 2:
+                raise UserError(f"the field 'tags' is {describe(tags)}, expected the two steps that were swapped.")
+            return until_error(steps, min(whole(tag, 0, last, "a tag") for tag in tags))
+        if error == "repeat step":
+            copy = whole(tags, 0, last - 1, "the field 'tags'") + 1
+            valid = list(until_error(steps, None))
+            return (*valid[:copy], Step((steps[copy],), Label.NEU), *valid[copy + 1 :])
+        if error == "swap solutions":
+            return tuple(Step((step,)) for step in steps)
+        expected = ", ".join([*_ONE, "swap steps", "repeat step", "swap solutions"])
+        raise UserError(f"the field 'error_type' is {error!r}.", f"Expected {expected}.")
 
-_PUBLIC = "https://raw.githubusercontent.com/GAIR-NLP/ReasonEval/37d5d2885182b56fdec3ad3f38770e6b15bd353e/dataset"
 
 KIND = FileKind(
     name="perturbation",
     title="PRM800K solutions with one planted error each",
-    fields=frozenset({"question", _STEPS, "error_type", "tags"}),
-    parse=parse,
+    read=_Fields.read,
+    fields=_Fields.names() - {"id"},
     dataset="perturbation",
-    files=(
-        PublicFile(
-            "perturbation.json",
-            f"{_PUBLIC}/perturbation.json",
-            "732fe0c890bcc979f5cf0ca54d44d9936f27bf86eaad1bd849094c5f239d2cf0",
-        ),
-    ),
 )

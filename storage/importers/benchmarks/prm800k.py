@@ -30,17 +30,16 @@ from stepsight.core.errors import UserError
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.importers.rows.fields import (
     RATINGS,
+    check_object,
     content_id,
-    describe,
     field,
     labelled_step,
     listed,
-    located,
     rest,
     text,
     whole,
 )
-from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.kind import FileKind, Row
 
 PAPER = {"training": (96_280, 663_101), "test": (2_726, 18_559)}
 """Traces and labelled steps of phase 2 in the paper's training and test sets."""
@@ -49,19 +48,22 @@ _NOTHING: tuple[list[Any] | None, ...] = ([], None)
 _GIVEN_UP = tuple({"completions": none, "human_completion": None, "chosen_completion": None} for none in _NOTHING)
 
 
-def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if fields are missing, mistyped or contradictory."""
-    with located(where):
-        question, label = _object(field(row, "question"), "question"), _object(field(row, "label"), "label")
-        return Trace(
-            id=content_id(row),
-            problem=text(question, "problem"),
-            steps=_steps(listed(label, "steps")),
-            meta=rest(row, "question", "label")
-            | rest(question, "problem")
-            | rest(label, "steps")
-            | _phase(question),
-        )
+def _read(row: Row) -> Trace:
+    question = check_object(field(row, "question"), "question")
+    label = check_object(field(row, "label"), "label")
+    # A labeler who gave up left a step without any text, which can only be the last one.
+    items = listed(label, "steps")
+    if items and items[-1] in _GIVEN_UP:
+        items = items[:-1]
+    return Trace(
+        id=content_id(row),
+        problem=text(question, "problem"),
+        steps=tuple(_step(item, f"step {number}", number) for number, item in enumerate(items, start=1)),
+        meta=rest(row, "question", "label")
+        | rest(question, "problem")
+        | rest(label, "steps")
+        | {"phase": 2 if question.get("pre_generated_steps") else 1},
+    )
 
 
 def beside_the_paper(traces: int, labelled: int) -> str:
@@ -71,20 +73,8 @@ def beside_the_paper(traces: int, labelled: int) -> str:
     return f"{traces:,} traces with {labelled:,} labelled steps; the paper has {counts}"
 
 
-def _phase(question: Row) -> dict[str, int]:
-    return {"phase": 2 if question.get("pre_generated_steps") else 1}
-
-
-def _steps(items: list[Any]) -> tuple[Step, ...]:
-    # A labeler who gave up left a step without any text, which can only be the last one.
-    if items and items[-1] in _GIVEN_UP:
-        items = items[:-1]
-    return tuple(_step(item, number) for number, item in enumerate(items, start=1))
-
-
-def _step(item: object, number: int) -> Step:
-    what = f"step {number}"
-    picked = _picked(_object(item, what), what)
+def _step(item: object, what: str, number: int) -> Step:
+    picked = _picked(check_object(item, what), what)
     return labelled_step((check_text(field(picked, "text"), what),), field(picked, "rating"), number, RATINGS)
 
 
@@ -95,37 +85,20 @@ def _picked(step: Row, what: str) -> Row:
     if chosen is None:
         human = field(step, "human_completion")
     if human is not None:
-        return {"rating": None} | _object(human, f"the human completion of {what}")
+        return {"rating": None} | check_object(human, f"the human completion of {what}")
     if not completions:
         raise UserError(f"{what} has no completion.", "Give it one, or a human completion.")
     last = len(completions) - 1
     index = 0 if chosen is None else whole(chosen, 0, last, f"the chosen completion of {what}", f"0 to {last}")
-    return _object(completions[index], f"the completion of {what}")
+    return check_object(completions[index], f"the completion of {what}")
 
-
-def _object(value: object, what: str) -> Row:
-    if not isinstance(value, dict):
-        raise UserError(f"{what} is {describe(value)}, expected an object.")
-    return value
-
-
-_PUBLIC = (
-    "https://media.githubusercontent.com/media/openai/prm800k/00811d6de065642a6967b9017d4cee59550c0ef4/prm800k/data"
-)
-_SHA256 = {
-    "phase1_train.jsonl": "e9da6a73f827ffb9a8c0dc644c541d34ed76b3d4d1e4896ff5f7b37ddf5ae34d",
-    "phase1_test.jsonl": "f4b3bc5b095e45c816453dc4d748b755c680d61d55f9895d929a335b487c727d",
-    "phase2_train.jsonl": "1110237feeb51d1bc200cb37b8f965cfdc1036eac7d506094049366fe7dc1089",
-    "phase2_test.jsonl": "6b172efa884ac8341a946dd82e06947c135b7254109fb3f7aa907c715d98aaad",
-}
 
 KIND = FileKind(
     name="prm800k",
     title="PRM800K with ratings of the labelled steps",
+    read=_read,
     fields=frozenset({"question", "label"}),
     # Of other tables they are a text and a number.
     holds=lambda row: isinstance(row["question"], dict) and isinstance(row["label"], dict),
-    parse=parse,
     dataset="prm800k",
-    files=tuple(PublicFile(name, f"{_PUBLIC}/{name}", sha256) for name, sha256 in _SHA256.items()),
 )

@@ -27,17 +27,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.text.signs import is_blank
 from stepsight.core.trace import Step, Trace, check_text
-from stepsight.storage.importers.rows.fields import (
-    content_id,
-    identifier,
-    listed,
-    located,
-    rest,
-    text,
-    texts,
-    whole,
-)
-from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.fields import Id, Items, RowFields, Text, content_id, listed, rest, whole
+from stepsight.storage.importers.rows.kind import FileKind, Row
 
 _MOST = 1_000_000
 _SIMPLICITY = ("redundency", "circular")
@@ -53,11 +44,17 @@ _CLASSES = (
 )
 
 
-def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or if there is no
-    step."""
-    with located(where):
-        written, kind = listed(row, "modified_process"), _class(row)
+class _Fields(RowFields):
+    modified_process: Items
+    classification: Text
+    error_steps: Items
+    idx: Id
+    modified_question: Text
+
+    def trace(self, row: Row) -> Trace:
+        kind, written = self.classification, self.modified_process
+        if kind not in _CLASSES:
+            raise UserError(f"the field 'classification' is {kind!r}.", f"Expected {', '.join(_CLASSES)}.")
         steps = {
             number: check_text(step, f"step {number} of 'modified_process'")
             for number, step in enumerate(written, start=1)
@@ -65,54 +62,35 @@ def parse(row: Row, where: str) -> Trace:
         }
         if not steps:
             raise UserError("the field 'modified_process' has no step.")
-        errors = {whole(step, 1, _MOST, "an error step", "a step from 1") for step in listed(row, "error_steps")}
+        errors = {whole(step, 1, _MOST, "an error step", "a step from 1") for step in self.error_steps}
         label = Label.NEU if kind in _SIMPLICITY else Label.NEG
         read_whole = len(steps) == len(written) and errors <= steps.keys()
-        used = ("modified_question", "modified_process", *(["error_steps"] if read_whole else []))
+        id = f"{kind}/{self.idx}"
         return Trace(
-            id=_id(row, kind),
-            problem=text(row, "modified_question"),
-            steps=tuple(
+            f"{id}/{content_id(row)}" if kind == "multi_solutions" else id,
+            self.modified_question,
+            tuple(
                 Step((step,), label) if number in errors else Step((step,), valid=True)
                 for number, step in steps.items()
             ),
-            meta=rest(row, *used),
+            rest(row, "modified_question", "modified_process", *(["error_steps"] if read_whole else [])),
         )
 
 
-def check_labels(row: Row, where: str) -> None:
+def _check_labels(row: Row) -> None:
     """Raise `UserError` if an error step lies beyond the last step, or if a step is empty."""
-    with located(where):
-        steps = texts(row, "modified_process")
-        for step in listed(row, "error_steps"):
-            whole(step, 1, len(steps), "an error step")
-
-
-def _class(row: Row) -> str:
-    name = text(row, "classification")
-    if name not in _CLASSES:
-        raise UserError(f"the field 'classification' is {name!r}.", f"Expected {', '.join(_CLASSES)}.")
-    return name
-
-
-def _id(row: Row, kind: str) -> str:
-    named = f"{kind}/{identifier(row, 'idx')}"
-    return f"{named}/{content_id(row)}" if kind == "multi_solutions" else named
+    steps = listed(row, "modified_process")
+    for number, step in enumerate(steps, start=1):
+        check_text(step, f"step {number} of 'modified_process'")
+    for error in listed(row, "error_steps"):
+        whole(error, 1, len(steps), "an error step")
 
 
 KIND = FileKind(
     name="prmbench",
     title="PRMBench with the error steps of each modified solution",
-    fields=frozenset({"idx", "modified_question", "modified_process", "error_steps", "classification"}),
-    parse=parse,
+    read=_Fields.read,
+    fields=_Fields.names(),
     dataset="prmbench",
-    check_labels=check_labels,
-    files=(
-        PublicFile(
-            "prmbench_preview.jsonl",
-            "https://huggingface.co/datasets/hitsmy/PRMBench_Preview/resolve/"
-            "5cc7683d0ae5797f84d7aeac0607966f277c39e1/prmbench_preview.jsonl",
-            "3efe79ff688751369da6161635c247318611032071ee46cde6a20a95125bc966",
-        ),
-    ),
+    check_labels=_check_labels,
 )

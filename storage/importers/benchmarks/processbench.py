@@ -9,39 +9,31 @@ The steps before the first error become valid without a label, and those after i
 null, all steps are unlabelled; if it is the word N/A, there is no error.
 """
 
+from typing import Any
+
 from stepsight.core.trace import Trace
-from stepsight.storage.importers.rows.fields import (
-    field,
-    identifier,
-    located,
-    rest,
-    text,
-    texts,
-    until_first_error,
-)
-from stepsight.storage.importers.rows.kind import FileKind, PublicFile, Row
+from stepsight.storage.importers.rows.fields import Id, RowFields, Text, Texts, until_first_error
+from stepsight.storage.importers.rows.kind import FileKind, Row
 
 
-def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped, or `label` out of range."""
-    with located(where):
-        steps = [(step,) for step in texts(row, "steps")]
-        return Trace(
-            id=identifier(row, "id"),
-            problem=text(row, "problem"),
-            steps=until_first_error(steps, field(row, "label"), 0, "the field 'label'"),
-            meta=rest(row, "id", "problem", "steps", "label"),
-        )
+class _Fields(RowFields):
+    kept = ("final_answer_correct",)
 
+    id: Id
+    problem: Text
+    steps: Texts
+    label: Any
+    final_answer_correct: Any = None
 
-_PUBLIC = "https://huggingface.co/datasets/Qwen/ProcessBench/resolve/main"
-_PARTS = ("gsm8k.json", "math.json", "olympiadbench.json", "omnimath.json")
+    def trace(self, row: Row) -> Trace:
+        steps = until_first_error(self.steps, self.label, 0, "the field 'label'")
+        return Trace(self.id, self.problem, steps, self.meta(row))
+
 
 KIND = FileKind(
     name="processbench",
     title="ProcessBench with the first wrong step of each solution",
-    fields=frozenset({"id", "problem", "steps", "final_answer_correct", "label"}),
-    parse=parse,
+    read=_Fields.read,
+    fields=_Fields.names(),
     dataset="processbench",
-    files=tuple(PublicFile(name, f"{_PUBLIC}/{name}") for name in _PARTS),
 )

@@ -15,25 +15,24 @@ deletion breaks the solution or leaves it intact. An edit must come before the p
 first steps begin with a chat prompt, which is kept because it was part of the scored text.
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.text_lines import utf8_lines
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.rows.fields import (
+    RowFields,
+    Text,
+    Texts,
     canonical,
-    describe,
+    check_object,
     field,
     listed,
-    located,
     rest,
     text,
-    texts,
     whole,
 )
-from stepsight.storage.importers.rows.kind import FileKind, OnBad, PublicFile, Row, Rows, json_rows
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
 
 STEP = "deleted_step_index_0based"
 """The field of its score files that names the step without which a solution was scored."""
@@ -45,10 +44,6 @@ _KINDS = (NECESSARY, INERT)
 _CANDIDATES, _ORIGINAL = "candidates", "original_trace"
 # The fields of a solution that are kept, by their names there.
 _FACTS = {"extracted_answer": "extracted_answer", "is_correct": "is_correct", "model_name": "generator"}
-_PUBLIC = (
-    "https://raw.githubusercontent.com/staged-benchmark-2026/StrictPRMBench/"
-    "2ad65edd36e93c5141f5d091f0c23b9e38309395"
-)
 # The largest number of a candidate or a step that is read.
 _LARGEST = 2**31 - 2
 
@@ -78,7 +73,7 @@ def read_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
     """
     edited: dict[str, tuple[str, Row]] = {}
     count = 0
-    for where, row in json_rows(_as_array(utf8_lines(lines, name)), name, on_bad):
+    for where, row in json_rows(lines, name, on_bad):
         try:
             if _is_edit(row):
                 edit = _edit(row)
@@ -98,26 +93,6 @@ def read_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
                 solution = _with_deletions(solution, edited.pop(identify(solution), ("", {}))[1])
             yield where, solution
     yield from edited.values()
-
-
-def parse(row: Row, where: str) -> Trace:
-    """Parse a row into a trace. Raises `UserError` if a field is missing or mistyped."""
-    with located(where):
-        return Trace(
-            id=identify(row),
-            problem=text(row, "problem"),
-            steps=tuple(Step((step,)) for step in texts(row, "steps")),
-            meta=rest(row, "problem", "steps"),
-        )
-
-
-def _as_array(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Wrap the lines of a file into a JSON array if they form a single object on several lines, as in a pool."""
-    source = iter(lines)
-    first = next(source, b"")
-    if first.strip() == b"{":
-        return chain([b"[" + first], source, [b"]"])
-    return chain([first], source)
 
 
 def _deleted(row: Row) -> int:
@@ -159,34 +134,32 @@ def _candidates(row: Row) -> list[Row]:
 
 def _solution(held: Any, problem_id: str, number: int) -> Row:
     """Convert a solution from its nested form, as in pools and edits, to a flat row."""
-    held = _object(held, "a solution")
-    problem = _object(field(held, "problem"), "the field 'problem'")
-    steps = [field(_object(step, "a step"), "text") for step in listed(held, "steps")]
+    held = check_object(held, "a solution")
+    problem = check_object(field(held, "problem"), "the field 'problem'")
+    steps = [field(check_object(step, "a step"), "text") for step in listed(held, "steps")]
     facts = {name: held[theirs] for theirs, name in _FACTS.items() if theirs in held}
     named = {"problem_id": problem_id, "candidate_index": number, "problem": field(problem, "question")}
     return named | {"answer": problem.get("ground_truth"), "steps": steps} | facts
 
 
-def _object(value: Any, what: str) -> Row:
-    if not isinstance(value, dict):
-        raise UserError(f"{what} is {describe(value)}, expected an object.")
-    return value
+class _Fields(RowFields):
+    kept = ("problem_id", "candidate_index")
+
+    problem_id: Any
+    candidate_index: Any
+    problem: Text
+    steps: Texts
+
+    def trace(self, row: Row) -> Trace:
+        return Trace(identify(row), self.problem, tuple(Step((step,)) for step in self.steps), self.meta(row))
 
 
 KIND = FileKind(
     name="strict-prmbench",
     title="StrictPRMBench's candidates, or its solutions with a step to leave out",
-    fields=frozenset({"problem_id", "candidate_index", "problem", "steps"}),
-    parse=parse,
+    read=_Fields.read,
+    fields=_Fields.names(),
     dataset="strict-prmbench",
     rows=read_rows,
     score_fields=frozenset(SCORES),
-    # The list of all others.
-    files=(
-        PublicFile(
-            "manifest.sha256",
-            f"{_PUBLIC}/manifest.sha256",
-            "cddbcf645ac14dfee13ea3caf4ce77fe8f25d942c2d4dcb17cc39bbb2658e3a8",
-        ),
-    ),
 )

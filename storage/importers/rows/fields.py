@@ -1,19 +1,22 @@
-"""Reading typed fields from a row, and interpreting labels, whole numbers, lists and missing values as various
-programs write them.
+"""The typed fields of a row, and labels, whole numbers, lists and missing values as various programs write them.
 
-Functions that take a row raise `UserError` on a bad value, saying what was expected. A label that is a word, such
-as `pos`, `correct` or `+`, has one meaning in every file; the meaning of a number depends on its column.
+A kind of file declares the fields that it reads as a `RowFields`. On a bad value, `UserError` says what was
+expected. A label that is a word, such as `pos`, `correct` or `+`, has one meaning in every file; the meaning of a
+number depends on its column.
 """
 
 import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, ValidationInfo
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.jsonl import with_shares
 from stepsight.core.label import Label
 from stepsight.core.text.printed import MISSING, is_printed, parse_printed
 from stepsight.core.text.signs import comparable, is_blank
@@ -83,6 +86,13 @@ def check_identifier(value: object, what: str) -> str:
     return check_text(str(value), what)
 
 
+def check_object(value: object, what: str) -> Row:
+    """Return a value, called `what` in messages, that must be an object."""
+    if not isinstance(value, dict):
+        raise UserError(f"{what} is {describe(value)}, expected an object.")
+    return value
+
+
 def content_id(row: Row) -> str:
     """Return an id for a row that has none: a hash of the row's content that ignores the order of its keys. Unlike
     a line number, this id stays the same when rows are added to the file or moved."""
@@ -110,34 +120,40 @@ def whole(value: object, low: int, high: int, what: str, expected: str = "") -> 
 
 def listed(row: Row, key: str) -> list[Any]:
     """Return the value of a field that must be a list, or the text of a printed list."""
-    value = field(row, key)
-    found = listed_value(value)
-    if found is None:
-        raise UserError(f"the field {key!r} is {describe(value)}, expected a list.")
-    return found
+    return check_list(field(row, key), f"the field {key!r}")
 
 
-def texts(row: Row, key: str) -> list[str]:
-    """Return the value of a field that must be a list of non-empty texts, one per step."""
-    found = listed(row, key)
-    if not all(map(is_text, found)):
-        for number, item in enumerate(found, start=1):
-            check_text(item, f"step {number} of {key!r}")
-    return found
+def check_list(value: object, what: str) -> list[Any]:
+    """Return a value, called `what` in messages, that must be a list, or the text of a printed list."""
+    items = listed_value(value)
+    if items is None:
+        raise UserError(f"{what} is {describe(value)}, expected a list.")
+    return items
 
 
-def until_error(steps: Sequence[Sequence[str]], error: int | None) -> tuple[Step, ...]:
+Steps = Sequence[str | tuple[str, ...]]
+"""The steps of a solution, each a text, or the texts of its sub-steps."""
+
+
+def substeps_of(step: str | tuple[str, ...]) -> tuple[str, ...]:
+    """Return the texts of the sub-steps of a step."""
+    return (step,) if isinstance(step, str) else step
+
+
+def until_error(steps: Steps, error: int | None) -> tuple[Step, ...]:
     """Return the steps of a solution of which only the first error is known.
 
     `error` is the 0-based index of the first error, or None if there is no error. Steps before the error become
     valid without a label, the wrong step becomes neg, and later steps are unlabelled.
     """
-    return tuple(_until(tuple(substeps), i, error) for i, substeps in enumerate(steps))
+    texts = list(map(substeps_of, steps))
+    if error is None:
+        return tuple(Step(substeps, valid=True) for substeps in texts)
+    before = (Step(substeps, valid=True) for substeps in texts[:error])
+    return (*before, Step(texts[error], Label.NEG), *map(Step, texts[error + 1 :]))
 
 
-def until_first_error(
-    steps: Sequence[tuple[str, ...]], value: object, start: int, what: str, hint: str = ""
-) -> tuple[Step, ...]:
+def until_first_error(steps: Steps, value: object, start: int, what: str, hint: str = "") -> tuple[Step, ...]:
     """Like `until_error`, for the first error as a file gives it.
 
     `value` is a step, counted from `start`; the number before `start`, or N/A, says that there is none. If it is
@@ -146,32 +162,14 @@ def until_first_error(
     if says_not_applicable(value):
         return until_error(steps, None)
     if is_missing(value):
-        return tuple(map(Step, steps))
+        return tuple(Step(substeps_of(step)) for step in steps)
+    last = len(steps) + start - 1
     number = whole_number(value)
-    if number is None or not start - 1 <= number < len(steps) + start:
+    if number is None or not start - 1 <= number <= last:
         raise UserError(
-            f"{what} is {describe(value)}, expected a step from {start} to {len(steps) + start - 1},"
-            f" or {start - 1}.",
-            hint,
+            f"{what} is {describe(value)}, expected a step from {start} to {last}, or {start - 1}.", hint
         )
     return until_error(steps, None if number == start - 1 else number - start)
-
-
-def _until(substeps: tuple[str, ...], i: int, error: int | None) -> Step:
-    if error is None or i < error:
-        return Step(substeps, valid=True)
-    return Step(substeps, Label.NEG) if i == error else Step(substeps)
-
-
-def steps(row: Row, key: str) -> list[tuple[str, ...]]:
-    """Return the value of a field that must be a list of steps, each a list of sub-step texts."""
-    value = listed(row, key)
-    for number, step in enumerate(value, start=1):
-        if not isinstance(step, list):
-            raise UserError(f"step {number} is {describe(step)}, expected a list of texts.")
-        for item in step:
-            check_text(item, f"step {number}")
-    return [tuple(step) for step in value]
 
 
 ASIDE, JUDGED = "aside", "judged"
@@ -192,6 +190,77 @@ def check_texts(trace: Trace) -> None:
 def rest(row: Row, *used: str) -> dict[str, Any]:
     """Return the `meta` of a trace: all fields of the row except `used`."""
     return {key: value for key, value in row.items() if key not in used}
+
+
+class RowFields(BaseModel):
+    """Base class of the fields that a kind of file reads of a row. All others are the metadata of the trace, and so
+    are those that are `kept`."""
+
+    model_config = ConfigDict(frozen=True)
+    kept: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def read(cls, row: Row) -> Trace:
+        """Return the trace in a row. Raises `UserError` if a field is missing or has an unexpected value."""
+        try:
+            fields = cls.model_validate(row)
+        except ValidationError as error:
+            # The types of fields raise `UserError` for anything else.
+            for fault in error.errors(include_url=False):
+                field(row, str(fault["loc"][0]))
+            raise
+        return fields.trace(row)
+
+    def trace(self, row: Row) -> Trace:
+        """Return the trace of these fields of `row`."""
+        raise NotImplementedError
+
+    @classmethod
+    def names(cls) -> frozenset[str]:
+        """Return the names of the fields."""
+        return frozenset(cls.model_fields)
+
+    @classmethod
+    def meta(cls, row: Row) -> dict[str, Any]:
+        """Return the metadata of a row."""
+        return rest(row, *cls.names().difference(cls.kept))
+
+
+def _checked(check: Callable[[object, str], object]) -> PlainValidator:
+    def run(value: object, info: ValidationInfo) -> object:
+        return check(value, f"the field {info.field_name!r}")
+
+    return PlainValidator(run)
+
+
+def _check_texts(value: object, what: str) -> list[str]:
+    items = check_list(value, what)
+    if not all(map(is_text, items)):
+        for number, item in enumerate(items, start=1):
+            check_text(item, f"step {number} of {what.removeprefix('the field ')}")
+    return items
+
+
+def _check_substeps(value: object, what: str) -> list[tuple[str, ...]]:
+    steps = check_list(value, what)
+    for number, step in enumerate(steps, start=1):
+        if not isinstance(step, list):
+            raise UserError(f"step {number} is {describe(step)}, expected a list of texts.")
+        for item in step:
+            check_text(item, f"step {number}")
+    return [tuple(step) for step in steps]
+
+
+Id = Annotated[str, _checked(check_identifier)]
+"""A text or a whole number."""
+Text = Annotated[str, _checked(check_text)]
+"""A text that is not empty."""
+Items = Annotated[list[Any], _checked(check_list)]
+"""A list, or the text of a printed list."""
+Texts = Annotated[list[str], _checked(_check_texts)]
+"""A list of steps, each a text."""
+Substeps = Annotated[list[tuple[str, ...]], _checked(_check_substeps)]
+"""A list of steps, each a list of the texts of its sub-steps."""
 
 
 def describe(value: object) -> str:
@@ -276,6 +345,32 @@ def meaning(label: object, numbers: Mapping[int, Meaning]) -> Meaning | None:
     if number is not None:
         return numbers.get(number)
     return _WORDS.get(comparable(label).strip().lower()) if isinstance(label, str) else None
+
+
+def labelled_steps(
+    steps: Steps,
+    labels: Sequence[object],
+    numbers: Mapping[int, Meaning],
+    called: tuple[str, str] = ("labels", "steps"),
+    *,
+    are_shares: bool = False,
+) -> tuple[Step, ...]:
+    """Return steps with their labels, which are shares from 0 to 1 if `are_shares`. Otherwise `numbers` gives the
+    meaning of each number.
+
+    Raises `UserError` if a value is not a label, or if there is not one for each step; `called` is what the message
+    then calls labels and steps.
+    """
+    if len(labels) != len(steps):
+        name, of = called
+        raise UserError(
+            f"{len(labels)} {name} for {len(steps)} {of}.", f"Give one {name.removesuffix('s')} per step."
+        )
+    texts = list(map(substeps_of, steps))
+    if are_shares:
+        return with_shares(list(map(Step, texts)), [None if is_missing(label) else label for label in labels])
+    pairs = zip(texts, labels, strict=True)
+    return tuple(labelled_step(step, label, number, numbers) for number, (step, label) in enumerate(pairs, start=1))
 
 
 def labelled_step(texts: tuple[str, ...], label: object, number: int, numbers: Mapping[int, Meaning]) -> Step:

@@ -1,8 +1,8 @@
 """File kinds: how the rows of a file are read and how each row is turned into a trace."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
 from typing import Any, Protocol
@@ -24,22 +24,6 @@ _OF_ARGILLA = frozenset({"fields", "metadata", "responses"})
 _WRITE = "Write one JSON array of objects."
 OnBad = Callable[[str, UserError, bytes], None]
 """Called with the place of a bad row, its error and its content; reading then continues."""
-
-
-@dataclass(frozen=True)
-class PublicFile:
-    """A published benchmark file. `sha256` is the hash of its content, or None if unknown. In that case, the
-    content is checked against `git_blob`, the file's id in a Git repository, if that is known."""
-
-    name: str
-    url: str
-    sha256: str | None = None
-    git_blob: str | None = None
-
-    @property
-    def digest(self) -> str | None:
-        """The digest by which the content is checked, or None if no digest is known."""
-        return self.sha256 or self.git_blob
 
 
 def json_lines(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
@@ -192,44 +176,37 @@ class RowReader(Protocol):
 class FileKind:
     """A kind of file that can be imported.
 
-    `fields` are the field names by which its rows are recognised, if `holds(row)` is True as well. `parse(row,
-    where)` raises `UserError` with a message that starts with `where`. `dataset` is the default name of the
-    dataset; None means that the dataset is named after the file. `files` are published files whose URLs are known.
-    A row with a field in `score_fields` belongs to a score file of this kind. `check_labels(row, where)` raises
-    `UserError` if the labels of a row are too doubtful to train on, although figures count the row. `notes()`,
-    called after all rows have been read, returns sentences about what was left out. `with_thoughts` returns the
-    kind for reading one file with its thoughts set aside or judged, as chosen (see `rows.fields`); None means that
-    the files have no thoughts.
+    `read(row)` turns a row into a trace, and `write(trace)` a trace into a row that `read` reads back; None means
+    that no file of this kind is written. `fields` are the field names by which a row is recognised, if `holds(row)`
+    is True as well; unless `gives_way(rows, columns)` says of the first rows of a file that they are rather a table
+    with these columns, the fields of a `ColumnMap`. `dataset` is the default name of the dataset; None means that
+    the dataset is named after the file. A row with a field in `score_fields` belongs to a score file of this kind.
+    `check_labels(row)` raises `UserError` if the labels of a row are too doubtful to train on, although figures
+    count the row. `notes()`, called after all rows have been read, returns sentences about what was left out.
+    `with_thoughts` returns the kind for reading one file with its thoughts set aside or judged, as chosen (see
+    `rows.fields`); None means that the files have no thoughts.
     """
 
     name: str
     title: str
-    fields: frozenset[str]
-    parse: Callable[[Row, str], Trace]
+    read: Callable[[Row], Trace]
+    fields: frozenset[str] = frozenset()
     holds: Callable[[Row], bool] = lambda row: True
+    gives_way: Callable[[Sequence[Row], Mapping[str, str]], bool] = lambda rows, columns: False
+    write: Callable[[Trace], Row] | None = None
     dataset: str | None = None
     rows: RowReader = json_rows
-    files: tuple[PublicFile, ...] = ()
     score_fields: frozenset[str] = frozenset()
-    check_labels: Callable[[Row, str], None] = lambda row, where: None
+    check_labels: Callable[[Row], None] = lambda row: None
     notes: Callable[[], tuple[str, ...]] = tuple
     with_thoughts: "Callable[[str], FileKind] | None" = None
 
-    def public_file(self, name: str | None = None, sha256: str | None = None) -> PublicFile:
-        """Return the published file with this name. `name` may be omitted if there is only one published file.
-
-        `sha256` overrides the file's own hash. Raises `UserError`, with a message that lists the published files,
-        if no published file has this name.
-        """
-        if not self.files:
-            raise UserError(
-                f"No public address of {self.name} is known.", "Fetch the file by hand and import it by its path."
-            )
-        matches = [file for file in self.files if name in (None, file.name)]
-        if len(matches) != 1:
-            names = ", ".join(file.name for file in self.files)
-            raise UserError(f"{self.name} is published as {names}.", "Name one of them in place of the path.")
-        return replace(matches[0], sha256=sha256) if sha256 else matches[0]
+    def parse(self, row: Row, where: str) -> Trace:
+        """Turn a row into a trace. Raises `UserError`, with a message that starts with `where`, if it is none."""
+        try:
+            return self.read(row)
+        except UserError as error:
+            raise error.at(where) from None
 
 
 class EndlessThoughts:

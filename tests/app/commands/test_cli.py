@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 import yaml
@@ -21,8 +21,8 @@ from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.gone import COMMAND_LINE, on_command_line
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
-from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.rows.kind import PublicFile
+from stepsight.storage.importers import catalogue
+from stepsight.storage.importers.catalogue import PublicFile
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from stepsight.training.evaluate.strength import concluded_record
@@ -467,7 +467,7 @@ def published(monkeypatch, tmp_path):
         server.files = {"/rows.jsonl": content, "/unseen.jsonl": content}
         known = PublicFile("rows.jsonl", f"{server.url}/rows.jsonl", hashlib.sha256(content).hexdigest())
         unseen = PublicFile("unseen.jsonl", f"{server.url}/unseen.jsonl")
-        monkeypatch.setitem(KINDS, "plain", replace(KINDS["plain"], files=(known, unseen)))
+        monkeypatch.setattr(catalogue, "published_files", lambda kind: (known, unseen))
         yield server
 
 

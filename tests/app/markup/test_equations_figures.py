@@ -8,7 +8,7 @@ import pytest
 
 from stepsight.app.markup.text import TERMS
 from stepsight.core.equations.evaluator import checks_of
-from stepsight.storage.importers.benchmarks.mr_math_invalid import parse
+from stepsight.storage.importers import KINDS
 
 MANUAL = Path(__file__).resolve().parents[3] / "docs" / "evaluators.md"
 ROW = re.compile(r"^\| (.+?) \| [\d,]+ of [\d,]+ \| (\d+) \|.*\| (\d+) of ([\d,]+) \|$", re.MULTILINE)
@@ -32,7 +32,7 @@ def test_pages_sum_up_the_table_of_the_manual(measured):
 def test_mr_math_is_measured_again(measured, data):
     flagged, wrong = set(), set()
     for line in (data / "mr-math" / "mr-math_invalid_errors.json").read_text(encoding="utf-8").splitlines():
-        trace = parse(json.loads(line), "")
+        trace = KINDS["mr-math-invalid"].read(json.loads(line))
         labelled = {i for i, step in enumerate(trace.steps) if step.valid is not None}
         wrong |= {(trace.id, i) for i in labelled if not trace.steps[i].valid}
         failing = {

@@ -11,8 +11,8 @@ import pytest
 
 from stepsight.core.paths import cache_folder
 from stepsight.storage.importers import KINDS, downloads
+from stepsight.storage.importers.catalogue import PublicFile, public_file, published_files
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.importers.rows.kind import PublicFile
 from tests.messages import refused
 from tests.storage.public_server import PublicServer
 
@@ -154,7 +154,7 @@ def test_the_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_public_files_are_pinned_or_lack_a_hash() -> None:
-    files = [file for kind in KINDS.values() for file in kind.files]
+    files = [file for kind in KINDS for file in published_files(kind)]
     assert len(files) == 15
     assert len({file.url for file in files}) == 15
     for file in files:
@@ -174,22 +174,22 @@ def test_public_files_are_pinned_or_lack_a_hash() -> None:
     ],
 )
 def test_the_hashes_are_those_of_the_real_files(data: Path, kind: str, path: str) -> None:
-    file = KINDS[kind].public_file()
+    file = public_file(kind)
     assert file.name == Path(path).name
     assert file.sha256 == hashlib.sha256((data / path).read_bytes()).hexdigest()
 
 
 def test_one_of_several_files_is_named() -> None:
-    assert KINDS["prm800k"].public_file("phase2_test.jsonl").name == "phase2_test.jsonl"
+    assert public_file("prm800k", "phase2_test.jsonl").name == "phase2_test.jsonl"
     with refused():
-        KINDS["prm800k"].public_file()
+        public_file("prm800k")
     with refused():
-        KINDS["perturbation"].public_file("other.json")
+        public_file("perturbation", "other.json")
     with refused():
-        KINDS["stepwise"].public_file()
+        public_file("stepwise")
 
 
 def test_a_hash_of_the_users_takes_the_place_of_the_known_one() -> None:
-    assert KINDS["processbench"].public_file("math.json").sha256 is None
-    assert KINDS["processbench"].public_file("math.json", "1" * 64).sha256 == "1" * 64
-    assert KINDS["perturbation"].public_file(sha256="1" * 64).sha256 == "1" * 64
+    assert public_file("processbench", "math.json").sha256 is None
+    assert public_file("processbench", "math.json", "1" * 64).sha256 == "1" * 64
+    assert public_file("perturbation", sha256="1" * 64).sha256 == "1" * 64

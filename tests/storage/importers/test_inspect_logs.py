@@ -83,17 +83,11 @@ def test_the_solution_is_the_same_in_every_form(name: str, content: bytes) -> No
     }  # fmt: skip
 
 
-def test_other_epochs_are_told_apart() -> None:
-    log = json.dumps({**HEADER, "samples": [SAMPLE, {**SAMPLE, "epoch": 2}]}).encode()
-    assert [trace.id for trace in read("log.json", log)] == ["7", "7/2"]
-
-
 @each(
     "name, content",
     [
         ("log.eval", archive()),
         ("log.eval", archive("samples/7_epoch_1.json")[:-40]),
-        ("log.json", json.dumps({**HEADER, "samples": [3]}).encode()),
         ("other.zip", archive("samples/7_epoch_1.json").replace(b"_journal/start.json", b"document/about.json")),
     ],
 )

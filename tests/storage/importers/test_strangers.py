@@ -18,7 +18,6 @@ import pyarrow
 import pyarrow.parquet
 
 from stepsight.core.trace import Trace
-from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.guesses import guess_columns
 from tests.cases import each
@@ -121,12 +120,3 @@ def test_columns_beside_nested_ones_are_kept(tmp_path: Path) -> None:
 def test_right_and_wrong_are_never_guessed_to_be_ratings(labels: list[Any]) -> None:
     rows: list[Mapping[str, Any]] = [{"question": "?", "steps": STEPS, "labels": labels}]
     assert guess_columns(list(rows[0]), rows).columns.labels_as == "validity"
-
-
-@each("labels", ["[1, 0, 0]", "[1.0, 0.0, 0.0]", '["+", "-", "-"]', "[true, false, false]"])
-def test_stepwise_rows_take_labels_in_every_spelling(labels: str) -> None:
-    kind, row = (
-        KINDS["stepwise"],
-        json.loads(f'{{"prompt": "?", "completions": ["a", "b", "c"], "labels": {labels}}}'),
-    )
-    assert [step.gold for step in kind.parse(row, "row").steps] == MIXED

@@ -17,9 +17,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import downloads
-from stepsight.storage.importers.catalogue import find_benchmark
+from stepsight.storage.importers.catalogue import PublicFile, find_benchmark
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.rows.kind import PublicFile
 from stepsight.storage.jobs.import_work import Imported, fetch_benchmark, run_import
 from stepsight.storage.jobs.imports import (
     BenchmarkImport,

@@ -1,7 +1,7 @@
 import pytest
 
 from stepsight.core.label import Label
-from stepsight.storage.importers.benchmarks import prm800k as importer
+from stepsight.storage.importers import KINDS
 from stepsight.storage.labelling.files.formats.prm800k import format_row
 from tests.storage.labelling.files.formats.made import annotation, labelled
 
@@ -30,7 +30,7 @@ def test_ratings_and_why_they_end(labels: tuple, expected: list, reason: str) ->
     row = format_row(labelled(*labels))
     assert (ratings(row), row["label"]["finish_reason"]) == (expected, reason)
     assert row["question"]["pre_generated_steps"] == TEXTS
-    trace = importer.parse(row, "row 1")
+    trace = KINDS["prm800k"].read(row)
     assert [step.text for step in trace.steps] == TEXTS[: len(expected)]
     by_rating = {1: Label.POS, 0: Label.NEU, -1: Label.NEG, None: None}
     assert list(trace.labels) == [by_rating[rating] for rating in expected]

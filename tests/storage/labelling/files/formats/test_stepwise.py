@@ -1,4 +1,4 @@
-from stepsight.storage.importers import stepwise as importer
+from stepsight.storage.importers import KINDS
 from stepsight.storage.labelling.files.formats.label_format import InexpressibleError
 from stepsight.storage.labelling.files.formats.stepwise import format_row
 from tests.messages import refused
@@ -12,7 +12,7 @@ def test_valid_is_true() -> None:
         "completions": ["First.", "Second.\nStill.", "Third."],
         "labels": [True, True, False],
     }
-    assert [step.valid for step in importer.parse(row, "row 1").steps] == [True, True, False]
+    assert [step.valid for step in KINDS["stepwise"].read(row).steps] == [True, True, False]
 
 
 def test_unlabelled_is_null() -> None:
