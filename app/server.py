@@ -22,16 +22,17 @@ from stepsight.app.annotate.disputes import router as dispute_routes
 from stepsight.app.annotate.export import router as label_files
 from stepsight.app.annotate.pages import pages as annotate_pages
 from stepsight.app.api.service import add_api
-from stepsight.app.browse import page as browse
+from stepsight.app.browse.page import BrowsePage
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
 from stepsight.app.demo.mount import DemoOnRequest
 from stepsight.app.evaluators import page as model_list
-from stepsight.app.evidence import page as evidence
+from stepsight.app.evidence.page import EvidencePage
 from stepsight.app.help.page import help_routes
 from stepsight.app.jobs import page as jobs
 from stepsight.app.people.page import router as people_routes
-from stepsight.app.results import page as results
+from stepsight.app.results.measurements import Measurements
+from stepsight.app.results.page import ResultsPage
 from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage
 from stepsight.app.scoring.evaluators import Evaluators
@@ -97,9 +98,9 @@ def build_app(
     _guard(application, store, hosts, public=public or read_only, loopback=loopback)
     add_api(application, store, evaluators, read_only=read_only, seconds=seconds)
     answer_errors(application)
-    application.include_router(evidence.router(store, evaluators, checks, read_only=read_only))
-    application.include_router(browse.router(store, evaluators, checks))
-    application.include_router(results.router(store, evaluators, read_only=read_only))
+    application.include_router(EvidencePage(store, evaluators, checks).routes(read_only=read_only))
+    application.include_router(BrowsePage(store, evaluators, checks).routes())
+    application.include_router(ResultsPage(store, evaluators, Measurements(store)).routes(read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data_files(store, read_only=read_only))
     application.include_router(model_list.router(store, evaluators, read_only=read_only))

@@ -4,7 +4,8 @@ The URL determines everything on the page. The page's script changes the URL and
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
@@ -35,13 +36,13 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
 from stepsight.app.web.page_query import Query
-from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.app.web.page_route import PageContent, address_page, answer_query
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.files.judgment_table import ByMode
 from stepsight.storage.browse.browse import list_fields
 from stepsight.storage.browse.filters import LONGEST_TEXT
-from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
+from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.people.blindness import check_traces, hidden_traces
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import (
@@ -70,57 +71,165 @@ _LONGEST_VALUE = 160
 _PATIENCE = 0.4
 
 
-def router(store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None) -> APIRouter:
-    """Build the routes of the page, and its downloads."""
+@dataclass(frozen=True)
+class BrowsePage:
+    """The Browse page. With `checks`, it names the evaluators that do not beat the trivial baselines."""
 
-    def content(query: Query, request: Request) -> PageContent:
-        return browse_page(store, evaluators, query, find_user_of(request), checks)
+    store: Store
+    evaluators: Evaluators
+    checks: BaselineChecks | None = None
 
-    routes = address_page("Browse", content)
-    routes.include_router(trace_files(store, evaluators))
-    routes.include_router(export.router(store, evaluators))
-    return routes
+    def routes(self) -> APIRouter:
+        """Build the routes of the page, and its downloads."""
+        routes = address_page("Browse", lambda query, request: self.content(query, find_user_of(request)))
+        routes.include_router(trace_files(self.store, self.evaluators))
+        routes.include_router(export.router(self.store, self.evaluators))
+        return routes
 
+    def content(self, query: Query, user: User | None = None) -> PageContent:
+        """Render the page for a query.
 
-def browse_page(
-    store: Store,
-    evaluators: Evaluators,
-    query: Query,
-    user: User | None = None,
-    checks: BaselineChecks | None = None,
-) -> PageContent:
-    """Render the page for a query.
+        Mistakes in the query are reported above whatever can still be shown. `user` is the viewer, or None if
+        nobody is logged in.
+        """
+        return answer_query(Address, query, partial(self._body, user), _failure_html)
 
-    Mistakes in the query are reported above whatever can still be shown. `user` is the viewer, or None if nobody is
-    logged in. With `checks`, the page names the evaluators that do not beat the trivial baselines.
-    """
-    address, problems = Address.read(query)
-    errors: list[UserError] = []
-    title = Markup()
-    try:
-        trace = _open(store, address, errors)
+    def _body(
+        self, user: User | None, address: Address, problems: Sequence[str], errors: list[UserError]
+    ) -> Markup:
+        trace = _open(self.store, address, errors)
         if trace is not None:
             address = address.changed(dataset=trace.dataset)
-            selection, unknown = Selection.of(store, evaluators, trace.dataset_id, address)
-            check_traces(store, user, trace.trace_id)
-            body = _trace_html(selection, evaluators, trace, user, checks)
+            selection, unknown = Selection.of(self.store, self.evaluators, trace.dataset_id, address)
+            check_traces(self.store, user, trace.trace_id)
+            html = self._trace_html(selection, trace, user)
         else:
-            datasets = list_datasets(store)
+            datasets = list_datasets(self.store)
             if not datasets:
-                return PageContent.of(_TITLE + notice_html(EMPTY_STORE), problems, errors)
+                return _TITLE + notice_html(EMPTY_STORE)
             dataset = _find_dataset(datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
-            selection, unknown = Selection.of(store, evaluators, dataset.id, address)
-            body = _list_html(selection, dataset, datasets, user, checks)
+            selection, unknown = Selection.of(self.store, self.evaluators, dataset.id, address)
+            html = self._list_html(selection, dataset, datasets, user)
         errors += unknown
-    except UnavailableError:
-        raise
-    except UserError as error:
-        # A dataset that is gone has taken its traces with it.
-        errors = [error]
-        title, body = _TITLE, Markup('<p><a href="/browse">Back to all traces</a></p>')
-    notices = [*map(notice_html, problems), *(notice_html(str(error.without_options())) for error in errors)]
-    return PageContent.of(Markup().join([title, *notices, body]), problems, errors)
+        return _notices(problems, errors) + html
+
+    def _list_html(
+        self, selection: Selection, dataset: Dataset, datasets: Sequence[Dataset], user: User | None
+    ) -> Markup:
+        address, about = selection.address, selection.about
+        outputs = about.outputs if about.judged else None
+        page = selection.page(_PER_PAGE)
+        conditions = Conditions(address, selection.words, page.on_redundancy)
+        hidden = hidden_traces(self.store, user, [row.trace_id for row in page.rows])
+        page = replace(page, rows=[row for row in page.rows if row.trace_id not in hidden])
+        # Scores of the other mode alone would stand beside verdicts of this one, which are none.
+        scored = [row for row in page.rows if (row.online_validity, row.offline_validity) != (None, None)]
+        lacks_mode = bool(scored) and all(row.validity is None for row in scored)
+        if hidden and not page.rows:
+            traces = Markup()
+        elif page.rows:
+            given = None if lacks_mode else outputs
+            traces = list_html(page.rows, address, selection.hits_in_steps(page.rows), given, page.on_redundancy)
+        elif page.total:
+            traces = macro("browse/parts.html", "no_page", address)
+        else:
+            traces = conditions.loosen_html(page.loosened)
+        if hidden:
+            message = (
+                f"{counted(len(hidden), 'trace')} of this page you may still have to label in a blind campaign."
+            )
+            traces = notice_html(message) + traces
+        manages = user is not None and may(user, Right.MANAGE, self.store)
+        fields = selection.outcome_fields
+        distribution = distribution_html(selection.distribution, address, selection.words)
+        return render(
+            "browse/list.html",
+            dataset=dataset,
+            address=address,
+            about=about,
+            lacks_mode=lacks_mode,
+            baseline_check=self._baseline_check(dataset, _in_view(selection), address),
+            datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
+            evaluators=[
+                (one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices
+            ],
+            errors="redundant" if page.on_redundancy else "",
+            kinds=_KINDS if dataset.errors and dataset.redundant else (),
+            orders=list_orders(outputs),
+            conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"}
+            | ({} if dataset.errors and dataset.redundant else {"errors": address.errors}),
+            label_url=address.url("/annotate/new", trace=None, page=1, beside=()) if manages and page.total else "",
+            download=_download(selection, dataset, manages),
+            facets=conditions.sidebar_html(
+                page.counts, selection.choices, about, _metadata_html(selection), distribution
+            ),
+            chips=conditions.chips_html(),
+            others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
+            comparison=comparison_html(selection.pairs, address, about.key, address.other),
+            fields=[("", "nothing"), *fields.items()] if about.judged else (),
+            outcomes_by=_outcomes_by(selection, fields, on_redundancy=page.on_redundancy),
+            traces=traces,
+            total=page.total,
+            shown=len(page.rows),
+            first=(address.page - 1) * _PER_PAGE + 1,
+            per_page=_PER_PAGE,
+        )
+
+    def _trace_html(self, selection: Selection, trace: StoredTrace, user: User | None) -> Markup:
+        store, address = self.store, selection.address
+        people = PeopleLabels(store, trace.trace_id, user)
+        chosen = shown_choices(selection.choices, address.shown)
+        judgments = judge_trace(store, self.evaluators, chosen, trace, _PATIENCE)
+        place = selection.place(trace.trace_id)
+        is_short = sum(map(len, trace.substeps)) <= LONGEST_ENTRY
+        token = Entered.of(trace, [one.name for one in judgments if one.runs]).token() if is_short else None
+        return render(
+            "browse/opened.html",
+            trace=trace,
+            address=address,
+            place=place,
+            # The way back leads to the trace's own page of the list, however far the visitor has moved from it.
+            page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
+            conditions=[one.text for one in selection.conditions.links],
+            choices=selection.choices,
+            baseline_check=self._baseline_check(find_dataset(store, trace.dataset), chosen, address),
+            chosen={choice.key for choice in chosen},
+            full=len(chosen) >= MOST_BESIDE,
+            query={name: value for name, value in address.query().items() if name != "beside"},
+            score_url=f"/?{urlencode({'s': token})}" if token else "",
+            json_url=file_address(JSON_PATH, address.changed(trace=trace.trace_id)),
+            csv_url=file_address(CSV_PATH, address.changed(trace=trace.trace_id)),
+            judged=trace_html(
+                trace,
+                judgments,
+                address.text,
+                people.labels,
+                dispute_links(store, trace, user),
+            ),
+            people=people,
+            siblings=count_siblings(store, trace),
+            siblings_url=Address(dataset=trace.dataset, text=trace.problem[:LONGEST_TEXT]).url(),
+            notes=[
+                (key.replace("_", " "), value)
+                for key, value in trace.meta.items()
+                if isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE
+            ],
+        )
+
+    def _baseline_check(self, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address) -> Markup:
+        """Render a line naming the shown evaluators that do not beat the trivial baselines on the dataset."""
+        rows = [one.row for one in shown if one.judged and one.row is not None]
+        return self.checks.line(dataset, rows, address.mode) if self.checks is not None and rows else Markup()
+
+
+def _failure_html(error: UserError, problems: Sequence[str]) -> Markup:
+    # A dataset that is gone has taken its traces with it.
+    return _TITLE + _notices(problems, [error]) + Markup('<p><a href="/browse">Back to all traces</a></p>')
+
+
+def _notices(problems: Sequence[str], errors: Sequence[UserError]) -> Markup:
+    return Markup().join(map(notice_html, [*problems, *(str(error.without_options()) for error in errors)]))
 
 
 def _open(store: Store, address: Address, errors: list[UserError]) -> StoredTrace | None:
@@ -143,69 +252,6 @@ def _find_dataset(datasets: Sequence[Dataset], name: str) -> Dataset:
     return matches[0]
 
 
-def _list_html(
-    selection: Selection,
-    dataset: Dataset,
-    datasets: Sequence[Dataset],
-    user: User | None,
-    checks: BaselineChecks | None,
-) -> Markup:
-    address, about = selection.address, selection.about
-    outputs = about.outputs if about.judged else None
-    page = selection.page(_PER_PAGE)
-    conditions = Conditions(address, selection.words, page.on_redundancy)
-    hidden = hidden_traces(selection.store, user, [row.trace_id for row in page.rows])
-    page = replace(page, rows=[row for row in page.rows if row.trace_id not in hidden])
-    # Scores of the other mode alone would stand beside verdicts of this one, which are none.
-    scored = [row for row in page.rows if (row.online_validity, row.offline_validity) != (None, None)]
-    lacks_mode = bool(scored) and all(row.validity is None for row in scored)
-    if hidden and not page.rows:
-        traces = Markup()
-    elif page.rows:
-        given = None if lacks_mode else outputs
-        traces = list_html(page.rows, address, selection.hits_in_steps(page.rows), given, page.on_redundancy)
-    elif page.total:
-        traces = macro("browse/parts.html", "no_page", address)
-    else:
-        traces = conditions.loosen_html(page.loosened)
-    if hidden:
-        message = f"{counted(len(hidden), 'trace')} of this page you may still have to label in a blind campaign."
-        traces = notice_html(message) + traces
-    manages = user is not None and may(user, Right.MANAGE, selection.store)
-    fields = selection.outcome_fields
-    distribution = distribution_html(selection.distribution, address, selection.words)
-    return render(
-        "browse/list.html",
-        dataset=dataset,
-        address=address,
-        about=about,
-        lacks_mode=lacks_mode,
-        baseline_check=_baseline_check(checks, dataset, _in_view(selection), address),
-        datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
-        evaluators=[(one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices],
-        errors="redundant" if page.on_redundancy else "",
-        kinds=_KINDS if dataset.errors and dataset.redundant else (),
-        orders=list_orders(outputs),
-        conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"}
-        | ({} if dataset.errors and dataset.redundant else {"errors": address.errors}),
-        label_url=address.url("/annotate/new", trace=None, page=1, beside=()) if manages and page.total else "",
-        download=_download(selection, dataset, manages),
-        facets=conditions.sidebar_html(
-            page.counts, selection.choices, about, _metadata_html(selection), distribution
-        ),
-        chips=conditions.chips_html(),
-        others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
-        comparison=comparison_html(selection.pairs, address, about.key, address.other),
-        fields=[("", "nothing"), *fields.items()] if about.judged else (),
-        outcomes_by=_outcomes_by(selection, fields, on_redundancy=page.on_redundancy),
-        traces=traces,
-        total=page.total,
-        shown=len(page.rows),
-        first=(address.page - 1) * _PER_PAGE + 1,
-        per_page=_PER_PAGE,
-    )
-
-
 def _outcomes_by(selection: Selection, fields: Mapping[str, str], *, on_redundancy: bool) -> Markup:
     field = selection.address.outcomes
     if field not in fields or not selection.about.judged:
@@ -219,14 +265,6 @@ def _in_view(selection: Selection) -> list[EvaluatorChoice]:
     one."""
     other = selection.address.other
     return [selection.about, *(one for one in selection.choices if one.key == other and one != selection.about)]
-
-
-def _baseline_check(
-    checks: BaselineChecks | None, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address
-) -> Markup:
-    """Render a line naming the shown evaluators that do not beat the trivial baselines on the dataset."""
-    rows = [one.row for one in shown if one.judged and one.row is not None]
-    return checks.line(dataset, rows, address.mode) if checks is not None and rows else Markup()
 
 
 def _metadata_html(selection: Selection) -> Markup:
@@ -244,54 +282,6 @@ def _download(selection: Selection, dataset: Dataset, manages: bool) -> dict[str
         "contents": export.contents_of(manages=manages),
         "evaluators": [("", "all evaluators"), *judged],
     }
-
-
-def _trace_html(
-    selection: Selection,
-    evaluators: Evaluators,
-    trace: StoredTrace,
-    user: User | None,
-    checks: BaselineChecks | None,
-) -> Markup:
-    store, address = selection.store, selection.address
-    people = PeopleLabels(store, trace.trace_id, user)
-    chosen = shown_choices(selection.choices, address.shown)
-    judgments = judge_trace(store, evaluators, chosen, trace, _PATIENCE)
-    place = selection.place(trace.trace_id)
-    is_short = sum(map(len, trace.substeps)) <= LONGEST_ENTRY
-    token = Entered.of(trace, [one.name for one in judgments if one.runs]).token() if is_short else None
-    return render(
-        "browse/opened.html",
-        trace=trace,
-        address=address,
-        place=place,
-        # The way back leads to the trace's own page of the list, however far the visitor has moved from it.
-        page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
-        conditions=[one.text for one in selection.conditions.links],
-        choices=selection.choices,
-        baseline_check=_baseline_check(checks, find_dataset(store, trace.dataset), chosen, address),
-        chosen={choice.key for choice in chosen},
-        full=len(chosen) >= MOST_BESIDE,
-        query={name: value for name, value in address.query().items() if name != "beside"},
-        score_url=f"/?{urlencode({'s': token})}" if token else "",
-        json_url=file_address(JSON_PATH, address.changed(trace=trace.trace_id)),
-        csv_url=file_address(CSV_PATH, address.changed(trace=trace.trace_id)),
-        judged=trace_html(
-            trace,
-            judgments,
-            address.text,
-            people.labels,
-            dispute_links(store, trace, user),
-        ),
-        people=people,
-        siblings=count_siblings(store, trace),
-        siblings_url=Address(dataset=trace.dataset, text=trace.problem[:LONGEST_TEXT]).url(),
-        notes=[
-            (key.replace("_", " "), value)
-            for key, value in trace.meta.items()
-            if isinstance(value, str) and 0 < len(value) <= _LONGEST_VALUE
-        ],
-    )
 
 
 def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:

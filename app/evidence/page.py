@@ -4,6 +4,7 @@ The URL determines everything on the page. The page's script changes the URL and
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
@@ -29,9 +30,9 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import render
 from stepsight.app.web.page_query import Query
-from stepsight.app.web.page_route import PageContent, address_page, client_disconnected
+from stepsight.app.web.page_route import PageContent, address_page, answer_query, client_disconnected
 from stepsight.core.errors import UserError
-from stepsight.storage.database.store import Store, UnavailableError
+from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.people.blindness import check_texts, check_traces, hidden_traces
 from stepsight.storage.people.users import User
@@ -47,126 +48,104 @@ FILE = "/evidence/file"
 _FILE_PATIENCE = 60.0
 
 
-def router(
-    store: Store, evaluators: Evaluators, checks: BaselineChecks | None = None, *, read_only: bool = False
-) -> APIRouter:
-    """Build the routes of the page and its downloads."""
+@dataclass(frozen=True)
+class EvidencePage:
+    """The Evidence page. With `checks`, it warns if an evaluator does not beat the trivial baselines."""
 
-    def content(query: Query, request: Request) -> PageContent:
-        may_judge = not read_only and has_right(request, Right.WRITE)
-        return evidence_page(store, evaluators, query, find_user_of(request), checks, may_judge=may_judge)
+    store: Store
+    evaluators: Evaluators
+    checks: BaselineChecks | None = None
 
-    routes = address_page("Evidence", content)
-    routes.include_router(file_routes(store, evaluators))
-    return routes
+    def routes(self, *, read_only: bool = False) -> APIRouter:
+        """Build the routes of the page and its downloads. If `read_only` is True, nobody may start a job."""
 
+        def content(query: Query, request: Request) -> PageContent:
+            may_judge = not read_only and has_right(request, Right.WRITE)
+            return self.content(query, find_user_of(request), may_judge=may_judge)
 
-def evidence_page(
-    store: Store,
-    evaluators: Evaluators,
-    query: Query,
-    user: User | None = None,
-    checks: BaselineChecks | None = None,
-    *,
-    may_judge: bool = False,
-) -> PageContent:
-    """Render the page for a query.
+        routes = address_page("Evidence", content)
+        routes.include_router(file_routes(self.store, self.evaluators))
+        return routes
 
-    Mistakes in the query are reported above whatever can still be shown. `user` is the viewer, or None if nobody is
-    logged in. If there is nothing to show and `may_judge` is True, the page offers to start a job. With `checks`,
-    the page warns if the evaluator does not beat the trivial baselines on the trace's dataset.
-    """
-    address, problems = EvidenceAddress.read(query)
-    try:
-        if address.opens:
+    def content(self, query: Query, user: User | None = None, *, may_judge: bool = False) -> PageContent:
+        """Render the page for a query.
+
+        `user` is the viewer, or None if nobody is logged in. If there is nothing to show and `may_judge` is True,
+        the page offers to start a job.
+        """
+
+        def body(address: EvidenceAddress, problems: Sequence[str], _: list[UserError]) -> Markup:
             if address.trace is not None:
-                check_traces(store, user, address.trace)
-            opened = _opened(store, evaluators, address, user, checks, problems)
-            return PageContent.of(opened, problems)
-        return PageContent.of(_listed(store, evaluators, address, user, checks, problems), problems)
-    except UnavailableError:
-        raise
-    except JudgingError as error:
-        return PageContent.of(waiting_html(error.trace, title(error.trace), error, problems), problems)
-    except UserError as error:
+                check_traces(self.store, user, address.trace)
+            return (self._trace_html if address.opens else self._gallery_html)(address, problems, user)
+
+        return answer_query(EvidenceAddress, query, body, partial(self._failure_html, may_judge))
+
+    def _failure_html(self, may_judge: bool, error: UserError, problems: Sequence[str]) -> Markup:
+        if isinstance(error, JudgingError):
+            return waiting_html(error.trace, title(error.trace), error, problems)
         unjudged = error if isinstance(error, NotJudgedError) else None
         # A dataset that waits for its first judgments takes one button.
-        evaluator = next(iter(evaluators.names), "") if unjudged is not None and unjudged.dataset else ""
-        html = render(
+        evaluator = next(iter(self.evaluators.names), "") if unjudged is not None and unjudged.dataset else ""
+        form: Markup | str = ""
+        if unjudged and not evaluator:
+            form = judge_form(self.store, self.evaluators, unjudged.dataset, leads=True)
+        return render(
             "evidence/failure.html",
             problems=problems,
             message=error,
             unjudged=unjudged,
             may_judge=may_judge,
             evaluator=evaluator,
-            form=judge_form(store, evaluators, unjudged.dataset, leads=True) if unjudged and not evaluator else "",
+            form=form,
         )
-        return PageContent.of(html, problems, [error])
 
+    def _gallery_html(self, address: EvidenceAddress, problems: Sequence[str], user: User | None) -> Markup:
+        gallery = open_gallery(self.store, self.evaluators, address.dataset, address.evaluator)
+        here = gallery.here(address)
+        line = self._baseline_check(gallery.dataset, gallery.offer.row)
+        hidden = hidden_traces(self.store, user, gallery.shown(here))
+        return gallery_html(self.store, gallery, here, problems, line, hidden)
 
-def _baseline_check(checks: BaselineChecks | None, dataset: Dataset, evaluator: StoredEvaluator | None) -> Markup:
-    """Render a warning if the evaluator does not beat the trivial baselines offline."""
-    if checks is None or evaluator is None:
-        return Markup()
-    return checks.line(dataset, [evaluator])
+    def _trace_html(self, address: EvidenceAddress, problems: Sequence[str], user: User | None) -> Markup:
+        """Render the page of one trace with the evidence on it."""
+        evidence = open_evidence(self.store, self.evaluators, address, _PATIENCE)
+        trace = evidence.trace
+        check_texts(self.store, user, trace)
+        alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
+        ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.stored_gaps else ""
+        place = _place(self.store, self.evaluators, evidence, address)
+        line = Markup()
+        if isinstance(trace, StoredTrace):
+            judged = {one.fingerprint: one for one in evaluators_of(self.store, trace.dataset_id)}
+            dataset = find_dataset(self.store, trace.dataset)
+            line = self._baseline_check(dataset, judged.get(evidence.about.fingerprint))
+        elif self.checks is not None and evidence.scorer is not None:
+            line = self.checks.strength_html(evidence.evaluator, evidence.about.fingerprint)
+        return render(
+            "evidence/page.html",
+            problems=problems,
+            title=title(trace),
+            address=address,
+            links=_links(evidence, address, place),
+            place=place.words,
+            has_neighbours=place.near != _NOWHERE.near,
+            evaluators=[(name, name) for name in evidence.choices],
+            evaluator=evidence.evaluator,
+            readings=_readings(self.evaluators, evidence, address) if evidence.scorer is not None else (),
+            baseline_check=line,
+            evidence=evidence_html(evidence, address, ask),
+            present=alone.url(kind=address.kind, present=PROBLEM),
+            file=alone.url(FILE, step=address.step, after=address.after, value=address.value, gap=address.gap),
+            browse=alone.url("/browse") if isinstance(trace, StoredTrace) else "",
+            token=address.s or Entered.of(trace, (evidence.evaluator,), evidence.thresholds).token(),
+        )
 
-
-def _listed(
-    store: Store,
-    evaluators: Evaluators,
-    address: EvidenceAddress,
-    user: User | None,
-    checks: BaselineChecks | None,
-    problems: Sequence[str],
-) -> Markup:
-    gallery = open_gallery(store, evaluators, address.dataset, address.evaluator)
-    here = gallery.here(address)
-    line = _baseline_check(checks, gallery.dataset, gallery.offer.row)
-    hidden = hidden_traces(store, user, gallery.shown(here))
-    return gallery_html(store, gallery, here, problems, line, hidden)
-
-
-def _opened(
-    store: Store,
-    evaluators: Evaluators,
-    address: EvidenceAddress,
-    user: User | None,
-    checks: BaselineChecks | None,
-    problems: Sequence[str],
-) -> Markup:
-    """Render the page of one trace with the evidence on it."""
-    evidence = open_evidence(store, evaluators, address, _PATIENCE)
-    check_texts(store, user, evidence.trace)
-    alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
-    ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.stored_gaps else ""
-    place = _place(store, evaluators, evidence, address)
-    is_stored = isinstance(evidence.trace, StoredTrace)
-    entered = Entered.of(evidence.trace, (evidence.evaluator,), evidence.thresholds)
-    line = Markup()
-    if checks is not None and evidence.scorer is not None and not is_stored:
-        line = checks.strength_html(evidence.evaluator, evidence.about.fingerprint)
-    if isinstance(evidence.trace, StoredTrace):
-        judged = {one.fingerprint: one for one in evaluators_of(store, evidence.trace.dataset_id)}
-        dataset = find_dataset(store, evidence.trace.dataset)
-        line = _baseline_check(checks, dataset, judged.get(evidence.about.fingerprint))
-    return render(
-        "evidence/page.html",
-        problems=problems,
-        title=title(evidence.trace),
-        address=address,
-        links=_links(evidence, address, place),
-        place=place.words,
-        has_neighbours=place.near != _NOWHERE.near,
-        evaluators=[(name, name) for name in evidence.choices],
-        evaluator=evidence.evaluator,
-        readings=_readings(evaluators, evidence, address) if evidence.scorer is not None else (),
-        baseline_check=line,
-        evidence=evidence_html(evidence, address, ask),
-        present=alone.url(kind=address.kind, present=PROBLEM),
-        file=alone.url(FILE, step=address.step, after=address.after, value=address.value, gap=address.gap),
-        browse=alone.url("/browse") if is_stored else "",
-        token=address.s or entered.token(),
-    )
+    def _baseline_check(self, dataset: Dataset, evaluator: StoredEvaluator | None) -> Markup:
+        """Render a warning if the evaluator does not beat the trivial baselines offline."""
+        if self.checks is None or evaluator is None:
+            return Markup()
+        return self.checks.line(dataset, [evaluator])
 
 
 def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:

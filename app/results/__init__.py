@@ -1,4 +1,4 @@
 """The Results page, which shows how each evaluator performs on each dataset.
 
-Start with `results_page`. `Measurements` measures each dataset once and caches the result.
+Start with `ResultsPage`. `Measurements` measures each dataset once and caches the result.
 """

@@ -4,12 +4,14 @@ The URL determines the content. The page's script refreshes the parts that are s
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import FileResponse, Response
+from markupsafe import Markup
 from plotly import __file__ as plotly_module
 from plotly import __version__ as plotly_version
 
@@ -25,13 +27,13 @@ from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import ComparedEvaluator, line_html, shortfalls
 from stepsight.app.web.html import EMPTY_STORE, render
 from stepsight.app.web.page_query import PageQuery, Query
-from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.app.web.page_route import PageContent, address_page, answer_query
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.baselines import ALL, baselines_of
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.validation import choice
-from stepsight.storage.database.store import NotFoundError, Store, UnavailableError
+from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluators
 from stepsight.storage.people.blindness import check_traces
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
@@ -90,150 +92,225 @@ class ResultsAddress(PageQuery):
         return next((errors for errors in measured.kinds if errors == self.errors), measured.kinds[0])
 
 
-def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
-    """Build the routes of the page and its downloads."""
-    measurements = Measurements(store)
+@dataclass(frozen=True)
+class ResultsPage:
+    """The Results page and its downloads."""
 
-    def content(query: Query, request: Request) -> PageContent:
-        may_judge = not read_only and has_right(request, Right.WRITE)
-        return results_page(store, evaluators, measurements, query, may_judge=may_judge)
+    store: Store
+    evaluators: Evaluators
+    measurements: Measurements
 
-    routes = address_page("Results", content)
-    routes.include_router(result_files(store, measurements))
-    return routes
+    def routes(self, *, read_only: bool = False) -> APIRouter:
+        """Build the routes of the page and its downloads. If `read_only` is True, nobody may start a job."""
 
+        def content(query: Query, request: Request) -> PageContent:
+            return self.content(query, may_judge=not read_only and has_right(request, Right.WRITE))
 
-def results_page(
-    store: Store, evaluators: Evaluators, measurements: Measurements, query: Query, *, may_judge: bool = False
-) -> PageContent:
-    """Render the page for a query.
+        routes = address_page("Results", content)
+        routes.include_router(self.files())
+        return routes
 
-    Mistakes in the query are reported above whatever can still be shown. If there are no judgments and `may_judge`
-    is True, the page offers to start a job.
-    """
-    address, problems = ResultsAddress.read(query)
+    def content(self, query: Query, *, may_judge: bool = False) -> PageContent:
+        """Render the page for a query.
 
-    def page(template: str, *errors: UserError, **values: object) -> PageContent:
-        html = render(template, problems=problems, plotly=f"{PLOTLY}?v={plotly_version}", **values)
-        return PageContent.of(html, problems, errors)
+        Mistakes in the query are reported above whatever can still be shown. If there are no judgments and
+        `may_judge` is True, the page offers to start a job.
+        """
 
-    try:
-        datasets = list_datasets(store)
-        if not datasets:
-            return page("results/failure.html", message=EMPTY_STORE, back=False)
-        if address.card:
-            return page("results/card.html", **_card(measurements, address))
-        if address.dataset:
-            values = _dataset(store, evaluators, measurements, datasets, address)
-            form = judge_form(store, evaluators, address.dataset, leads=True) if may_judge else ""
-            return page("results/dataset.html", form=form, **values)
-        return page("results/overview.html", **_overview(store, measurements, datasets, address))
-    except UnavailableError:
-        raise
-    except UserError as error:
-        return page("results/failure.html", error, message=error, back=True)
+        def page(template: str, problems: Sequence[str], **values: object) -> Markup:
+            return render(template, problems=problems, plotly=f"{PLOTLY}?v={plotly_version}", **values)
 
+        def body(address: ResultsAddress, problems: Sequence[str], _: list[UserError]) -> Markup:
+            datasets = list_datasets(self.store)
+            if not datasets:
+                return page("results/failure.html", problems, message=EMPTY_STORE, back=False)
+            if address.card:
+                return page("results/card.html", problems, **self._card(address))
+            if not address.dataset:
+                return page("results/overview.html", problems, **self._overview(datasets, address))
+            values = self._dataset(datasets, address)
+            form = judge_form(self.store, self.evaluators, address.dataset, leads=True) if may_judge else ""
+            return page("results/dataset.html", problems, form=form, **values)
 
-def _card(measurements: Measurements, address: ResultsAddress) -> dict[str, object]:
-    """Return the variables of the card's template. `card` is None while it is being measured."""
-    measured = measurements.find_card(address.card, address.dataset)
-    own = {"dataset": measured.dataset.name, "card": measured.evaluator.fingerprint}
-    return {
-        "evaluator": measured.evaluator,
-        "dataset": measured.dataset,
-        "datasets": _same(one.name for one in measured.judged),
-        "card": measured.card,
-        "downloads": [
-            (title, f"/results/card?{urlencode({**own, 'format': name})}")
-            for title, name in (("Markdown", "markdown"), ("JSON", "json"))
-        ],
-        "content_html": content_html,
-    }
+        def failure(error: UserError, problems: Sequence[str]) -> Markup:
+            return page("results/failure.html", problems, message=error, back=True)
 
+        return answer_query(ResultsAddress, query, body, failure)
 
-def _overview(
-    store: Store, measurements: Measurements, datasets: Sequence[Dataset], address: ResultsAddress
-) -> dict[str, object]:
-    figure, mode, reference = address.chosen_figure, address.chosen_mode(MODES), address.against
-    names = dict.fromkeys([*(one.name for one in list_evaluators(store)), *ALL])
-    overview = gather(measurements, datasets, mode, reference)
-    files = file_links("overview", address.query(figure=figure, mode=mode))
-    return {
-        "figures": PROTOCOL.items(),
-        "figure": figure,
-        "modes": _same(MODES),
-        "mode": mode,
-        "references": [("", "none"), *_same(names)],
-        "reference": reference,
-        "overview": overview,
-        "shortfalls": _overview_shortfalls(overview.columns),
-        "table": overview_html(overview.columns, figure, mode, reference, files) if overview.columns else "",
-    }
+    def _card(self, address: ResultsAddress) -> dict[str, object]:
+        """Return the variables of the card's template. `card` is None while it is being measured."""
+        measured = self.measurements.find_card(address.card, address.dataset)
+        own = {"dataset": measured.dataset.name, "card": measured.evaluator.fingerprint}
+        return {
+            "evaluator": measured.evaluator,
+            "dataset": measured.dataset,
+            "datasets": _same(one.name for one in measured.judged),
+            "card": measured.card,
+            "downloads": [
+                (title, f"/results/card?{urlencode({**own, 'format': name})}")
+                for title, name in (("Markdown", "markdown"), ("JSON", "json"))
+            ],
+            "content_html": content_html,
+        }
 
+    def _overview(self, datasets: Sequence[Dataset], address: ResultsAddress) -> dict[str, object]:
+        figure, mode, reference = address.chosen_figure, address.chosen_mode(MODES), address.against
+        names = dict.fromkeys([*(one.name for one in list_evaluators(self.store)), *ALL])
+        overview = gather(self.measurements, datasets, mode, reference)
+        files = file_links("overview", address.query(figure=figure, mode=mode))
+        return {
+            "figures": PROTOCOL.items(),
+            "figure": figure,
+            "modes": _same(MODES),
+            "mode": mode,
+            "references": [("", "none"), *_same(names)],
+            "reference": reference,
+            "overview": overview,
+            "shortfalls": _overview_shortfalls(overview.columns),
+            "table": overview_html(overview.columns, figure, mode, reference, files) if overview.columns else "",
+        }
 
-def _dataset(
-    store: Store,
-    evaluators: Evaluators,
-    measurements: Measurements,
-    datasets: Sequence[Dataset],
-    address: ResultsAddress,
-) -> dict[str, object]:
-    dataset = find_dataset(store, address.dataset)
-    values = {"dataset": dataset, "datasets": _same(one.name for one in datasets), "address": address}
-    patched, disputed = address.gold == "patched", measurements.disputed(dataset)
-    newest = measurements.measure(dataset, address.group, patched=patched)
-    if isinstance(newest, Pending):
-        return {**values, "measured": None, "work": _work(dataset, len(evaluators_of(store, dataset.id)))}
-    measured = newest.result
-    if not measured.has_gold:
-        raise UserError(
-            f"{dataset.name} has no gold labels to measure against.",
-            "Label its traces in a campaign, or add a dataset with labels.",
+    def _dataset(self, datasets: Sequence[Dataset], address: ResultsAddress) -> dict[str, object]:
+        dataset = find_dataset(self.store, address.dataset)
+        values = {"dataset": dataset, "datasets": _same(one.name for one in datasets), "address": address}
+        patched, disputed = address.gold == "patched", self.measurements.disputed(dataset)
+        newest = self.measurements.measure(dataset, address.group, patched=patched)
+        if isinstance(newest, Pending):
+            return {**values, "measured": None, "work": _work(dataset, len(evaluators_of(self.store, dataset.id)))}
+        measured = newest.result
+        if not measured.has_gold:
+            raise UserError(
+                f"{dataset.name} has no gold labels to measure against.",
+                "Label its traces in a campaign, or add a dataset with labels.",
+            )
+        mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
+        # Browse counts by the benchmark's own labels, so that nothing leads there from other ones.
+        links = Links(
+            dataset.name, address.group, mode, {} if patched else _keys(self.store, self.evaluators, measured)
         )
-    mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
-    # Browse counts by the benchmark's own labels, so that nothing leads there from other ones.
-    links = Links(dataset.name, address.group, mode, {} if patched else _keys(store, evaluators, measured))
-    drawn = measurements.excerpt(measured, mode, errors)
-    if isinstance(drawn, Pending):
-        sections, classes = None, [address.evaluator]
-    else:
-        excerpt = drawn.result
-        classes = list(excerpt.classes)
-        evaluator = address.evaluator if address.evaluator in classes else "".join(classes[:1])
-        query = address.query(mode=mode, errors=errors, evaluator=evaluator)
-        sections = sections_html(excerpt.shown(evaluator), links, query)
-    by, fields = "", {} if patched else outcome_fields(store, dataset.id)
-    if address.by in fields:
-        table, counted = _outcomes_by(store, measured, mode, errors, address.by)
-        by = outcomes_html(table, counted, links, errors, address.query(mode=mode, errors=errors))
-    minus = measurements.differences(measured, address.against, mode, errors) if address.against else None
-    differences = [*_changes(measured, mode, errors), *([minus] if isinstance(minus, Section) else [])]
-    found = _shortfalls(measured, measured.checks(), mode, errors)
-    outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
-    own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
-    report = urlencode({"gold": address.gold}) if patched else ""
-    return {
-        **values,
-        "measured": measured,
-        "outdated": {dataset.name: outdated[-1]} if outdated else {},
-        "lead": lead(measured.evaluation),
-        "browse": f"/browse?{own}",
-        "report": f"/results/report?{own}{'&' if report else ''}{report}",
-        "golds": [("", "the benchmark’s"), ("patched", "with accepted disputes")] if disputed else [],
-        "modes": _same(measured.modes),
-        "mode": mode,
-        "kinds": _same(measured.kinds),
-        "errors": errors,
-        "groups": [("", "all"), *_same(measured.groups)],
-        "classes": _same(classes),
-        "sections": sections,
-        "by": by,
-        "references": [("", "none"), *_same(measured.names)],
-        "differences": sections_html(differences, links, address.query(mode=mode, errors=errors)),
-        "comparing": isinstance(minus, Pending),
-        "fields": [("", "nothing"), *fields.items()],
-        "baseline_check": line_html(dataset.name, found),
-    }
+        drawn = self.measurements.excerpt(measured, mode, errors)
+        if isinstance(drawn, Pending):
+            sections, classes = None, [address.evaluator]
+        else:
+            excerpt = drawn.result
+            classes = list(excerpt.classes)
+            evaluator = address.evaluator if address.evaluator in classes else "".join(classes[:1])
+            query = address.query(mode=mode, errors=errors, evaluator=evaluator)
+            sections = sections_html(excerpt.shown(evaluator), links, query)
+        by, fields = "", {} if patched else outcome_fields(self.store, dataset.id)
+        if address.by in fields:
+            table, counted = _outcomes_by(self.store, measured, mode, errors, address.by)
+            by = outcomes_html(table, counted, links, errors, address.query(mode=mode, errors=errors))
+        minus = self.measurements.differences(measured, address.against, mode, errors) if address.against else None
+        differences = [*_changes(measured, mode, errors), *([minus] if isinstance(minus, Section) else [])]
+        found = _shortfalls(measured, measured.checks(), mode, errors)
+        outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
+        own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
+        report = urlencode({"gold": address.gold}) if patched else ""
+        return {
+            **values,
+            "measured": measured,
+            "outdated": {dataset.name: outdated[-1]} if outdated else {},
+            "lead": lead(measured.evaluation),
+            "browse": f"/browse?{own}",
+            "report": f"/results/report?{own}{'&' if report else ''}{report}",
+            "golds": [("", "the benchmark’s"), ("patched", "with accepted disputes")] if disputed else [],
+            "modes": _same(measured.modes),
+            "mode": mode,
+            "kinds": _same(measured.kinds),
+            "errors": errors,
+            "groups": [("", "all"), *_same(measured.groups)],
+            "classes": _same(classes),
+            "sections": sections,
+            "by": by,
+            "references": [("", "none"), *_same(measured.names)],
+            "differences": sections_html(differences, links, address.query(mode=mode, errors=errors)),
+            "comparing": isinstance(minus, Pending),
+            "fields": [("", "nothing"), *fields.items()],
+            "baseline_check": line_html(dataset.name, found),
+        }
+
+    def files(self) -> APIRouter:
+        """Build the routes for the downloads and for Plotly's script, which draws the page's figures."""
+        router = APIRouter(include_in_schema=False)
+
+        needs_reading = [Depends(RequiresRight(Right.READ))]
+
+        @router.get("/results/table", dependencies=needs_reading)
+        def table(request: Request) -> Response:
+            return _file(*self._table(request.query_params))
+
+        @router.get("/results/report", dependencies=needs_reading)
+        def report(request: Request) -> Response:
+            address = ResultsAddress.exact(request.query_params)
+            if address.gold:
+                # It lists the labels that disputes change.
+                disputed = self.measurements.disputed(find_dataset(self.store, address.dataset))
+                check_traces(self.store, find_user_of(request), *disputed)
+            return _file(*self._report(address))
+
+        @router.get("/results/card", dependencies=needs_reading)
+        def card(dataset: str = "", card: str = "", format: Literal["markdown", "json"] = "markdown") -> Response:
+            made = self.measurements.find_card(card, dataset, _PATIENCE).card
+            if made is None:
+                raise ShortError("This is still being measured.", "Try again in a minute.")
+            suffix, kind = _CARD_KINDS[format]
+            return _file(PART_WRITERS[format](made), f"{slug(made.title)}-card.{suffix}", kind)
+
+        @router.get(PLOTLY)
+        def plotly() -> Response:
+            path = Path(plotly_module).parent / "package_data" / "plotly.min.js"
+            # Pages request it with its version.
+            kept = {"cache-control": "public, max-age=31536000, immutable"}
+            return FileResponse(path, media_type="text/javascript", headers=kept)
+
+        return router
+
+    def _table(self, query: Mapping[str, str]) -> tuple[str, str, str]:
+        address = ResultsAddress.exact(query)
+        suffix = query.get("format", "csv")
+        if suffix not in _WRITERS:
+            raise UserError(f"The format is {suffix!r:.40}, expected {', '.join(_WRITERS)}.", "Check the address.")
+        table = self._of_dataset(address, query.get("table", "")) if address.dataset else self._of_overview(address)
+        write, kind = _WRITERS[suffix]
+        return write(table), f"{table.name}.{suffix}", kind
+
+    def _of_overview(self, address: ResultsAddress) -> Table:
+        mode = address.chosen_mode(MODES)
+        overview = gather(self.measurements, list_datasets(self.store), mode, address.against)
+        if overview.waiting:
+            raise ShortError("The datasets are still being measured.", "Try again in a minute.")
+        return overview_table(overview.columns, address.chosen_figure, mode, address.against)
+
+    def _of_dataset(self, address: ResultsAddress, name: str) -> Table:
+        measured = self._measured(address)
+        mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
+        sections, tables = _changes(measured, mode, errors), list[Table]()
+        if address.against:
+            minus = _there(self.measurements.differences(measured, address.against, mode, errors, _PATIENCE))
+            sections += [minus] if minus else []
+        if address.by and not address.gold:
+            tables.append(_outcomes_by(self.store, measured, mode, errors, address.by)[0])
+        tables += [one for section in sections for one in section.contents if isinstance(one, Table)]
+        table = next((one for one in tables if one.name == name), None)
+        if table is None:
+            excerpt = _there(self.measurements.excerpt(measured, mode, errors, _PATIENCE)).result
+            table = excerpt.find_table(name, address.evaluator)
+        if table is None:
+            raise NotFoundError(
+                f"There is no table {name!r:.80} of {address.dataset}.", "Follow a link of its page."
+            )
+        return table
+
+    def _report(self, address: ResultsAddress) -> tuple[str, str, str]:
+        measured = self._measured(address)
+        page = _there(self.measurements.report(measured, _PATIENCE))
+        # To be saved: under the policy of the pages, its scripts would not run.
+        return page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream"
+
+    def _measured(self, address: ResultsAddress) -> MeasuredDataset:
+        dataset, patched = find_dataset(self.store, address.dataset), address.gold == "patched"
+        return _there(self.measurements.measure(dataset, address.group, _PATIENCE, patched=patched)).result
 
 
 def _changes(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Section]:
@@ -290,102 +367,8 @@ def _same(names: Iterable[str]) -> list[tuple[str, str]]:
     return [(str(name), str(name)) for name in names]
 
 
-def result_files(store: Store, measurements: Measurements) -> APIRouter:
-    """Build the routes for the downloads and for Plotly's script, which draws the page's figures."""
-    router = APIRouter(include_in_schema=False)
-
-    needs_reading = [Depends(RequiresRight(Right.READ))]
-
-    @router.get("/results/table", dependencies=needs_reading)
-    def table(request: Request) -> Response:
-        return _file(*_table(store, measurements, request.query_params))
-
-    @router.get("/results/report", dependencies=needs_reading)
-    def report(request: Request) -> Response:
-        address = ResultsAddress.exact(request.query_params)
-        if address.gold:
-            # It lists the labels that disputes change.
-            disputed = measurements.disputed(find_dataset(store, address.dataset))
-            check_traces(store, find_user_of(request), *disputed)
-        return _file(*_report(store, measurements, address))
-
-    @router.get("/results/card", dependencies=needs_reading)
-    def card(dataset: str = "", card: str = "", format: Literal["markdown", "json"] = "markdown") -> Response:
-        made = measurements.find_card(card, dataset, _PATIENCE).card
-        if made is None:
-            raise ShortError("This is still being measured.", "Try again in a minute.")
-        suffix, kind = _CARD_KINDS[format]
-        return _file(PART_WRITERS[format](made), f"{slug(made.title)}-card.{suffix}", kind)
-
-    @router.get(PLOTLY)
-    def plotly() -> Response:
-        path = Path(plotly_module).parent / "package_data" / "plotly.min.js"
-        # Pages request it with its version.
-        kept = {"cache-control": "public, max-age=31536000, immutable"}
-        return FileResponse(path, media_type="text/javascript", headers=kept)
-
-    return router
-
-
 def _file(text: str, name: str, kind: str) -> Response:
     return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
-
-
-def _table(store: Store, measurements: Measurements, query: Mapping[str, str]) -> tuple[str, str, str]:
-    address = ResultsAddress.exact(query)
-    suffix = query.get("format", "csv")
-    if suffix not in _WRITERS:
-        raise UserError(f"The format is {suffix!r:.40}, expected {', '.join(_WRITERS)}.", "Check the address.")
-    table = (
-        _of_dataset(store, measurements, address, query.get("table", ""))
-        if address.dataset
-        else _of_overview(store, measurements, address)
-    )
-    write, kind = _WRITERS[suffix]
-    return write(table), f"{table.name}.{suffix}", kind
-
-
-def _of_overview(store: Store, measurements: Measurements, address: ResultsAddress) -> Table:
-    mode = address.chosen_mode(MODES)
-    overview = gather(measurements, list_datasets(store), mode, address.against)
-    if overview.waiting:
-        raise ShortError("The datasets are still being measured.", "Try again in a minute.")
-    return overview_table(overview.columns, address.chosen_figure, mode, address.against)
-
-
-def _of_dataset(store: Store, measurements: Measurements, address: ResultsAddress, name: str) -> Table:
-    measured = _measured(store, measurements, address)
-    mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
-    for section in _changes(measured, mode, errors):
-        for content in section.contents:
-            if isinstance(content, Table) and content.name == name:
-                return content
-    if address.by and not address.gold:
-        table, _ = _outcomes_by(store, measured, mode, errors, address.by)
-        if table.name == name:
-            return table
-    if address.against:
-        minus = _there(measurements.differences(measured, address.against, mode, errors, _PATIENCE))
-        for content in minus.contents if minus else ():
-            if isinstance(content, Table) and content.name == name:
-                return content
-    excerpt = _there(measurements.excerpt(measured, mode, errors, _PATIENCE)).result
-    asked = excerpt.find_table(name, address.evaluator)
-    if asked is None:
-        raise NotFoundError(f"There is no table {name!r:.80} of {address.dataset}.", "Follow a link of its page.")
-    return asked
-
-
-def _report(store: Store, measurements: Measurements, address: ResultsAddress) -> tuple[str, str, str]:
-    measured = _measured(store, measurements, address)
-    page = _there(measurements.report(measured, _PATIENCE))
-    # To be saved: under the policy of the pages, its scripts would not run.
-    return page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream"
-
-
-def _measured(store: Store, measurements: Measurements, address: ResultsAddress) -> MeasuredDataset:
-    dataset, patched = find_dataset(store, address.dataset), address.gold == "patched"
-    return _there(measurements.measure(dataset, address.group, _PATIENCE, patched=patched)).result
 
 
 def _there(result: Computed | Pending) -> Computed:

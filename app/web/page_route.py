@@ -5,6 +5,7 @@ A browser gets the whole page, whereas the page's script gets only the content.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from anyio import from_thread
 from fastapi import APIRouter, Depends, Request
@@ -16,8 +17,9 @@ from stepsight.app.access.rights import RequiresRight
 from stepsight.app.access.rules import PAGES
 from stepsight.app.web.failures import page_status
 from stepsight.app.web.html import plain_page
-from stepsight.app.web.page_query import Query, read_query
+from stepsight.app.web.page_query import PageQuery, Query, read_query
 from stepsight.core.errors import UserError
+from stepsight.storage.database.store import UnavailableError
 
 PART = "stepsight-part"
 """The request header with which a page's script requests only the content."""
@@ -41,6 +43,31 @@ class PageContent:
 
 
 Content = Callable[[Query, Request], PageContent]
+Address = TypeVar("Address", bound=PageQuery)
+
+
+def answer_query(
+    kind: type[Address],
+    query: Query,
+    body: Callable[[Address, Sequence[str], list[UserError]], Markup],
+    failure: Callable[[UserError, Sequence[str]], Markup],
+) -> PageContent:
+    """Render the page of an address of this `kind`.
+
+    `body` is called with the address, the problems with it, and a list to which it adds the errors that it reports
+    above whatever can still be shown. If it raises an error, `failure` renders that and the problems instead.
+    `UnavailableError` is left to the application.
+    """
+    address, problems = kind.read(query)
+    errors: list[UserError] = []
+    try:
+        html = body(address, problems, errors)
+    except UnavailableError:
+        raise
+    except UserError as error:
+        errors = [error]
+        html = failure(error, problems)
+    return PageContent.of(html, problems, errors)
 
 
 def address_page(name: str, content: Content, part: str = "", path: str = "", title: str = "") -> APIRouter:

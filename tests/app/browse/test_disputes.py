@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepsight.app.browse.page import browse_page
+from stepsight.app.browse.page import BrowsePage
 from stepsight.app.browse.people import dispute_links
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import Store
@@ -61,7 +61,7 @@ def test_without_gold_there_is_nothing_to_dispute(
 def test_on_the_page_of_a_trace(
     sqlite_store: Store, traces: list[StoredTrace], evaluators: Evaluators, user: User
 ) -> None:
-    page = browse_page(sqlite_store, evaluators, {"trace": str(traces[0].trace_id)}, user).html
+    page = BrowsePage(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}, user).html
     assert page.count('<div class="disputable"><span class="g"') == 2
-    page = browse_page(sqlite_store, evaluators, {"trace": str(traces[0].trace_id)}, None).html
+    page = BrowsePage(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}, None).html
     assert "disputable" not in page

@@ -5,7 +5,7 @@ import pytest
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.export import PATH
 from stepsight.app.browse.facets import Conditions, metadata_html
-from stepsight.app.browse.page import browse_page
+from stepsight.app.browse.page import BrowsePage
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import FieldCounts
 from stepsight.storage.browse.metadata import MetaField
@@ -93,7 +93,7 @@ def stored(sqlite_store):
 
 def test_page_file_and_api_select_the_same(stored, evaluators):
     query = {"dataset": "sums", "meta": ["source=MATH", "level>=3"], "field": "source"}
-    page = read(browse_page(stored, evaluators, query).html)
+    page = read(BrowsePage(stored, evaluators).content(query).html)
     assert [row.one("span", cls="id").text for row in page.one("tbody").all("tr")] == ["n3", "n5"]
     assert [one.text for one in page.one("div", cls="values").all("li")] == ["MATH2", "GSM8K0"]
     # The form above the list keeps them.
@@ -112,7 +112,9 @@ def test_page_file_and_api_select_the_same(stored, evaluators):
 
 def test_a_condition_that_makes_no_sense_is_told(stored, evaluators):
     page = read(
-        browse_page(stored, evaluators, {"dataset": "sums", "meta": ["level>=high"], "field": "no such"}).html
+        BrowsePage(stored, evaluators)
+        .content({"dataset": "sums", "meta": ["level>=high"], "field": "no such"})
+        .html
     )
     (alert,) = page.all(role="alert")
     assert "'high' found after >=, expected a number." in alert.text

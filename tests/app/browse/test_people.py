@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.app.browse.page import browse_page
+from stepsight.app.browse.page import BrowsePage
 from stepsight.app.browse.people import PeopleLabels
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.users import Role, local_user
@@ -21,7 +21,7 @@ def table(said):
 
 
 def test_agreed_labels_stand_at_each_step(sqlite_store, made, evaluators):
-    page = read(browse_page(sqlite_store, evaluators, {"trace": "2"}, local_user(sqlite_store)).html)
+    page = read(BrowsePage(sqlite_store, evaluators).content({"trace": "2"}, local_user(sqlite_store)).html)
     notes = [em.text for em in page.one("ol", cls="steps").all("em", cls="people")]
     # Of the last step two were unsure, so that there is nothing to say.
     assert notes == ["people: ✓ pos", "people: ○ neu"]

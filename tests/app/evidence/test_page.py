@@ -11,7 +11,7 @@ import pytest
 
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import open_evidence
-from stepsight.app.evidence.page import evidence_page
+from stepsight.app.evidence.page import EvidencePage
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
@@ -87,7 +87,7 @@ def kept(tmp_path_factory, sqlite_template, evaluators):
 @pytest.fixture
 def show(kept, evaluators):
     """The page that a query string asks for, read."""
-    return lambda query="": read(evidence_page(kept, evaluators, read_query(query)).html)
+    return lambda query="": read(EvidencePage(kept, evaluators).content(read_query(query)).html)
 
 
 @pytest.fixture
@@ -225,13 +225,13 @@ def test_a_trace_too_long_says_so(show, ids):
 
 
 def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
-    page = read(evidence_page(sqlite_store, evaluators, {}, may_judge=True).html)
+    page = read(EvidencePage(sqlite_store, evaluators).content({}, may_judge=True).html)
     assert page.one("p", cls="lead").text == "No dataset has been judged in hindsight mode."
     assert page.one("a", href="/data").text == "Add data"
 
 
 def test_a_dataset_that_nobody_has_judged_takes_one_button(kept, evaluators):
-    page = read(evidence_page(kept, evaluators, read_query("dataset=odd"), may_judge=True).html)
+    page = read(EvidencePage(kept, evaluators).content(read_query("dataset=odd"), may_judge=True).html)
     assert (notices(page), page.one("p", cls="lead").text) == ([], "Nobody has judged odd in hindsight mode yet.")
     form = page.one("form")
     values = {field["name"]: field["value"] for field in form.all("input")}
@@ -239,7 +239,7 @@ def test_a_dataset_that_nobody_has_judged_takes_one_button(kept, evaluators):
     assert form.one("button").text == "Judge it with tiny"
     assert form.one("a")["href"] == "/jobs?dataset=odd"
     # Those who may start no job read what it takes.
-    page = read(evidence_page(kept, evaluators, read_query("dataset=odd")).html)
+    page = read(EvidencePage(kept, evaluators).content(read_query("dataset=odd")).html)
     assert page.one("p", cls="lead").text.endswith("Have an evaluator judge it, in hindsight mode.")
     assert page.all("form") == []
 
@@ -257,7 +257,7 @@ def test_a_solution_from_the_score_page_is_judged(show):
 def test_a_failing_equation_is_evidence_and_so_is_the_step_that_contradicts_it(kept, evaluators):
     steps = ["The bill is 14 * 17 = 228.", "So 228 + 12 = 240.", "But 140 + 98 = 238, not 228."]
     token = Entered.of(Trace.of("q", steps), ("tiny",), Thresholds(0.0)).token()
-    page = read(evidence_page(kept, evaluators, read_query(f"s={token}")).html)
+    page = read(EvidencePage(kept, evaluators).content(read_query(f"s={token}")).html)
     told = [[line.text for line in one.all("p", cls="equations")] for one in page.all("div", cls="told")]
     assert told == [
         ["In step 1, 14 * 17 is 238, not 228. Step 3 contradicts it."],
@@ -335,20 +335,20 @@ def test_a_trace_can_be_read_until_its_evidence_is_there(sqlite_store, held, mon
     entered = Entered.of(Trace.of("What is 5?", ["So 3.", "No."]), ["tiny"]).token()
     queries = [read_query(f"trace={stored.trace_id}"), read_query(f"s={entered}")]
     for query in queries:
-        page = read(evidence_page(sqlite_store, evaluators, query).html)
+        page = read(EvidencePage(sqlite_store, evaluators).content(query).html)
         assert "data-again" in page.one(cls="notice").attributes
         assert "tiny is judging this solution" in page.one(cls="notice").text
         assert "This page goes on by itself" in page.one(cls="notice").text
         assert "So 3." in page.one("ol", cls="steps").text
         assert not page.all("section", cls="moves")
-    assert "gold: first error" in read(evidence_page(sqlite_store, evaluators, queries[0]).html).text
+    assert "gold: first error" in read(EvidencePage(sqlite_store, evaluators).content(queries[0]).html).text
     assert scorer.at_work.wait(30)
-    page = read(evidence_page(sqlite_store, evaluators, queries[0]).html)
+    page = read(EvidencePage(sqlite_store, evaluators).content(queries[0]).html)
     assert "tiny is judging this solution, 1 of 4 steps so far." in page.one(cls="notice").text
     scorer.go.set()
     monkeypatch.undo()
     for query in queries:
-        page = read(evidence_page(sqlite_store, evaluators, query).html)
+        page = read(EvidencePage(sqlite_store, evaluators).content(query).html)
         assert not page.all(cls="notice")
         assert len(page.one("section", cls="moves").all("button", cls="pick")) == len(page.all("div", cls="told"))
 
@@ -402,7 +402,7 @@ def test_the_page_may_hold_the_effects_of_leaving_steps_out(kept, evaluators, id
 @pytest.mark.parametrize(("n", "size", "named"), [(3, "small", 3), (20, "large", 20), (60, "many", 20)])
 def test_a_matrix_names_as_many_steps_as_there_is_room_for(kept, evaluators, n, size, named):
     form = typed("q", "\n".join(f"{i}" for i in range(10, 10 + n)), ("tiny",))
-    table = read(evidence_page(kept, evaluators, {"s": form.token() or ""}).html).one("table")
+    table = read(EvidencePage(kept, evaluators).content({"s": form.token() or ""}).html).one("table")
     assert table["class"] == size
     assert len(table.all("th", scope="col", cls="named")) == named
     assert len(table.all("th", scope="col")) == n
@@ -428,7 +428,7 @@ def test_a_long_trace_has_its_triangle_packed_for_the_script_and_its_record_whol
     )
     save_judgments(sqlite_store, theirs.id, [Judgment(long, Mode.HINDSIGHT, Hindsight(rows))])
     # The evaluator that is loaded would have to judge it first.
-    html = evidence_page(sqlite_store, evaluators, read_query(f"trace={long.trace_id}")).html
+    html = EvidencePage(sqlite_store, evaluators).content(read_query(f"trace={long.trace_id}")).html
     found = section(read(html))
     assert not found.one("table", role="grid").all("td")[1:]
     assert np.array_equal(
@@ -491,7 +491,7 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite
     token = Entered.of(Trace.of("What is 2 + 3?", ["2 + 3 = 6.", "So 6."]), ["two"]).token()
 
     def shown(more=""):
-        return read(evidence_page(sqlite_store, mixed, read_query(f"s={token}&evaluator=two{more}")).html)
+        return read(EvidencePage(sqlite_store, mixed).content(read_query(f"s={token}&evaluator=two{more}")).html)
 
     page = shown()
     assert len(page.one("table").all("td")) == 1 + 3
@@ -503,7 +503,7 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite
     asked = shown("&value=neu")
     assert notices(asked) == ["two gives validity only, not redundancy. There is no neu to show."]
     assert section(asked)["data-value"] == "validity"
-    three = read(evidence_page(sqlite_store, mixed, read_query(f"s={token}&evaluator=tiny&value=neu")).html)
+    three = read(EvidencePage(sqlite_store, mixed).content(read_query(f"s={token}&evaluator=tiny&value=neu")).html)
     assert len(three.one("fieldset", cls="values").all("input")) == 4
     assert section(three)["data-value"] == "neu"
 

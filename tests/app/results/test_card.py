@@ -6,7 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from stepsight.app.results.measurements import Measurements
-from stepsight.app.results.page import result_files, results_page
+from stepsight.app.results.page import ResultsPage
 from stepsight.storage.judgments.evaluators import register_evaluator
 from tests.app.client import let_in
 from tests.app.elements import read
@@ -27,7 +27,7 @@ def results(sqlite_store):
 
 @pytest.fixture
 def show(sqlite_store, evaluators, results):
-    return lambda **query: read(results_page(sqlite_store, evaluators, results, query).html)
+    return lambda **query: read(ResultsPage(sqlite_store, evaluators, results).content(query).html)
 
 
 def test_a_card_has_its_sections_and_its_files(show):
@@ -62,8 +62,8 @@ def test_what_has_no_card_is_said(sqlite_store, show):
     ]
 
 
-def test_files_have_the_card(sqlite_store, results):
-    client = TestClient(let_in(result_files(sqlite_store, results)))
+def test_files_have_the_card(sqlite_store, evaluators, results):
+    client = TestClient(let_in(ResultsPage(sqlite_store, evaluators, results).files()))
     asked = {"dataset": NAME, "card": "one_mind"}
     answer = client.get("/results/card", params=asked | {"format": "json"})
     assert json.loads(answer.text)["title"] == f"one_mind on {NAME}"

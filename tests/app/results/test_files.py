@@ -5,7 +5,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from stepsight.app.results.measurements import Measurements
-from stepsight.app.results.page import PLOTLY, result_files
+from stepsight.app.results.page import PLOTLY, ResultsPage
 from stepsight.storage.traces.queries import list_datasets
 from tests.app.client import let_in
 from tests.app.results.measured import measured
@@ -13,12 +13,12 @@ from tests.training.judged import NAME, fill
 
 
 @pytest.fixture
-def client(sqlite_store):
+def client(sqlite_store, evaluators):
     fill(sqlite_store)
     results = Measurements(sqlite_store)
     for dataset in list_datasets(sqlite_store):
         measured(sqlite_store, dataset.name, results)
-    return TestClient(let_in(result_files(sqlite_store, results)))
+    return TestClient(let_in(ResultsPage(sqlite_store, evaluators, results).files()))
 
 
 def test_a_table_of_a_dataset_in_each_format(client):

@@ -2,7 +2,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from stepsight.app.results.measurements import Measurements
-from stepsight.app.results.page import result_files, results_page
+from stepsight.app.results.page import ResultsPage
 from stepsight.app.web import background_cache
 from stepsight.app.web.baseline_check import card_address
 from stepsight.app.web.page_query import read_query
@@ -34,7 +34,7 @@ def show(sqlite_store, evaluators):
             for mode in found.modes:
                 for errors in found.kinds:
                     results.excerpt(found, mode, errors, patience=60)
-        return read(results_page(sqlite_store, evaluators, results, query).html)
+        return read(ResultsPage(sqlite_store, evaluators, results).content(query).html)
 
     return show
 
@@ -56,7 +56,7 @@ def test_an_empty_store_says_how_to_go_on(show):
 def test_the_overview_has_its_choices_and_says_what_it_waits_for(sqlite_store, evaluators):
     fill(sqlite_store)
     query = {"figure": "sol_f1", "mode": "online"}
-    page = read(results_page(sqlite_store, evaluators, Measurements(sqlite_store), query).html)
+    page = read(ResultsPage(sqlite_store, evaluators, Measurements(sqlite_store)).content(query).html)
     assert (selected(page, "figure"), selected(page, "mode"), selected(page, "against")) == ("sol_f1", "online", "")
     options = [option["value"] for option in page.one("select", name="against").all("option")]
     assert options[:3] == ["", "one_mind", "words"]
@@ -120,7 +120,7 @@ def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, 
             return super().measure(dataset, group, 0.0)
 
     results = Slow(sqlite_store)
-    page = read(results_page(sqlite_store, evaluators, results, {"dataset": NAME}).html)
+    page = read(ResultsPage(sqlite_store, evaluators, results).content({"dataset": NAME}).html)
     (told,) = page.all("p", role="status", data_again=None)
     assert told.text.startswith("Measuring 2 evaluators and 4 baselines on 4 traces, each on 1,000 resamples.")
 
@@ -139,7 +139,7 @@ def test_figures_stand_while_judgments_are_added(sqlite_store, evaluators, monke
         save_judgments(sqlite_store, one_mind.id, [judge(trace, "offline")])
 
     def lines(query):
-        page = read(results_page(sqlite_store, evaluators, results, query).html)
+        page = read(ResultsPage(sqlite_store, evaluators, results).content(query).html)
         assert page.all("table")
         return [line for line in page.all("p", cls="hint") if "data-again" in line.attributes]
 
@@ -194,7 +194,7 @@ def test_an_address_that_makes_no_sense_gets_a_notice_and_links_on(sqlite_store,
     if query.get("group"):
         with pytest.raises(Exception, match="no group"):
             measured(sqlite_store, NAME, results, query["group"])
-    page = read(results_page(sqlite_store, evaluators, results, query).html)
+    page = read(ResultsPage(sqlite_store, evaluators, results).content(query).html)
     assert any(message in notice for notice in notices(page))
     assert page.all("a") or page.all("form")
 
@@ -228,7 +228,7 @@ def test_figures_with_accepted_disputes_stand_beside_what_these_change(sqlite_st
     results = Measurements(sqlite_store)
     patched = results.measure(dataset, patience=60, patched=True).result
     results.excerpt(patched, Mode.OFFLINE, Errors.INVALID, patience=60)
-    page = read(results_page(sqlite_store, evaluators, results, {"dataset": NAME, "gold": "patched"}).html)
+    page = read(ResultsPage(sqlite_store, evaluators, results).content({"dataset": NAME, "gold": "patched"}).html)
     assert selected(page, "gold") == "patched"
     assert "1 label of 1 trace" in page.one("p", cls="lead").text
     section = page.all("section")[0]
@@ -236,7 +236,7 @@ def test_figures_with_accepted_disputes_stand_beside_what_these_change(sqlite_st
     assert [row.one("th").text for row in section.one("tbody").all("tr")][:2] == ["one_mind", "words"]
     # Browse counts by other labels.
     assert not [link for link in page.all("a") if link["href"].startswith("/browse?dataset=three_way&evaluator")]
-    client = TestClient(let_in(result_files(sqlite_store, results)))
+    client = TestClient(let_in(ResultsPage(sqlite_store, evaluators, results).files()))
     asked = {"dataset": NAME, "gold": "patched", "table": "three-way-patched-change-invalid-offline"}
     assert "step_auc_change" in client.get("/results/table", params=asked).text
     report = client.get("/results/report", params={"dataset": NAME, "gold": "patched"}).text

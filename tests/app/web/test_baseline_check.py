@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from stepsight.app.browse.page import browse_page
-from stepsight.app.evidence.page import evidence_page
+from stepsight.app.browse.page import BrowsePage
+from stepsight.app.evidence.page import EvidencePage
 from stepsight.app.score.entered import Entered
 from stepsight.app.score.result import result_html
 from stepsight.app.scoring.evaluators import Evaluators
@@ -64,14 +64,14 @@ def test_browse_says_so_in_the_list_and_on_a_trace(sqlite_store, evaluators, gue
     (trace, *_) = iterate_traces(sqlite_store, find_dataset(sqlite_store, "many").id)
     queries = ({"dataset": "many", "evaluator": "many"}, {"trace": str(trace.trace_id), "evaluator": "many"})
     for query in queries:
-        page = read(browse_page(sqlite_store, evaluators, query, None, measured).html)
+        page = read(BrowsePage(sqlite_store, evaluators, measured).content(query, None).html)
         line = page.one("p", cls="baseline-check")
         assert "many does not clear the trivial baselines" in line.text
         assert "95 %" in line.text
         assert [link["href"] for link in line.all("a")] == [
             f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators",
         ]  # fmt: skip
-    assert "baseline" not in browse_page(sqlite_store, evaluators, queries[0]).html
+    assert "baseline" not in BrowsePage(sqlite_store, evaluators).content(queries[0]).html
 
 
 def test_of_one_that_clears_them_or_has_too_few_labels_there_is_no_line(sqlite_store):
@@ -109,7 +109,7 @@ def test_evidence_speaks_of_the_dataset_that_a_trace_is_from(sqlite_store, evalu
     checks = BaselineChecks(sqlite_store)
     checks.find(find_dataset(sqlite_store, "many"), guessing, Mode.OFFLINE, patience=60)
     for query in ({"dataset": "many"}, {"trace": str(stored[0].trace_id), "evaluator": "many"}):
-        page = read(evidence_page(sqlite_store, evaluators, query, None, checks).html)
+        page = read(EvidencePage(sqlite_store, evaluators, checks).content(query, None).html)
         assert "On many, many does not clear" in page.one("p", cls="baseline-check").text
 
 
