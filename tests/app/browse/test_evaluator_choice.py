@@ -4,7 +4,6 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import (
     EvaluatorChoice,
     default_choice,
-    find_choice,
     list_choices,
     shown_choices,
 )
@@ -13,7 +12,6 @@ from stepsight.core.scores import Outputs
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
-from tests.messages import refused
 from tests.storage.samples import add, judge
 
 
@@ -69,13 +67,6 @@ def test_those_side_by_side(sqlite_store, evaluators, dataset):
     assert keys(shown_choices(offers, Address(evaluator="tiny", beside=beside).shown)) == list(beside)
     many = [EvaluatorChoice(f"e{i}", None, None, judged=True) for i in range(8)]
     assert keys(shown_choices(many, Address(beside=tuple(keys(many))).shown)) == ["e0", "e1", "e2", "e3", "e4"]
-
-
-def test_an_unknown_one_is_refused(sqlite_store, evaluators, dataset):
-    offers = list_choices(sqlite_store, evaluators, dataset.id)
-    assert find_choice(offers, "old") == offers[2]
-    with refused():
-        shown_choices(offers, Address(beside=("nobody",)).shown)
 
 
 def test_one_that_never_judged_is_known_by_what_it_gives(sqlite_store, mixed, dataset):

@@ -80,14 +80,6 @@ def test_a_formula_within_markdown_is_marked_whole():
     assert html == f"<strong>so <mark>{formula}</mark><mark> h</mark>olds</strong> and <i>then</i>"
 
 
-@each("around", ["{}", "**{}**", "`{}`", "```\n{}\n```", "# {}", "[{}](/x)"])
-@each("text", PAYLOADS)
-def test_marks_in_markdown_keep_everything_escaped(around, text):
-    for wanted in (text.strip()[:3], "*", "`", "<", "&"):
-        page = read(marked_markdown(around.replace("{}", text), wanted))
-        assert {element.tag for element in page.all()} <= {"span", "mark", "strong", "i", "code", "pre"}
-
-
 def test_has_hit():
     assert has_hit("Half of it", "HALF")
     assert not has_hit("Half of it", "third")

@@ -11,8 +11,6 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, get_trace
 from tests.storage.samples import ERROR, add, by_mode, evaluator, judge, same, scores
 
-LONG = "7" * 20_000
-
 
 @pytest.fixture
 def trace(sqlite_store):
@@ -79,13 +77,6 @@ def test_a_trace_that_was_not_judged_or_has_changed_since_says_so(sqlite_store, 
     found = answers(sqlite_store, evaluators, changed)["mini"]
     assert found.silence == "its judgment is of an earlier version of this trace"
     assert (found.judgments, found.modes, found.solution) == ((), {}, None)
-
-
-def test_a_trace_that_is_too_long_is_an_answer_too(sqlite_store, evaluators):
-    (trace,) = add(sqlite_store, [ERROR.of("q", [LONG], id="long")], "long")
-    tiny = answers(sqlite_store, evaluators, trace)["tiny"]
-    assert "tokens, tiny reads at most 1,024" in tiny.silence
-    assert tiny.judgments == ()
 
 
 def test_one_that_takes_longer_than_the_patience_is_still_at_it(sqlite_store, tiny, trace):

@@ -1,15 +1,10 @@
 """What a person does on the pages, and reads there."""
 
-import os
 import re
-from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser import until
-
-DATA = Path(os.environ.get("STEPSIGHT_DATA", Path(__file__).parents[4] / "shared" / "data"))
-MR_MATH = DATA / "mr-math" / "mr-math_invalid_errors.json"
 
 PROBLEM = "The equation $x^2 - 5x + 6 = 0$ has two roots. Which?"
 SOLUTION = """1. We look for two numbers that add to $-5$ and multiply to $6$.

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
-from tests.app.browser.acts import MR_MATH
 from tests.browser import Windows, launch
 from tests.serving import serving
 
@@ -22,9 +21,8 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 @pytest.fixture(scope="session")
 def address(tmp_path_factory: pytest.TempPathFactory, seeded_file: Path) -> Iterator[str]:
-    """The base address of the application: the gallery, and MR-MATH-invalid where its file is there."""
-    files = {"mr-math-invalid": MR_MATH} if MR_MATH.is_file() else {}
-    with serving(tmp_path_factory.mktemp("served"), files, seeded_file) as address:
+    """The base address of the application, whose store holds the gallery."""
+    with serving(tmp_path_factory.mktemp("served"), seeded=seeded_file) as address:
         yield address
 
 

@@ -15,6 +15,7 @@ SLOW = (
     "/api/v1/docs",
     "/browse?trace=abc",
     "/browse?dataset=gallery&field=focus&bin=right-0.95",
+    "/results?dataset=gallery",
     "/results?dataset=gallery&card=mini-bidir",
 )
 

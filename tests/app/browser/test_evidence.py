@@ -135,13 +135,6 @@ def is_walked_by_keyboard(page: Page) -> None:
     assert download.value.suggested_filename == "step-2-neg.svg"
     # The picture has the colours of its lines and texts itself.
     assert "fill: rgb(29, 36, 48)" in Path(download.value.path()).read_text(encoding="utf-8")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download as SVG: the matrix").click()
-    assert download.value.suggested_filename == "hindsight-neg.svg"
-    matrix = Path(download.value.path()).read_text(encoding="utf-8")
-    assert 'font-family="Arial, Helvetica' in matrix
-    assert f">{cell(page, LAST, 1).text_content()}</text>" in matrix
-    assert ">after 5</text>" in matrix
     assert "value=neg" in page.url
 
 
@@ -174,8 +167,6 @@ def test_the_gallery_leads_from_trace_to_trace(page):
     expect(first.locator(".say")).to_have_text(
         re.compile(r"^Step \d+ (fell|rose) from 0\.\d\d to 0\.\d\d when step")
     )
-    changes = [number(d.text_content().split()[-1].replace("−", "-")) for d in page.locator("ol.turns .d").all()]
-    assert [abs(change) for change in changes] == sorted((abs(change) for change in changes), reverse=True)
     name = first.locator("b").text_content()
     first.locator("a").click()
     expect(page.locator(".pager")).to_contain_text("gallery · ")

@@ -2,9 +2,8 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Page, expect
-
-from tests.cases import each
 
 STEPS = [
     "Then $x^2$, not $x^ and \\(\\frac{1}{2\\), for $5.",
@@ -95,7 +94,7 @@ def lists_its_keys(page: Page) -> None:
     page.wait_for_url(lambda url: url != address)
 
 
-@each("path", ["/", "/browse", "/annotate/new", "/jobs", "/demo"])
+@pytest.mark.parametrize("path", ["/", "/annotate/new", "/jobs", pytest.param("/demo", marks=pytest.mark.slow)])
 def test_fields_on_a_touch_screen_have_letters_that_no_phone_zooms_in_on(opened, path):
     """Safari zooms into a field of less than 16 px."""
     with opened(width=390, has_touch=True, is_mobile=True) as page:

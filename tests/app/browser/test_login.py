@@ -4,12 +4,9 @@ import pytest
 from playwright.sync_api import expect
 
 from stepsight.storage.database.store import open_store
-from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.people.users import Role, end_user
-from tests.app.browser.acts import overflow
+from stepsight.storage.people.users import Role
 from tests.app.browser.test_accessibility import in_both_schemes
 from tests.serving import served
-from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import PASSWORD, user
 from tests.storage.samples import add
 
@@ -87,43 +84,6 @@ def test_the_form_works_without_a_script(browser, home):
         page.wait_for_url("**/login")
     finally:
         context.close()
-
-
-def test_a_login_is_remembered_by_the_browser_and_an_end_counts_at_once(opened, home):
-    store, address = home
-    user(store, "bob", Role.VIEWER)
-    with opened(base=address, expected=["status of 401", "status of 403"]) as page:
-        page.goto("/login")
-        log_in(page, "bob")
-        page.wait_for_url(f"{address}/")
-        kept = page.context.storage_state()
-        with opened(base=address, storage_state=kept) as other:
-            other.goto("/jobs")
-            expect(other.get_by_text("There is no job yet.")).to_be_visible()
-            expect(other.get_by_role("button", name="Start")).to_have_count(0)
-        end_user(store, "bob")
-        page.goto("/jobs")
-        expect(page.get_by_label("Password")).to_be_visible()
-
-
-@pytest.mark.slow
-def test_while_a_blind_campaign_is_open_an_annotator_has_one_page(opened, home):
-    store, address = home
-    made = campaign(store, None, name="blind")
-    with opened(base=address, width=390, expected=["status of 403"]) as page:
-        page.goto("/browse")
-        log_in(page)
-        page.wait_for_url("**/annotate")
-        expect(page.locator("nav.top .places a:visible")).to_have_text(["Annotate"])
-        page.goto("/browse")
-        expect(page.get_by_role("alert")).to_contain_text("Annotators see no scores and no gold labels")
-        # From here a link leads to the one page that is left.
-        expect(page.locator("main a")).to_have_text(["Annotate"])
-        assert overflow(page) <= 0
-        assert in_both_schemes(page, "main form") == {}
-        page.locator("main a").click()
-        page.wait_for_url("**/annotate")
-    close_campaign(store, made.id)
 
 
 def test_a_page_that_is_for_others_says_whose_it_is_and_lets_somebody_else_log_in(opened, home):

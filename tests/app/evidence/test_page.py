@@ -219,11 +219,6 @@ def test_an_address_that_makes_no_sense_gets_a_notice(show, query, message):
     assert message in found
 
 
-def test_a_trace_too_long_says_so(show, ids):
-    (found,) = notices(show(f"trace={ids['long']}"))
-    assert "reads at most 1024" in found.replace(",", "")
-
-
 def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
     page = read(EvidencePage(sqlite_store, evaluators).content({}, may_judge=True).html)
     assert page.one("p", cls="lead").text == "No dataset has been judged in hindsight mode."
