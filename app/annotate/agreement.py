@@ -30,7 +30,7 @@ from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTr
 from stepsight.storage.people.blindness import hidden_error, hidden_traces
 from stepsight.training.report.html import table_html
 from stepsight.training.report.table_files import to_csv
-from stepsight.training.report.tables import CellKind, Shown, Table, show
+from stepsight.training.report.tables import CellKind, Table, show
 
 ROWS = 50
 """The number of traces on a page of the heatmap."""
@@ -101,54 +101,34 @@ class Heatmap:
         return self.places[start : start + ROWS]
 
 
-@dataclass(frozen=True)
-class HeatCell:
-    """The heatmap cell of one step.
-
-    `apart` is the disagreement on the step, from 0 to 1, or None if the step has fewer than two labels. `classes`
-    are CSS classes.
-    """
-
-    text: str
-    title: str
-    apart: float | None
-    classes: str
-
-
-@dataclass(frozen=True)
-class HeatRow:
-    """The heatmap row of one trace: its name, the URL that its cells link to, and the cells."""
-
-    name: str
-    url: str
-    cells: tuple[HeatCell, ...]
+def heatmap_rows(heatmap: Heatmap, page: int, link: Link) -> list[dict[str, object]]:
+    """Return the template's variables for the rows on one page of the heatmap: the name of the trace, its cells,
+    and the URL that they link to, which `link` returns."""
+    rows = []
+    for place in heatmap.on_page(page):
+        trace, ratings = heatmap.rated.traces[place], heatmap.rated.last
+        start, end = np.searchsorted(ratings.trace, [place, place + 1])
+        unsure = ratings.counts[start:end, len(LABEL_NAMES)].any()
+        url = link(trace, bool((heatmap.shares[start:end] < 1).any() or unsure))
+        cells = [_cell(heatmap, step) for step in range(start, end)]
+        rows.append({"name": trace.external_id, "url": url, "cells": cells})
+    return rows
 
 
-def heatmap_rows(heatmap: Heatmap, page: int, link: Link) -> list[HeatRow]:
-    """Build the rows on one page of the heatmap. `link` returns the URL that a row links to."""
-    return [_row(heatmap, int(place), link) for place in heatmap.on_page(page)]
-
-
-def _row(heatmap: Heatmap, place: int, link: Link) -> HeatRow:
-    trace, ratings = heatmap.rated.traces[place], heatmap.rated.last
-    start, end = np.searchsorted(ratings.trace, [place, place + 1])
-    unsure = ratings.counts[start:end, len(LABEL_NAMES)].any()
-    url = link(trace, bool((heatmap.shares[start:end] < 1).any() or unsure))
-    return HeatRow(trace.external_id, url, tuple(_cell(heatmap, step) for step in range(start, end)))
-
-
-def _cell(heatmap: Heatmap, step: int) -> HeatCell:
+def _cell(heatmap: Heatmap, step: int) -> dict[str, object]:
+    """Return the template's variables for the cell of one step. `apart` is the disagreement on it, from 0 to 1, or
+    None if it has fewer than two labels."""
     rated, share = heatmap.rated, float(heatmap.shares[step])
     counts, gold = rated.last.counts[step], gold_name(rated, step)
     labels = ", ".join(f"{count} {label}" for label, count in zip(RATING_NAMES, counts, strict=True) if count)
     title = f"step {int(rated.last.position[step]) + 1}: {labels or 'not labelled'}"
     classes = [name for name, on in (("alone", np.isnan(share)), ("differs", _differs(rated, step))) if on]
-    return HeatCell(
-        text=_text(counts),
-        title=f"{title}; gold {gold}" if gold else title,
-        apart=None if np.isnan(share) else 1 - share,
-        classes=" ".join(classes),
-    )
+    return {
+        "text": _text(counts),
+        "title": f"{title}; gold {gold}" if gold else title,
+        "apart": None if np.isnan(share) else 1 - share,
+        "classes": " ".join(classes),
+    }
 
 
 def _differs(rated: RatedTraces, step: int) -> bool:
@@ -192,27 +172,24 @@ class AgreementAddress(PageQuery):
     table: str = ""
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A coefficient of agreement, with words on its meaning and its size. `pairs` is a sentence on the share of
-    annotator pairs that agree, or "" if there are no such pairs."""
-
-    name: str
-    meaning: str
-    alpha: Shown
-    verdict: str
-    pairs: str
-
-
-def figures(table: Table) -> list[Figure]:
-    """Convert the rows of `agreement_tables.overall_table` to figures."""
-    cards = []
+def figures(table: Table) -> list[dict[str, object]]:
+    """Return the template's variables for the rows of `agreement_tables.overall_table`: each coefficient with words
+    on its meaning and its size. `pairs` is a sentence on the share of annotator pairs that agree, or "" if there
+    are no such pairs."""
+    cards: list[dict[str, object]] = []
     for (name, alpha, agreeing, units, unit, _), meaning in zip(table.rows, _MEANINGS, strict=True):
         assert isinstance(alpha, Value)
         assert isinstance(agreeing, Value)
         share = f"{show(agreeing, CellKind.PERCENT).text} % of pairs agree, on {units:,} {unit}."
-        pairs = share if agreeing.exists else ""
-        cards.append(Figure(str(name), meaning, show(alpha, CellKind.NUMBER), verdict(alpha), pairs))
+        cards.append(
+            {
+                "name": name,
+                "meaning": meaning,
+                "alpha": show(alpha, CellKind.NUMBER),
+                "verdict": verdict(alpha),
+                "pairs": share if agreeing.exists else "",
+            }
+        )
     return cards
 
 
@@ -259,7 +236,9 @@ def router(store: Store) -> APIRouter:
         if user is None:
             _check_closed(store, address)
         # Visitors of a public server do not see the names of people.
-        measured = _measure(store, address, named=user is not None)
+        campaign = get_campaign(store, address.campaign)
+        against = get_campaign(store, address.against) if address.against else None
+        measured = measure_agreement(store, campaign, against, named=user is not None)
         heatmap = Heatmap.of(measured.ratings.queue, Order(address.order))
         hidden = hidden_traces(store, user, [trace.trace_id for trace in measured.ratings.queue.traces])
         heatmap = heatmap.without(hidden)
@@ -282,12 +261,6 @@ def _check_closed(store: Store, address: AgreementAddress) -> None:
             raise ForbiddenError(
                 "The labels of an open campaign are not public.", "Log in, or wait until it is closed."
             )
-
-
-def _measure(store: Store, address: AgreementAddress, *, named: bool) -> CampaignAgreement:
-    campaign = get_campaign(store, address.campaign)
-    against = get_campaign(store, address.against) if address.against else None
-    return measure_agreement(store, campaign, against, named=named)
 
 
 def _file(measured: CampaignAgreement, name: str) -> Response:
@@ -322,7 +295,10 @@ def _page(
         rows=heatmap_rows(heatmap, address.page, link),
         page=min(address.page, heatmap.pages),
         pages=heatmap.pages,
-        sections=[(title, _tables(measured, names)) for title, names in _SECTIONS],
+        sections=[
+            (title, [(table.name, partial(table_html, table)) for table in map(measured.table, names) if table])
+            for title, names in _SECTIONS
+        ],
         matrix=matrix(pairs) if pairs is not None else {},
     )
 
@@ -341,14 +317,3 @@ def _summary(ratings: CampaignRatings) -> str:
     if ratings.changed:
         parts.append(f"{counted(ratings.changed, 'trace')} changed since: their gold is left out.")
     return " ".join(parts)
-
-
-def _tables(measured: CampaignAgreement, names: tuple[str, ...]) -> list[tuple[str, partial[Markup]]]:
-    """Return the tables in `names` that exist, each as its name and a function that renders it with a download
-    link."""
-    tables = [table for table in map(measured.table, names) if table is not None]
-    return [(table.name, partial(_table_html, table)) for table in tables]
-
-
-def _table_html(table: Table, files: str) -> Markup:
-    return Markup(table_html(table, files=files))

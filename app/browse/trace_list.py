@@ -1,7 +1,6 @@
 """A page of a dataset's traces as a table, with problems, gold labels, and an evaluator's verdicts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from markupsafe import Markup
@@ -40,18 +39,6 @@ _ORDERS = (
 _COLUMNS = (("Trace", "position", "what"), ("Steps", "-steps", "n"), ("Gold", "error", "gold"))
 _EVALUATOR_COLUMNS = (("Validity", "validity", "v"), ("First error", "", "m"), ("Change", "-change", "d"))
 _REDUNDANCY_COLUMNS = (("Redundancy", "-redundancy", "v"), ("Redundant", "", "m"), _EVALUATOR_COLUMNS[2])
-
-
-@dataclass(frozen=True)
-class ColumnHead:
-    """The heading of a column. `url` sorts the list by the column, and is "" if that is impossible. `direction` is
-    the current sort direction."""
-
-    title: str
-    kind: str
-    by: str
-    url: str
-    direction: str
 
 
 def list_html(
@@ -97,15 +84,16 @@ def list_orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
     return tuple(order for order in _ORDERS if order[0].removeprefix("-") not in absent)
 
 
-def _head(address: Address, title: str, first: str, kind: str) -> ColumnHead:
-    by = first.removeprefix("-")
-    if not by:
-        return ColumnHead(title, kind, "", "", "")
-    if address.sort.removeprefix("-") != by:
-        return ColumnHead(title, kind, by, address.narrowed(sort=first), "")
-    descends = address.sort.startswith("-")
-    url = address.narrowed(sort=by if descends else f"-{by}")
-    return ColumnHead(title, kind, by, url, "descending" if descends else "ascending")
+def _head(address: Address, title: str, first: str, kind: str) -> dict[str, str]:
+    """Return the template's variables for the heading of a column. `url` sorts the list by the column, and is "" if
+    that is impossible. `direction` is the current sort direction."""
+    by, direction = first.removeprefix("-"), ""
+    url = address.narrowed(sort=first) if by else ""
+    if by and address.sort.removeprefix("-") == by:
+        descends = address.sort.startswith("-")
+        direction = "descending" if descends else "ascending"
+        url = address.narrowed(sort=by if descends else f"-{by}")
+    return {"title": title, "kind": kind, "by": by, "url": url, "direction": direction}
 
 
 def _problem(wanted: str, row: BrowseRow) -> Markup:

@@ -1,4 +1,4 @@
 """The Evaluators page: evaluators on this server, evaluators to fetch, and the resources that each one needs.
 
-Start with `state_html`, which renders the part of the page that changes. `read_shelf` collects its content.
+Start with `state_html`, which renders the part of the page that changes.
 """

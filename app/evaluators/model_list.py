@@ -1,34 +1,15 @@
-"""The evaluators on this machine and those that can be fetched, for the Evaluators page and `stepsight
-evaluators`."""
+"""The public evaluators that can be fetched, for the Evaluators page and `stepsight evaluators`."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
-from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.hubs.hub_cache import Fetched, free_disk, list_fetched
-from stepsight.core.hubs.public import PublicEvaluator, find_public, public_evaluators, unreadable
+from stepsight.core.hubs.hub_cache import free_disk
+from stepsight.core.hubs.public import PublicEvaluator, public_evaluators, unreadable
 from stepsight.core.models.memory import needed_memory, total_memory
 from stepsight.core.models.placement import Placement, expected_dtype
 from stepsight.core.paths import format_bytes
 from stepsight.core.scores import Outputs
-from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
-
-
-@dataclass(frozen=True)
-class LocalModel:
-    """An evaluator that can score on this machine. `origin` says where it comes from. `repo` and `revision`
-    identify a fetched evaluator, and are "" for all others."""
-
-    name: str
-    about: EvaluatorSummary
-    origin: str
-    in_memory: bool
-    repo: str = ""
-    revision: str = ""
-    public: PublicEvaluator | None = None
 
 
 @dataclass(frozen=True)
@@ -55,41 +36,6 @@ class FetchableModel:
     def f1(self) -> float | None:
         """The published average F1 on ProcessBench, in percent, or None if there is none."""
         return self.public.processbench.average if self.public.processbench else None
-
-
-@dataclass(frozen=True)
-class Shelf:
-    """The content of the Evaluators page.
-
-    `here` lists the evaluators that can score on this server. `unloaded` lists those that were fetched but never
-    loaded with weights of the current type, `imported` those of which only imported scores are known, and `offers`
-    those that can be fetched. `stored` holds the fingerprints of all evaluators in the store.
-    """
-
-    here: tuple[LocalModel, ...]
-    unloaded: tuple[Fetched, ...]
-    imported: tuple[StoredEvaluator, ...]
-    offers: tuple[FetchableModel, ...]
-    stored: frozenset[str]
-
-
-def read_shelf(store: Store, evaluators: Evaluators) -> Shelf:
-    """Collect the current content of the Evaluators page."""
-    # The page's last refresh is when a fetch ends, and its content then stays.
-    evaluators.look_again()
-    here = [_here(evaluators, name) for name in evaluators.all_names]
-    fetched = list_fetched()
-    shown = {one.repo for one in here}
-    repos = {one.repo for one in fetched}
-    scoring = {one.about.fingerprint for one in here}
-    stored = list_evaluators(store)
-    return Shelf(
-        tuple(here),
-        tuple(one for one in fetched if one.repo not in shown and not evaluators.is_given(one)),
-        tuple(one for one in stored if one.is_imported and one.fingerprint not in scoring),
-        tuple(offers(evaluators.place, repos)),
-        frozenset(one.fingerprint for one in stored),
-    )
 
 
 def offers(place: Placement, here: Iterable[str]) -> list[FetchableModel]:
@@ -143,20 +89,6 @@ def _offer(one: PublicEvaluator, is_here: bool, place: Placement) -> FetchableMo
         dtype,
         unreadable(one, formats()),
         unfit(memory, 0 if is_here else one.size, place),
-    )
-
-
-def _here(evaluators: Evaluators, name: str) -> LocalModel:
-    origin = evaluators.origin(name)
-    repo, revision = evaluators.fetched_from(name)
-    return LocalModel(
-        name,
-        evaluators.about(name),
-        origin,
-        name in evaluators.in_memory,
-        repo,
-        revision,
-        public=find_public(repo) if repo else None,
     )
 
 

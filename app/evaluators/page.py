@@ -3,7 +3,6 @@
 It includes the route that fetches them. The page's script refreshes the changing part of the page during a fetch.
 """
 
-from collections.abc import Iterable
 from datetime import timedelta
 from functools import cache
 from typing import Annotated
@@ -15,7 +14,7 @@ from markupsafe import Markup
 from starlette.responses import JSONResponse
 
 from stepsight.app.access.rights import RequiresRight, Right, has_right
-from stepsight.app.evaluators.model_list import Shelf, judges, ordered, read_shelf, unfit
+from stepsight.app.evaluators.model_list import judges, offers, ordered, unfit
 from stepsight.app.help.manual import document_html
 from stepsight.app.jobs.page import fetch_progress
 from stepsight.app.scoring.evaluators import Evaluators
@@ -24,7 +23,7 @@ from stepsight.app.web.bodies import body
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.hub_cache import NEWEST, find_fetched, free_disk
+from stepsight.core.hubs.hub_cache import NEWEST, find_fetched, free_disk, list_fetched
 from stepsight.core.hubs.hub_download import check_disk
 from stepsight.core.hubs.hub_lookup import Remote, look_up
 from stepsight.core.hubs.public import BenchmarkPart, find_public
@@ -36,6 +35,7 @@ from stepsight.core.validation import Model
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.jobs.fetches import list_fetches, start_fetch
 from stepsight.storage.jobs.jobs import Job, State
+from stepsight.storage.judgments.evaluators import list_evaluators
 
 PATH = "/evaluators"
 # A failed fetch is reported above everything else for this long, and then only beside its model.
@@ -111,20 +111,29 @@ def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> N
 
 
 def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Markup:
-    """Render the changing part of the page: running fetches, evaluators on this server, and public evaluators."""
-    shelf = read_shelf(store, evaluators)
+    """Render the changing part of the page: running fetches, the evaluators that can score on this server, those
+    that were fetched but never loaded with weights of the current type, those of which only imported scores are
+    known, and the public ones."""
+    # The page's last refresh is when a fetch ends, and its content then stays.
+    evaluators.look_again()
+    here = [_local(evaluators, name) for name in evaluators.all_names]
+    repos, fetched, stored = {one["repo"] for one in here}, list_fetched(), list_evaluators(store)
+    unloaded = [one for one in fetched if one.repo not in repos and not evaluators.is_given(one)]
+    scoring = {evaluators.about(name).fingerprint for name in evaluators.all_names}
+    offered = offers(evaluators.place, {one.repo for one in fetched})
     fetches = list_fetches(store, _KEPT_FAILURES)
     coming = {job.subject: job for job in fetches if job.state.is_active}
-    failed = _failed(fetches, shelf)
+    # Of each model the last fetch, if it failed and the model cannot score here.
+    last = {job.subject: job for job in fetches}
+    failed = {repo: job for repo, job in last.items() if job.state == State.FAILED and repo not in repos}
     recent = {job.id for job in list_fetches(store, _SHOWN_FAILURES)}
-    in_a_row = {one.public.id for one in shelf.offers} | {one.repo for one in shelf.unloaded}
+    in_a_row = {one.public.id for one in offered} | {one.repo for one in unloaded}
     jobs = [
         job
         for job in fetches
         if job.state.is_active
         or (failed.get(job.subject) is job and (job.subject not in in_a_row or job.id in recent))
     ]
-    readable = ordered(one for one in shelf.offers if not one.unreadable)
     return render(
         "evaluators/state.html",
         may_fetch=may_fetch,
@@ -136,25 +145,35 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
         failures=failed,
         memory=total_memory() if evaluators.place.on_processor else None,
         disk=free_disk(),
-        has_fetched=any(one.repo for one in shelf.here),
-        shelf=shelf,
-        readable=readable,
-        unreadable=[one for one in shelf.offers if one.unreadable],
+        has_fetched=any(repos),
+        here=here,
+        unloaded=unloaded,
+        imported=[one for one in stored if one.is_imported and one.fingerprint not in scoring],
+        stored={one.fingerprint for one in stored},
+        readable=ordered(one for one in offered if not one.unreadable),
+        unreadable=[one for one in offered if one.unreadable],
         coming=coming,
         parts=list(BenchmarkPart),
         judges=judges,
         dtype=evaluators.place.dtype if evaluators.place.dtype != STORED else "",
         size_of=_size_of,
-        cards=[(one, card) for one in shelf.here if (card := card_html(one.name)) and one.origin == "shipped"],
+        cards=[(one, card) for one in here if (card := card_html(str(one["name"]))) and one["origin"] == "shipped"],
         card_id=card_id,
     )
 
 
-def _failed(fetches: Iterable[Job], shelf: Shelf) -> dict[str, Job]:
-    """Return the last failed fetch of each model that is not being fetched again and cannot score here."""
-    here = {one.repo for one in shelf.here}
-    last = {job.subject: job for job in fetches}
-    return {repo: job for repo, job in last.items() if job.state == State.FAILED and repo not in here}
+def _local(evaluators: Evaluators, name: str) -> dict[str, object]:
+    """Return the template's variables for an evaluator that can score on this server. `repo` and `revision` are ""
+    unless it was fetched."""
+    repo, revision = evaluators.fetched_from(name)
+    return {
+        "name": name,
+        "about": evaluators.about(name),
+        "origin": evaluators.origin(name),
+        "in_memory": name in evaluators.in_memory,
+        "repo": repo,
+        "revision": revision,
+    }
 
 
 def _size_of(parameters: int) -> str:

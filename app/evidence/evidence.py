@@ -18,8 +18,6 @@ from stepsight.app.evidence.sentences import (
     gold_sentence,
     left_out_sentence,
     only_offline_sentence,
-    rest_sentence,
-    unused_sentence,
 )
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
@@ -32,8 +30,8 @@ from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
 from stepsight.core.evidence import Revision, largest_jump, revisions
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import judgment_record
-from stepsight.core.left_out import Dependence, Gap, LeaveOneOut, removals
-from stepsight.core.scores import Hindsight, Outputs, Thresholds
+from stepsight.core.left_out import Gap, LeaveOneOut, removals
+from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.flips import hindsight_evaluators
 from stepsight.storage.database.store import Store
@@ -66,6 +64,7 @@ class Evidence:
     `evaluator` is the evaluator's key, and `choices` are the keys of all evaluators with evidence on the trace.
     `scorer` is a function that returns the evaluator's scorer, or None if the evaluator cannot score on this
     server. `stored_gaps` lists the gaps for which leave-one-out scores are stored, and `find_left_out` reads them.
+    `only_offline` is True if only offline scores are known, which then fill the whole matrix.
     """
 
     judgment: Judgment
@@ -75,11 +74,8 @@ class Evidence:
     scorer: "Callable[[], Scorer] | None"
     choices: Sequence[str]
     stored_gaps: tuple[Gap, ...] = ()
-    """The gaps for which the store has its scores of the trace with a step left out."""
     find_left_out: Callable[[Gap], LeaveOneOut | None] = lambda gap: None
-    """Reads those scores, None if there are none for a gap."""
     only_offline: bool = False
-    """True if only offline scores are known, which then fill the whole matrix."""
 
     @property
     def calls(self) -> int:
@@ -96,15 +92,11 @@ class Evidence:
         assert self.judgment.hindsight is not None
         return self.judgment.hindsight
 
-    @property
-    def outputs(self) -> Outputs:
-        return self.about.outputs
-
     @cached_property
     def judgments(self) -> TraceJudgments:
         """The judgment in the form that the list of steps shows. The evaluator's name is "", because it is shown
         above the list."""
-        return TraceJudgments("", self.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
+        return TraceJudgments("", self.about.outputs, self.thresholds, dict.fromkeys(Mode, self.judgment))
 
     def judgment_data(self, *, is_whole: bool = False) -> dict[str, str]:
         """Return the judgment as attributes for the page's script.
@@ -136,13 +128,9 @@ class Evidence:
         return not self.about.sees_later_steps
 
     @property
-    def is_three_way(self) -> bool:
-        return self.judgments.is_three_way
-
-    @property
     def values(self) -> tuple[str, ...]:
         """The values that the matrix can show. If the evaluator gives no redundancy, only validity is available."""
-        return VALUES if self.is_three_way else VALUES[:1]
+        return VALUES if self.judgments.is_three_way else VALUES[:1]
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -205,20 +193,6 @@ class Evidence:
         owner = int(self.trace.owners[step])
         return gold_sentence(self.revisions[owner], self.trace.steps[owner].valid) if self.trace.has_gold else ""
 
-    def left_out_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """For each sub-step, return a sentence that names the later sub-steps on which its verdict rests."""
-        return [self._left_out_sentence(left_out, step) for step in range(len(self))]
-
-    def rest_sentences(self, left_out: LeaveOneOut) -> list[str]:
-        """For each sub-step, return a sentence that names the sub-steps that rest on it and those on which it
-        rests."""
-        dependence = Dependence(left_out, self.thresholds.validity)
-        return [rest_sentence(self.names, dependence, step) for step in range(len(self))]
-
-    def unused_sentence(self, left_out: LeaveOneOut) -> str:
-        """Return a sentence that names the sub-steps on which no other sub-step rests."""
-        return unused_sentence(self.names, Dependence(left_out, self.thresholds.validity))
-
     @property
     def constant_sentence(self) -> str:
         """The reason why the matrix shows no changes: the evaluator reads no later steps, or only offline scores
@@ -227,7 +201,9 @@ class Evidence:
             return only_offline_sentence(self.evaluator)
         return constant_sentence(self.evaluator) if self.is_causal else ""
 
-    def _left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
+    def left_out_sentence(self, left_out: LeaveOneOut, step: int) -> str:
+        """Return a sentence that names the later sub-steps on which the verdict on a sub-step rests. Returns "" if
+        the verdict never changes."""
         if self.is_causal or self.only_offline:
             return ""
         threshold = self.thresholds.validity

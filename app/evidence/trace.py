@@ -10,6 +10,7 @@ from markupsafe import Markup
 from stepsight.app.browse.verdicts import first_below, outcome_words
 from stepsight.app.evidence.address import EvidenceAddress
 from stepsight.app.evidence.evidence import MOST_CELLS, Evidence
+from stepsight.app.evidence.sentences import rest_sentence, unused_sentence
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
@@ -20,7 +21,7 @@ from stepsight.app.web.step_bars import (
 )
 from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import triangle_cells
-from stepsight.core.left_out import PLACEHOLDER, Gap, LeaveOneOut
+from stepsight.core.left_out import PLACEHOLDER, Dependence, Gap, LeaveOneOut
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 
@@ -81,7 +82,8 @@ def evidence_html(
         data=data,
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),
-        rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if _draws_all(evidence) else [],
+        # The page's script draws larger ones.
+        rows=[StepScores(row).validity.tolist() for row in evidence.hindsight.rows] if n <= MOST_CELLS else [],
         steps=judged_steps(evidence.trace),
         changed=lambda i: change_html(float(evidence.hindsight.retroactive[i])),
         ends=evidence.trace.step_ends.tolist(),
@@ -100,12 +102,14 @@ def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, obje
     Row `i` holds the scores without sub-step `i`. Each sub-step has two sentences: one that names the later
     sub-steps on which its verdict rests, and one that names the sub-steps that rest on it.
     """
+    dependence = Dependence(left_out, evidence.thresholds.validity)
+    steps = range(len(evidence))
     return {
         # Three digits are more than is shown, and a long trace has many numbers.
-        "rows": triangle_cells(tuple(left_out.probs.round(3)), evidence.outputs),
-        "says": evidence.left_out_sentences(left_out),
-        "rests": evidence.rest_sentences(left_out),
-        "unused": evidence.unused_sentence(left_out),
+        "rows": triangle_cells(tuple(left_out.probs.round(3)), evidence.about.outputs),
+        "says": [evidence.left_out_sentence(left_out, step) for step in steps],
+        "rests": [rest_sentence(evidence.names, dependence, step) for step in steps],
+        "unused": unused_sentence(evidence.names, dependence),
     }
 
 
@@ -132,8 +136,3 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
         return "", evidence.place(address.step, evidence.focus), evidence.place(address.after, last)
     except UserError as error:
         return str(error.without_options()), evidence.focus, last
-
-
-def _draws_all(evidence: Evidence) -> bool:
-    """True if the template draws the matrix. Otherwise the page's script does."""
-    return len(evidence) <= MOST_CELLS

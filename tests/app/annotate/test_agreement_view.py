@@ -35,14 +35,14 @@ def test_a_card_for_each_figure():
     cards = figures(overall_table(rated("np pu", "np pp"), DRAWS))
     assert len(cards) == 4
     # 1 - 7 * 2 / 34, as in the test of the table.
-    assert cards[1].alpha.text == "0.588"
-    assert cards[1].pairs == "75.0 % of pairs agree, on 4 steps."
-    assert cards[3].pairs == "100.0 % of pairs agree, on 2 traces."
+    assert cards[1]["alpha"].text == "0.588"
+    assert cards[1]["pairs"] == "75.0 % of pairs agree, on 4 steps."
+    assert cards[3]["pairs"] == "100.0 % of pairs agree, on 2 traces."
 
 
 def test_a_card_without_a_figure_says_why():
     cards = figures(overall_table(rated("np pu"), DRAWS))
-    assert [(card.verdict, card.pairs) for card in cards] == [(f"No alpha: {ONE_ANNOTATOR}.", "")] * 4
+    assert [(card["verdict"], card["pairs"]) for card in cards] == [(f"No alpha: {ONE_ANNOTATOR}.", "")] * 4
 
 
 def test_the_matrix_has_each_pair_twice():
