@@ -32,6 +32,7 @@ COMMAND_LINE: dict[str, str] = {
     "export --format prmbench": "Export the labels with --format jsonl, prm800k or stepwise.",
     "campaign --planted-share": "Accuracy on hidden gold items (--gold-rate) shows who confirms without reading.",
     "campaign --ordering information": "Have the most disputed traces labelled first with --ordering disagreement.",
+    "campaign --ordering change": "Have the most disputed traces labelled first with --ordering disagreement.",
     "campaign --qualification-right": "stepsight campaign show has the result of --qualification-items.",
     "* --by-section": "A critic is asked about the whole solution.",
     "* --critic r-prm": "Ask it with --critic steps, or with a preset of your own (docs/evaluators.md).",

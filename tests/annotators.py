@@ -139,7 +139,7 @@ def prepare(store: Store, annotators: int, traces: int, overlap: int) -> tuple[C
     # The store may hold those of an earlier run.
     run = uuid4().hex[:8]
     boss = add_user(store, f"boss {run}", Role.ADMIN, None)
-    plan = CampaignPlan(f"at once {run}", DATASET, "Say what is right.", overlap=overlap)
+    plan = CampaignPlan(name=f"at once {run}", dataset=DATASET, guideline="Say what is right.", overlap=overlap)
     campaign = create_campaign(store, plan, boss)
     people = [add_user(store, f"annotator {run} {i}", Role.ANNOTATOR, None) for i in range(annotators)]
     return campaign, [(user, open_login(store, user)) for user in people]

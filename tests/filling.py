@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -140,8 +139,8 @@ def _label(store: Store, ada: User, people: list[User], evaluator: int) -> None:
     labels and is restricted to one person."""
     ben, cleo = people
     plan = CampaignPlan(
-        "blind", "sums", "Is it right?", overlap=2, view=CampaignView.STEPWISE, ordering=Ordering.FILE,
-        gold_rate=0.5, gold_dataset="control",
+        name="blind", dataset="sums", guideline="Is it right?", overlap=2,
+        view=CampaignView.STEPWISE, ordering=Ordering.FILE, gold_rate=0.5, gold_dataset="control",
     )  # fmt: skip
     blind = create_campaign(store, plan, ada)
     add_guideline(store, blind.id, "Is it right, and why?", ada)
@@ -157,11 +156,11 @@ def _label(store: Store, ada: User, people: list[User], evaluator: int) -> None:
     decide(store, blind.id, task.item_id, 0, "neg", "It is wrong.", ada, "decision-1")
     held = _take(store, blind, ben)
     _do(store, held, ben, "flag", None, "odd")
-    shown = replace(
-        plan, name="shown", overlap=1, gold_rate=0.0, gold_dataset=None, view=CampaignView.WHOLE,
-        shows=Shows.SCORES, evaluator=evaluator, suggests=True, shows_equations=True, sample=2,
-    )  # fmt: skip
-    made = create_campaign(store, shown, ada)
+    changes = {
+        "name": "shown", "overlap": 1, "gold_rate": 0.0, "gold_dataset": None, "view": CampaignView.WHOLE,
+        "shows": Shows.SCORES, "evaluator": evaluator, "suggests": True, "shows_equations": True, "sample": 2,
+    }  # fmt: skip
+    made = create_campaign(store, plan.model_copy(update=changes), ada)
     set_annotators(store, made.id, [cleo.id], ada)
     task = _take(store, made, cleo)
     _do(store, task, cleo, "label", 0, "neg")

@@ -14,7 +14,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotators import list_annotators, may_label_in
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
 from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
-from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Ordering, Shows
+from stepsight.storage.labelling.plan import AfterSubmission, Ordering, Shows
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import list_turns, next_availability
 from stepsight.storage.people.users import LOCAL, Role, User, list_users
@@ -23,7 +23,6 @@ _ORDERS = {
     Ordering.FILE: "in the order of the file",
     Ordering.RANDOM: "in random order",
     Ordering.DISAGREEMENT: "most disputed by the evaluators first",
-    Ordering.CHANGE: "most changed by later steps first",
 }
 _AFTER = {
     AfterSubmission.NOTHING: "nothing shown after submission",
@@ -150,7 +149,7 @@ def terms(campaign: Campaign) -> str:
         f"{counted(campaign.items, 'trace')} of {campaign.dataset}",
         f"labelled by {counted(campaign.overlap, 'person', 'people')} each",
         *(("by chosen annotators",) if campaign.restricted else ()),
-        "step by step" if campaign.view is CampaignView.STEPWISE else "the whole trace in view",
+        "step by step" if campaign.stepwise else "the whole trace in view",
     ]
     if not campaign.after_error:
         parts.append("up to the first error")
@@ -171,13 +170,13 @@ def queue_terms(campaign: Campaign) -> str:
     parts = [_ORDERS[campaign.ordering]]
     if campaign.sample is not None:
         parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
-    if campaign.ordering not in (Ordering.FILE, Ordering.RANDOM):
+    if campaign.ordering is Ordering.DISAGREEMENT:
         parts.append(f"{campaign.random_share:.0%} of the places filled at random")
     if campaign.qualification_items:
         parts.append(f"{counted(campaign.qualification_items, 'gold item')} first")
     if campaign.gold_rate:
         parts.append(f"{campaign.gold_rate:.0%} hidden gold items")
-    conditions = dict(campaign.conditions)
+    conditions = campaign.conditions.stored()
     parts += map(meta_words, conditions.pop("meta", ()))
     parts += [f"{name.replace('_', ' ')}: {value}" for name, value in conditions.items()]
     return " · ".join(parts)

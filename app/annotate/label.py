@@ -15,7 +15,6 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Annotation
 from stepsight.storage.labelling.campaigns import Campaign, guideline_text
-from stepsight.storage.labelling.plan import CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, last_submitted
 from stepsight.storage.labelling.record import read_annotation
@@ -120,7 +119,6 @@ def _steps(
     scores = read_scores(store, assignment.slot_id, user, annotation)
     shown = range(start, min(annotation.revealed, len(steps)))
     campaign, trace = assignment.campaign, assignment.trace
-    stepwise = campaign.view is CampaignView.STEPWISE
     rows = [
         (
             number,
@@ -134,7 +132,7 @@ def _steps(
         (kind, key, ERROR_NAMES.get(kind, kind), _TITLES.get(kind, ""))
         for kind, key in zip(campaign.error_kinds, KIND_KEYS, strict=False)
     ]
-    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors, "stepwise": stepwise}
+    return {"rows": rows, "keys": LABEL_KEYS, "errors": errors, "stepwise": campaign.stepwise}
 
 
 def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:

@@ -1,11 +1,14 @@
 """`/annotate/new`: creating a campaign from the traces that a Browse URL selects."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from markupsafe import Markup
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import ConfigDict, model_validator
+from pydantic.fields import FieldInfo
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
@@ -17,56 +20,8 @@ from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND
-from stepsight.storage.labelling.plan import (
-    MOST_OVERLAP,
-    MOST_QUALIFICATION,
-    AfterSubmission,
-    CampaignPlan,
-    CampaignView,
-    Ordering,
-    Shows,
-)
+from stepsight.storage.labelling.plan import MOST_OVERLAP, CampaignPlan, CampaignSettings
 from stepsight.storage.traces.queries import find_dataset, list_datasets
-
-_TERMS = (
-    ("view", "View", (("whole", "the whole trace"), ("stepwise", "step by step, the next one after each label"))),
-    ("after_error", "Steps after the first error", (("yes", "labelled too"), ("no", "not labelled"))),
-    (
-        "shows",
-        "Shown to annotators before they submit",
-        (("nothing", "only the trace (blind)"), ("scores", "the scores of an evaluator, too")),
-    ),
-    (
-        "equations",
-        "Equations that fail",
-        (("no", "not marked"), ("yes", "marked in the steps (not blind)")),
-    ),
-    (
-        "suggests",
-        "Labels at the beginning",
-        (("no", "none"), ("yes", "those that the evaluator suggests")),
-    ),
-    ("answer", "Reference answer", (("yes", "below the problem, where there is one"), ("no", "not shown"))),
-    (
-        "after_submission",
-        "After submission",
-        (
-            ("nothing", "nothing: the next trace"),
-            ("gold", "gold"),
-            ("everything", "gold, scores and others’ labels"),
-        ),
-    ),
-    (
-        "ordering",
-        "Order",
-        (
-            ("random", "random"),
-            ("file", "file order"),
-            ("disagreement", "most disputed by the evaluators first"),
-            ("change", "most changed by later steps first"),
-        ),
-    ),
-)
 
 _GUIDELINE = """Judge every step by itself, given the problem and the steps before it.
 
@@ -78,39 +33,63 @@ unsure: you cannot tell. Say why in a comment.
 A step that is right by itself but builds on an earlier mistake is not wrong for that."""
 
 
-class NewCampaign(BaseModel):
-    """The fields of the form. Numbers arrive as text, and an empty field takes its default value."""
+_PERCENT = ("random_share", "gold_rate")
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+
+class NewCampaign(CampaignPlan):
+    """The fields of the form. `traces` is the query of a Browse URL. Numbers arrive as text, and an empty field
+    takes its default value. Shares are in percent, and each line of `error_kinds` is one."""
+
+    model_config = ConfigDict(strict=False, extra="ignore", str_strip_whitespace=True)
 
     traces: str = ""
     dataset: str = ""
-    name: str = ""
-    guideline: str = ""
-    overlap: int = 1
-    after_error: Literal["yes", "no"] = "yes"
-    view: CampaignView = CampaignView.WHOLE
-    shows: Shows = Shows.NOTHING
-    evaluator: int | None = None
-    ordering: Ordering = Ordering.RANDOM
-    random_share: float = 20.0
-    gold_rate: float = 0.0
-    gold_dataset: str | None = None
-    answer: Literal["yes", "no"] = "yes"
-    after_submission: AfterSubmission = AfterSubmission.NOTHING
-    error_kinds: str = ""
-    sample: int | None = None
-    seed: int = 0
-    suggests: Literal["yes", "no"] = "no"
-    equations: Literal["yes", "no"] = "no"
-    qualification_items: int = 0
 
     @model_validator(mode="before")
     @classmethod
-    def _leave_out_empty(cls, values: Any) -> Any:
+    def _read_texts(cls, values: Any) -> Any:
         if not isinstance(values, Mapping):
             return values
-        return {name: value for name, value in values.items() if value not in ("", None)}
+        read: dict[str, Any] = {"name": "", "guideline": ""}
+        read |= {name: value for name, value in values.items() if value not in ("", None)}
+        for name in _PERCENT:
+            with suppress(KeyError, TypeError, ValueError):
+                read[name] = float(read[name]) / 100
+        kinds = read.pop("error_kinds", "")
+        lines = list(filter(None, map(str.strip, kinds.splitlines()))) if isinstance(kinds, str) else kinds
+        return read | ({"error_kinds": lines} if lines else {})
+
+
+@dataclass(frozen=True)
+class FormField:
+    """A setting on the form. `choices` are (value, words); without any, the setting is a number, and `value` is
+    None if it may be left out."""
+
+    name: str
+    title: str
+    value: Any
+    choices: tuple[tuple[str, str], ...]
+    least: float | None
+    most: float | None
+
+
+def form_fields() -> list[FormField]:
+    """Return the settings with a title, in the order of `CampaignSettings`."""
+    return [_form_field(name, info) for name, info in CampaignSettings.model_fields.items() if info.title]
+
+
+def _form_field(name: str, info: FieldInfo) -> FormField:
+    words = cast(dict[str, Any], info.json_schema_extra)["words"] or {}
+    value = info.default
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    least, most = (
+        next((getattr(bound, side) for bound in info.metadata if hasattr(bound, side)), None)
+        for side in ("ge", "le")
+    )
+    if name in _PERCENT:
+        value, least, most = (f"{100 * cast(float, number):g}" for number in (value, least, most))
+    return FormField(name, str(info.title), value, tuple(words.items()), least, most)
 
 
 def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
@@ -133,8 +112,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         browse=address.narrowed(dataset=dataset.name),
         guideline=_GUIDELINE,
         most_overlap=MOST_OVERLAP,
-        most_qualification=MOST_QUALIFICATION,
-        terms=_TERMS,
+        fields=form_fields(),
         evaluators=[("", "none"), *((str(row.id), row.name) for row in evaluators_of(store, dataset.id))],
         gold_datasets=[("", "the rest of the dataset, or the gallery"), *names],
         error_kinds="\n".join(ERROR_KINDS),
@@ -146,26 +124,6 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
     """Convert a completed form to a plan. Raises `UserError` if its dataset or traces cannot be found."""
     address = Address.exact(read_query(form.traces))
     dataset = find_dataset(store, form.dataset or address.dataset)
-    return CampaignPlan(
-        name=form.name.strip(),
-        dataset=dataset.name,
-        guideline=form.guideline.strip(),
-        where=Selection.exact(store, evaluators, dataset.id, address).where.pruned(),
-        overlap=form.overlap,
-        after_error=form.after_error == "yes",
-        view=form.view,
-        shows=form.shows,
-        evaluator=form.evaluator or None,
-        ordering=form.ordering,
-        random_share=form.random_share / 100,
-        gold_rate=form.gold_rate / 100,
-        gold_dataset=form.gold_dataset,
-        shows_answer=form.answer == "yes",
-        after_submission=form.after_submission,
-        error_kinds=tuple(filter(None, map(str.strip, form.error_kinds.splitlines()))) or ERROR_KINDS,
-        sample=form.sample,
-        seed=form.seed,
-        suggests=form.suggests == "yes",
-        shows_equations=form.equations == "yes",
-        qualification_items=form.qualification_items,
-    )
+    where = Selection.exact(store, evaluators, dataset.id, address).where.pruned()
+    values = {name: getattr(form, name) for name in CampaignPlan.model_fields}
+    return CampaignPlan(**values | {"dataset": dataset.name, "conditions": where})

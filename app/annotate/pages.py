@@ -36,7 +36,6 @@ from stepsight.storage.labelling.campaigns import (
     get_campaign,
     guideline_text,
 )
-from stepsight.storage.labelling.plan import AfterSubmission, CampaignView
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
 from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record
@@ -254,7 +253,7 @@ def _next(store: Store, slot_id: int, user: User) -> str | None:
     page separately."""
     with store.read() as session:
         slot = load_slot(session, slot_id)
-    if slot.after_submission != AfterSubmission.NOTHING or slot.state != SUBMITTED:
+    if slot.settings.is_final or slot.state != SUBMITTED:
         return None
     try:
         return next_html(store, slot.campaign_id, user)
@@ -267,7 +266,7 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
     """Return an assignment as JSON. Steps, scores and gold labels that the user may not see yet are left out."""
     annotation = read_annotation(store, assignment.slot_id, user.id)
     campaign, trace = assignment.campaign, assignment.trace
-    seen = len(trace.steps) if campaign.view is CampaignView.WHOLE else annotation.revealed
+    seen = len(trace.steps) if not campaign.stepwise else annotation.revealed
     review = read_review(store, assignment.slot_id, user)
     return JSONResponse({
         "slot": assignment.public_id,

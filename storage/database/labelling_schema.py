@@ -17,7 +17,6 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
-    false,
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -39,22 +38,10 @@ def new_public_id() -> str:
 class CampaignRow(Base):
     """A set of traces to be labelled, fixed when the campaign is created.
 
-    `conditions` is the filter that selected the traces. `overlap` is the number of people who label each trace. If
-    `after_error` is true, the steps after the first `neg` are labelled too. `shows` says which information is shown
-    beside the text before submission. `ordering` is the order of the queue, in which the fraction `random_share` of
-    the places is filled at random instead. `gold_rate` is the fraction of hidden gold items among the traces that
-    each person gets. A trace is reserved for its annotator until `lease` seconds after the annotator was last
-    active.
-
-    If `shows_answer` is true, the reference answer is shown below the problem. `after_submission` says which
-    information is shown after a trace is submitted. `error_kinds` are the kinds of error that a step can be marked
-    with. `population` is the number of traces that met the conditions. `sample` is the number of traces chosen from
-    these at random, using `seed`, or NULL if all were taken. If `restricted` is true, only the campaign's own
-    annotators may label. If `suggests` is true, a trace starts with labels suggested by the evaluator whose scores
-    are shown. If `shows_equations` is true, equations that do not hold are marked. Each person begins with
-    `qualification_items` gold items. If `asks_evidence` is true, a person whose label changes is asked for the step
-    that changed it; without an answer, it is the newest step in view. Campaigns of earlier versions asked nobody.
-    `exported` is the number of events in the newest complete export of its log, or NULL.
+    `settings` has the fields of `storage.labelling.plan.CampaignSettings`. `blind` is true if they let nothing but
+    the text be seen before submission. If `restricted` is true, only the campaign's own annotators may label.
+    `evaluator_id` is the evaluator whose scores are shown. `exported` is the number of events in the newest
+    complete export of its log, or NULL.
     """
 
     __tablename__ = "campaigns"
@@ -62,47 +49,16 @@ class CampaignRow(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(NAME_LENGTH), unique=True)
     dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id", ondelete="RESTRICT"))
-    conditions: Mapped[dict[str, Any]] = mapped_column(StoredJson("campaigns.conditions", dict[str, Any]))
-    overlap: Mapped[int]
-    after_error: Mapped[bool]
-    view: Mapped[str] = mapped_column(String(20))
-    shows: Mapped[str] = mapped_column(String(20))
     evaluator_id: Mapped[int | None] = mapped_column(ForeignKey("evaluators.id", ondelete="RESTRICT"))
-    ordering: Mapped[str] = mapped_column(String(20))
-    random_share: Mapped[float]
-    gold_rate: Mapped[float]
-    lease: Mapped[int]
-    seed: Mapped[int]
+    settings: Mapped[dict[str, Any]] = mapped_column(StoredJson("campaigns.settings", dict[str, Any]))
+    blind: Mapped[bool]
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
     created_by: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
     closed: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    shows_answer: Mapped[bool] = mapped_column(server_default=false())
-    restricted: Mapped[bool] = mapped_column(server_default=false())
-    error_kinds: Mapped[list[str]] = mapped_column(
-        StoredJson("campaigns.error_kinds", list[str]), server_default="[]"
-    )
-    after_submission: Mapped[str] = mapped_column(String(20), server_default="everything")
-    sample: Mapped[int | None]
-    population: Mapped[int | None]
-    suggests: Mapped[bool] = mapped_column(server_default=false())
-    shows_equations: Mapped[bool] = mapped_column(server_default=false())
+    restricted: Mapped[bool] = mapped_column(default=False)
     exported: Mapped[int | None]
-    qualification_items: Mapped[int] = mapped_column(default=0, server_default="0")
-    asks_evidence: Mapped[bool] = mapped_column(default=False, server_default=false())
 
-    __table_args__ = (
-        CheckConstraint("overlap > 0", name="overlap"),
-        CheckConstraint("view IN ('whole', 'stepwise')", name="view"),
-        CheckConstraint("shows IN ('nothing', 'scores')", name="shows"),
-        CheckConstraint("shows = 'nothing' OR evaluator_id IS NOT NULL", name="shows_an_evaluator"),
-        CheckConstraint("ordering IN ('file', 'random', 'disagreement', 'change')", name="ordering"),
-        CheckConstraint("random_share BETWEEN 0 AND 1 AND gold_rate BETWEEN 0 AND 0.5", name="shares"),
-        CheckConstraint("lease > 0", name="lease"),
-        CheckConstraint("after_submission IN ('nothing', 'gold', 'everything')", name="after_submission"),
-        CheckConstraint("sample > 0", name="sample"),
-        CheckConstraint("population >= sample", name="population"),
-        NEW_IDS,
-    )
+    __table_args__ = (NEW_IDS,)
 
 
 class CampaignAnnotatorRow(Base):
@@ -227,8 +183,8 @@ class EventRow(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
     kind: Mapped[str] = mapped_column(String(20))
     step: Mapped[int | None]
-    old: Mapped[Any | None] = mapped_column(StoredJson("label_events.old", Said, none_as_null=True))
-    new: Mapped[Any | None] = mapped_column(StoredJson("label_events.new", Said, none_as_null=True))
+    old: Mapped[Any] = mapped_column(StoredJson("label_events.old", Said, none_as_null=True), nullable=True)
+    new: Mapped[Any] = mapped_column(StoredJson("label_events.new", Said, none_as_null=True), nullable=True)
     cause: Mapped[str] = mapped_column(String(20), default="")
     of: Mapped[int | None] = mapped_column(ForeignKey("label_events.id", ondelete="RESTRICT"))
     key: Mapped[str] = mapped_column(String(KEY_LENGTH))

@@ -8,10 +8,9 @@ and both are tested with the same sequences of events.
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, Field, model_validator
 from sqlalchemy import Select, select
@@ -62,72 +61,50 @@ def check_key(key: str) -> str:
 Key = Annotated[str, AfterValidator(check_key)]
 Count = Annotated[int, Field(strict=True, ge=0, lt=2**31)]
 
-_COLUMNS = ("id", "item_id", "slot_id", "user_id", "kind", "step", "old", "new", "cause", "of", "key", "moment",
-            "seconds", "guideline", "view", "revealed")  # fmt: skip
 StepTexts = tuple[str | None, ...]
 """A label, comment or the like per step, None for a step without one."""
 StepLinks = tuple[int | None, ...]
 """A 0-based step per step, or None."""
 
 
-@dataclass(frozen=True)
-class AnnotationEvent:
-    """An event in the log. The fields are described in `storage.database.labelling_schema.EventRow`."""
-
-    id: int
-    item_id: int
-    slot_id: int | None
-    user_id: int
-    kind: str
-    step: int | None
-    old: Any
-    new: Any
-    cause: str
-    of: int | None
-    key: str
-    moment: datetime
-    seconds: float | None
-    guideline: int
-    view: str
-    revealed: int | None
-
-
-def read_events(session: Session, item_id: int, user_id: int) -> list[AnnotationEvent]:
+def read_events(session: Session, item_id: int, user_id: int) -> list[EventRow]:
     """Return a person's events on a trace of a campaign, in order. This includes events in a slot that somebody
     else has since taken over, because the person did that work and saw the trace."""
-    statement = _events().where(EventRow.item_id == item_id, EventRow.user_id == user_id)
-    return [_event(row) for row in session.execute(statement).mappings()]
+    events = select(EventRow).where(EventRow.item_id == item_id, EventRow.user_id == user_id)
+    return list(_in_slots(session, events))
 
 
 def read_events_of_items(
     session: Session, item_ids: Collection[int]
-) -> Mapping[tuple[int, int], Sequence[AnnotationEvent]]:
+) -> Mapping[tuple[int, int], Sequence[EventRow]]:
     """Return all events on several traces of a campaign, in order, keyed by item id and user id."""
-    events: defaultdict[tuple[int, int], list[AnnotationEvent]] = defaultdict(list)
-    for row in session.execute(_events().where(EventRow.item_id.in_(item_ids))).mappings():
-        events[row["item_id"], row["user_id"]].append(_event(row))
+    events: defaultdict[tuple[int, int], list[EventRow]] = defaultdict(list)
+    for event in _in_slots(session, select(EventRow).where(EventRow.item_id.in_(item_ids))):
+        events[event.item_id, event.user_id].append(event)
     return events
 
 
-def find_event(session: Session, user_id: int, key: str) -> AnnotationEvent | None:
+def _in_slots(session: Session, events: Select[EventRow]) -> Iterator[EventRow]:
+    # Events outside a slot are decisions, which are about the annotations of others.
+    in_order = events.where(EventRow.slot_id.is_not(None)).order_by(EventRow.id)
+    return map(check_event, session.scalars(in_order))
+
+
+def find_event(session: Session, user_id: int, key: str) -> EventRow | None:
     """Return the event or decision that a person sent with the request key `key`, or None if there is none."""
-    columns = [getattr(EventRow, name) for name in _COLUMNS]
-    statement = select(*columns).where(EventRow.user_id == user_id, EventRow.key == key)
-    row = session.execute(statement).mappings().one_or_none()
-    return None if row is None else _event(row)
+    event = session.scalar(select(EventRow).where(EventRow.user_id == user_id, EventRow.key == key))
+    return None if event is None else check_event(event)
 
 
-def _event(row: Mapping[Any, Any]) -> AnnotationEvent:
-    event = AnnotationEvent(**row)
-    check_event_values(event.id, event.kind, event.old, event.new)
+def check_event(event: EventRow) -> EventRow:
+    """Return `event`, or raise `DamagedError` if it has a value that is impossible for its kind."""
+    for name in ("old", "new"):
+        value = getattr(event, name)
+        if value is not None and not is_value_of(event.kind, value):
+            raise DamagedError(
+                f"label_events.{name}: {value!r:.60} found in event {event.id}, of the kind {event.kind}."
+            )
     return event
-
-
-def check_event_values(event_id: int, kind: str, old: Any, new: Any) -> None:
-    """Raise `DamagedError` if a logged event has a value that is impossible for its kind."""
-    for name, value in (("old", old), ("new", new)):
-        if value is not None and not is_value_of(kind, value):
-            raise DamagedError(f"label_events.{name}: {value!r:.60} found in event {event_id}, of the kind {kind}.")
 
 
 def is_value_of(kind: str, value: Any) -> bool:
@@ -148,12 +125,6 @@ def _decides(value: Any) -> bool:
         return False
     label = value.get("label")
     return label is None or (isinstance(label, str) and label in LABEL_NAMES)
-
-
-def _events() -> Select[Any]:
-    # Events outside a slot are decisions, which are about the annotations of others.
-    columns = [getattr(EventRow, name) for name in _COLUMNS]
-    return select(*columns).where(EventRow.slot_id.is_not(None)).order_by(EventRow.id)
 
 
 class NewEvent(Model):
@@ -177,20 +148,23 @@ class NewEvent(Model):
     guideline: Count | None = None
 
     @model_validator(mode="after")
-    def _check(self) -> "NewEvent":
-        if self.cause:
-            return self
-        if not self.kind:
-            raise UserError("the key kind is missing.", f"Expected {', '.join(KINDS)}.")
-        if self.of is not None:
-            raise UserError("Only undo and redo refer to another event.")
+    def _check(self) -> Self:
+        if not self.cause:
+            if not self.kind:
+                raise UserError("the key kind is missing.", f"Expected {', '.join(KINDS)}.")
+            if self.of is not None:
+                raise UserError("Only undo and redo refer to another event.")
+            self.check_value()
+        return self
+
+    def check_value(self) -> None:
+        """Raise `UserError` if the step or the value of the event is impossible for its kind."""
         if (self.step is None) == (self.kind in ON_STEPS):
             raise UserError(f"The step of {self.kind} is {self.step!r}.", _STEP_HINTS[self.kind in ON_STEPS])
         if self.kind in _VALUES:
             validate(_VALUES[self.kind], self.new, f"the value of {self.kind}")
         elif self.new is not None:
             raise UserError(f"{self.kind} came with {self.new!r:.40}.", "It takes nothing.")
-        return self
 
 
 def _text(what: str) -> Any:
@@ -262,7 +236,7 @@ def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:
     return len(labels) if after_error or "neg" not in labels else labels.index("neg") + 1
 
 
-def fold(events: Sequence[AnnotationEvent], n_steps: int, *, stepwise: bool, asks: bool) -> Annotation:
+def fold(events: Sequence[EventRow], n_steps: int, *, stepwise: bool, asks: bool) -> Annotation:
     """Derive the annotation from a person's events on a trace with `n_steps` steps. The events must be in order.
     `asks` is `asks_evidence` of the campaign."""
     return Fold(events, n_steps, stepwise=stepwise, asks=asks).annotation()
@@ -272,7 +246,7 @@ class Fold:
     """Derives an annotation from a log of events. Further events can be added. If the trace has lost steps since it
     was labelled, it is treated as having all the steps that the events refer to."""
 
-    def __init__(self, events: Sequence[AnnotationEvent], n_steps: int, *, stepwise: bool, asks: bool) -> None:
+    def __init__(self, events: Sequence[EventRow], n_steps: int, *, stepwise: bool, asks: bool) -> None:
         n_steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
         self._values: dict[str, list[Any]] = {kind: [None] * n_steps for kind in ON_STEPS}
         self._asks = asks
@@ -287,7 +261,7 @@ class Fold:
         for event in events:
             self.add(event)
 
-    def add(self, event: AnnotationEvent) -> None:
+    def add(self, event: EventRow) -> None:
         """Add one more event."""
         if event.kind in UNDOABLE:
             self._stack(event)
@@ -319,7 +293,7 @@ class Fold:
         if step < newest and before not in (None, label):
             self._values[EVIDENCE][step] = newest if self._asks and label is not None else None
 
-    def _stack(self, event: AnnotationEvent) -> None:
+    def _stack(self, event: EventRow) -> None:
         if event.of is not None:
             source, target = (self._undo, self._redo) if event.cause == "undo" else (self._redo, self._undo)
             source.remove(event.of)

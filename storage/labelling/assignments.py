@@ -4,7 +4,7 @@ Every change to a slot or its annotation first locks the person's row and then t
 ends, so that one person's actions never run in parallel. SQLite allows only one writer anyway.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,7 +16,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.plan import AfterSubmission, CampaignView, Shows
+from stepsight.storage.labelling.plan import CampaignSettings, read_settings
 from stepsight.storage.people.users import User
 
 FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
@@ -27,7 +27,7 @@ class Slot:
     """A slot, with the facts about its item, trace and campaign that decide which events are allowed.
 
     `digest` is the digest of the trace at the time the campaign was created, and `current_digest` is the current
-    one. `guideline` is the version in force.
+    one. `closed` is when the campaign was closed, and `guideline` the version in force.
     """
 
     id: int
@@ -42,30 +42,23 @@ class Slot:
     digest: str
     current_digest: str
     n_steps: int
-    view: str
-    shows: str
-    shows_equations: bool
-    after_error: bool
-    after_submission: str
-    error_kinds: list[str]
     evaluator_id: int | None
-    asks_evidence: bool
-    lease: int
     closed: datetime | None
     guideline: int
+    settings: CampaignSettings
 
-    @property
-    def stepwise(self) -> bool:
-        return self.view == CampaignView.STEPWISE
-
-    @property
-    def shows_scores(self) -> bool:
-        return self.shows == Shows.SCORES
-
-    @property
-    def is_final(self) -> bool:
-        """True if a submitted annotation cannot be changed, because gold or others' labels are shown beside it."""
-        return self.after_submission != AfterSubmission.NOTHING
+    def of_event(self, user: User) -> dict[str, Any]:
+        """Return the columns of `EventRow` that say where and when a person does something in the slot."""
+        return {
+            "campaign_id": self.campaign_id,
+            "item_id": self.item_id,
+            "slot_id": self.id,
+            "user_id": user.id,
+            "moment": now(),
+            "digest": self.digest,
+            "guideline": self.guideline,
+            "view": self.settings.view.value,
+        }
 
     @property
     def ended(self) -> bool:
@@ -86,7 +79,7 @@ def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
     row = session.execute(wanted).mappings().one_or_none()
     if row is None:
         raise NotFoundError(f"There is no slot {slot_id}.")
-    return Slot(**row)
+    return Slot(**dict(row) | {"settings": read_settings(CampaignSettings, row["settings"])})
 
 
 def find_slot(store: Store, public_id: str) -> int:
@@ -169,25 +162,17 @@ def _end(moment: datetime, lease: int) -> datetime:
 
 
 def _slots() -> Select[Any]:
-    version = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == CampaignRow.id)
-    columns = {
-        "chosen": ItemRow.chosen,
-        "trace_id": ItemRow.trace_id,
-        "digest": ItemRow.digest,
-        "current_digest": TraceRow.digest,
-        "n_steps": TraceRow.n_steps,
-        "guideline": version.scalar_subquery(),
-    }
-    of_slot = ("id", "public_id", "state", "user_id", "expires", "campaign_id", "item_id")
-    names = [field.name for field in fields(Slot)]
-    of_campaign = [name for name in names if name not in (*of_slot, *columns)]
+    slot, campaign = SlotRow, CampaignRow
+    version = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign.id)
+    columns: list[Any] = [
+        *(slot.id, slot.public_id, slot.state, slot.user_id, slot.expires, slot.campaign_id, slot.item_id),
+        *(ItemRow.chosen, ItemRow.trace_id, ItemRow.digest, TraceRow.digest.label("current_digest")),
+        *(TraceRow.n_steps, campaign.evaluator_id, campaign.closed, campaign.settings),
+        version.scalar_subquery().label("guideline"),
+    ]
     return (
-        select(
-            *[getattr(SlotRow, name) for name in of_slot],
-            *[column.label(name) for name, column in columns.items()],
-            *[getattr(CampaignRow, name) for name in of_campaign],
-        )
-        .join(ItemRow, ItemRow.id == SlotRow.item_id)
+        select(*columns)
+        .join_from(slot, ItemRow, ItemRow.id == slot.item_id)
         .join(TraceRow, TraceRow.id == ItemRow.trace_id)
-        .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
+        .join(campaign, campaign.id == slot.campaign_id)
     )

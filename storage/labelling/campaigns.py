@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,95 +11,47 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
-from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import list_matching
-from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.labelling.ordering import GOLD, Place, arrange, draw_gold
-from stepsight.storage.labelling.plan import (
-    AfterSubmission,
-    CampaignPlan,
-    CampaignView,
-    Ordering,
-    Shows,
-    check_guideline,
-    check_plan,
-)
+from stepsight.storage.labelling.plan import CampaignPlan, CampaignSettings, check_guideline, read_settings
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import find_dataset
 
 # Values in one statement.
 _BATCH = 500
-_SAME = (
-    "id", "name", "dataset_id", "conditions", "overlap", "after_error", "view", "shows", "evaluator_id", "ordering",
-    "random_share", "gold_rate", "lease", "seed", "created", "closed", "shows_answer", "restricted",
-    "error_kinds", "after_submission", "sample", "population", "suggests", "shows_equations",
-    "qualification_items", "asks_evidence",
-)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Campaign:
+class Campaign(CampaignSettings):
     """A labelling campaign.
 
-    `conditions` are the filter conditions that are set. `guideline` is the version in force. `items` is the number
-    of traces to label, not counting hidden gold items. If a random `sample` was taken, `population` is the number
-    of traces that met the conditions. If `restricted` is True, only the campaign's own annotators can label. If
-    `suggests` is True, traces start with labels suggested by the campaign's evaluator. If `shows_equations` is
-    True, equations that do not hold are marked. Each person begins with `qualification_items` gold items. If
-    `asks_evidence` is True, a person whose label changes is asked for the step that changed it.
+    `guideline` is the version in force. `items` is the number of traces to label, not counting hidden gold items.
+    If `restricted` is True, only the campaign's own annotators can label.
     """
 
     id: int
     name: str
     dataset_id: int
     dataset: str
-    conditions: dict[str, Any]
-    overlap: int
-    after_error: bool
-    view: CampaignView
-    shows: Shows
     evaluator_id: int | None
-    ordering: Ordering
-    random_share: float
-    gold_rate: float
-    lease: int
-    seed: int
     created: datetime
     closed: datetime | None
-    shows_answer: bool
     restricted: bool
-    error_kinds: tuple[str, ...]
-    after_submission: AfterSubmission
-    sample: int | None
-    population: int | None
-    suggests: bool
-    shows_equations: bool
-    qualification_items: int
-    asks_evidence: bool
     guideline: int
     items: int
-
-    @property
-    def blind(self) -> bool:
-        """True if neither scores nor marked equations are shown beside the text before submission."""
-        return self.shows == Shows.NOTHING and not self.shows_equations
 
 
 def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
     """Create a campaign of the traces that currently match the plan's filter. Traces imported later are not added.
 
-    Raises `UserError` if the plan is inconsistent, no trace matches or no gold item is available. Raises
-    `NotFoundError` if the dataset or an evaluator does not exist, and `ConflictError` if the name is taken. Nothing
-    is stored in any of these cases.
+    Raises `UserError` if no trace matches or no gold item is available. Raises `NotFoundError` if the dataset or an
+    evaluator does not exist, and `ConflictError` if the name is taken. Nothing is stored in any of these cases.
     """
-    check_plan(plan)
     dataset_id = find_dataset(store, plan.dataset).id
     _check_evaluators(store, plan)
-    ids = list_matching(store, dataset_id, plan.where)
+    ids = list_matching(store, dataset_id, plan.conditions)
     if not ids:
         raise UserError(f"No trace of {plan.dataset!r} meets the conditions.", "Choose fewer conditions.")
     chosen = _draw(plan, ids)
@@ -116,14 +67,14 @@ def list_campaigns(store: Store) -> list[Campaign]:
     """List the campaigns: open before closed ones, and the newest first in each group."""
     order = (CampaignRow.closed.is_not(None), CampaignRow.id.desc())
     with store.read() as session:
-        return [_campaign(row) for row in session.execute(_campaigns().order_by(*order)).mappings()]
+        return [_campaign(row) for row in session.execute(_campaigns().order_by(*order))]
 
 
 def find_campaign(store: Store, name: str) -> Campaign:
     """Return the campaign with this name. Raises `NotFoundError` if no campaign has this name."""
     check_text(name, "the name of the campaign")
     with store.read() as session:
-        row = session.execute(_campaigns().where(CampaignRow.name == name)).mappings().one_or_none()
+        row = session.execute(_campaigns().where(CampaignRow.name == name)).one_or_none()
     if row is None:
         raise NotFoundError(
             f"There is no campaign {name!r:.80}.", "The list of campaigns names them (stepsight campaign list)."
@@ -139,11 +90,16 @@ def get_campaign(store: Store, campaign_id: int) -> Campaign:
 
 def load_campaign(session: Session, campaign_id: int) -> Campaign:
     """Like `get_campaign`, but within the caller's session."""
-    rows = session.execute(_campaigns().where(CampaignRow.id == in_range(campaign_id)))
-    row = rows.mappings().one_or_none()
+    row = session.execute(_campaigns().where(CampaignRow.id == in_range(campaign_id))).one_or_none()
     if row is None:
         raise NotFoundError(f"There is no campaign {campaign_id}.")
     return _campaign(row)
+
+
+def load_settings(session: Session, campaign_id: int) -> CampaignSettings:
+    """Return the settings of a campaign, which has to exist, without what `load_campaign` counts."""
+    stored = session.scalars(select(CampaignRow.settings).where(CampaignRow.id == campaign_id)).one()
+    return read_settings(CampaignSettings, stored)
 
 
 def close_campaign(store: Store, campaign_id: int) -> Campaign:
@@ -199,7 +155,9 @@ def _draw(plan: CampaignPlan, ids: Sequence[int]) -> Sequence[int]:
 
 
 def _check_evaluators(store: Store, plan: CampaignPlan) -> None:
-    for id in {plan.evaluator, plan.where.evaluator, plan.where.against, plan.where.other} - {None}:
+    for id in {plan.evaluator, *(getattr(plan.conditions, name) for name in ("evaluator", "against", "other"))} - {
+        None
+    }:
         with store.read() as session:
             stored = session.scalar(select(EvaluatorRow.id).where(EvaluatorRow.id == in_range(id or 0)))
         if stored is None:
@@ -211,33 +169,13 @@ def _create(
 ) -> Campaign:
     if session.scalar(select(CampaignRow.id).where(CampaignRow.name == plan.name)) is not None:
         raise ConflictError(f"There is a campaign {plan.name!r} already.", "Choose another name.")
-    same = (
-        "overlap",
-        "after_error",
-        "random_share",
-        "gold_rate",
-        "lease",
-        "seed",
-        "shows_answer",
-        "sample",
-        "suggests",
-        "shows_equations",
-        "qualification_items",
-    )
+    found = {"population": None if plan.sample is None else population, "asks_evidence": plan.stepwise}
     row = CampaignRow(
         name=plan.name,
-        view=CampaignView(plan.view).value,
-        shows=Shows(plan.shows).value,
-        ordering=Ordering(plan.ordering).value,
-        after_submission=AfterSubmission(plan.after_submission).value,
-        error_kinds=list(plan.error_kinds),
-        population=None if plan.sample is None else population,
-        **{name: getattr(plan, name) for name in same},
         dataset_id=dataset_id,
-        conditions=plan.where.stored(),
         evaluator_id=plan.evaluator,
-        asks_evidence=plan.view == CampaignView.STEPWISE,
         created_by=user.id,
+        **plan.model_copy(update=found).columns(),
     )
     session.add(row)
     session.flush()
@@ -294,28 +232,14 @@ def _campaigns() -> Select[Any]:
     version = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == CampaignRow.id)
     items = select(func.count()).where(ItemRow.campaign_id == CampaignRow.id, ItemRow.chosen != GOLD)
     return select(
-        *[getattr(CampaignRow, name) for name in _SAME],
+        CampaignRow,
         DatasetRow.name.label("dataset"),
         version.scalar_subquery().label("guideline"),
         items.scalar_subquery().label("items"),
     ).join(DatasetRow, DatasetRow.id == CampaignRow.dataset_id)
 
 
-def _conditions(stored: dict[str, Any]) -> dict[str, Any]:
-    """Convert stored conditions to the current spelling. Raises `DamagedError` if they are not valid conditions."""
-    try:
-        return validate(TraceFilter, stored, "the value").stored()
-    except UserError as error:
-        raise DamagedError(f"campaigns.conditions: {error.message}") from None
-
-
 def _campaign(row: Any) -> Campaign:
-    values = dict(row) | {
-        "view": CampaignView(row["view"]),
-        "shows": Shows(row["shows"]),
-        "ordering": Ordering(row["ordering"]),
-        "after_submission": AfterSubmission(row["after_submission"]),
-        "error_kinds": tuple(row["error_kinds"]),
-        "conditions": _conditions(row["conditions"]),
-    }
-    return Campaign(**values)
+    stored, dataset, guideline, items = row
+    columns = {name: getattr(stored, name) for name in Campaign.model_fields if hasattr(CampaignRow, name)}
+    return read_settings(Campaign, stored.settings, **columns, dataset=dataset, guideline=guideline, items=items)

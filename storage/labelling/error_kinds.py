@@ -1,6 +1,5 @@
 """The kinds of error that annotators can choose from, a short list that is fixed when the campaign is created."""
 
-from collections.abc import Sequence
 from typing import Annotated
 
 from stepsight.core.errors import UserError
@@ -35,12 +34,13 @@ def check_kind(kind: str) -> str:
 Kind = Annotated[str, checked(check_kind)]
 
 
-def check_kinds(kinds: Sequence[str]) -> None:
-    """Raise `UserError` if the list is empty or too long, or if two kinds differ only in case."""
+def check_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """Return `kinds`, or raise `UserError` if there are none or too many, or if two differ only in case."""
     if not 1 <= len(kinds) <= MOST_KINDS:
         raise UserError(f"There are {len(kinds)} kinds of error.", f"Name 1 to {MOST_KINDS}.")
     met: set[str] = set()
     for kind in kinds:
-        if check_kind(kind).casefold() in met:
+        if kind.casefold() in met:
             raise UserError(f"The kind of error {kind!r} is named twice.", "Name each once.")
         met.add(kind.casefold())
+    return kinds

@@ -4,13 +4,10 @@
 - `random`: a random order.
 - `disagreement`: the largest difference between evaluators' solution validities first. Standing offline
   judgments are used, or online ones where those are missing.
-- `change`: the largest absolute retroactive change in one evaluator's hindsight judgments first.
+  Traces without enough judgments come last, in file order.
 
-With `disagreement` and `change`, traces without enough judgments come last, in file order.
-
-Putting uncertain traces first biases the sample. With `disagreement` and `change`, some places, chosen at random,
-are therefore filled with traces chosen at random. These traces are marked, so that metrics computed over them alone
-are unbiased.
+Putting disputed traces first biases the sample. Some places, chosen at random, are therefore filled with traces
+chosen at random. These traces are marked, so that metrics computed over them alone are unbiased.
 """
 
 import math
@@ -25,7 +22,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.trace import find_answer
 from stepsight.storage.browse.verdict_columns import read_validities
-from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow, TriangleRow
+from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering, Shows
 
@@ -54,27 +51,14 @@ def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: Campaig
         return [Place(id, ORDERED) for id in ids]
     if plan.ordering == Ordering.RANDOM:
         return [Place(id, RANDOM) for id in rng.sample(ids, len(ids))]
-    if plan.ordering == Ordering.DISAGREEMENT:
-        by = _read_spreads(session, dataset_id)
-    else:
-        assert plan.evaluator is not None
-        by = _read_changes(session, dataset_id, plan.evaluator)
-    if not by.keys() & set(ids):
-        raise UserError(*_SILENT[plan.ordering])
-    order = sorted(ids, key=lambda id: by.get(id, -1.0), reverse=True)
+    spreads = _read_spreads(session, dataset_id)
+    if not spreads.keys() & set(ids):
+        raise UserError(
+            "The order is by disagreement, but no trace was judged by two evaluators.",
+            "Have them judged first, or choose another ordering.",
+        )
+    order = sorted(ids, key=lambda id: spreads.get(id, -1.0), reverse=True)
     return mix(order, plan.random_share, rng)
-
-
-_SILENT = {
-    Ordering.DISAGREEMENT: (
-        "The order is by disagreement, but no trace was judged by two evaluators.",
-        "Have them judged first, or choose another ordering.",
-    ),
-    Ordering.CHANGE: (
-        "The order is by change, but the evaluator has judged none of the traces in hindsight mode.",
-        "Have them judged first, or choose another ordering.",
-    ),
-}
 
 
 def mix(order: Sequence[int], share: float, rng: random.Random) -> list[Place]:
@@ -100,13 +84,6 @@ def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
     some = validities[:, several].astype(np.float64)
     spreads = np.nanmax(some, axis=0) - np.nanmin(some, axis=0)
     return dict(zip(trace_ids[several].tolist(), spreads.tolist(), strict=True))
-
-
-def _read_changes(session: Session, dataset_id: int, evaluator_id: int) -> Mapping[int, float]:
-    row = TriangleRow
-    changes = select(row.trace_id, row.change).join(TraceRow, TraceRow.id == row.trace_id)
-    fresh = row.evaluator_id == evaluator_id, row.dataset_id == dataset_id, row.digest == TraceRow.digest
-    return dict(session.execute(changes.where(*fresh)).all())
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:

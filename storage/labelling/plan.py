@@ -1,21 +1,26 @@
-"""Plans for campaigns, and checks on them."""
+"""The settings of a campaign, and the plan by which one is created.
 
-from dataclasses import dataclass
+An option of campaigns is a field of `CampaignSettings`. It then is in the store, in the log of a campaign, on the
+form for a new campaign if it has a title, and an option of `stepsight campaign create` if it has a description.
+"""
+
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, field_serializer, model_validator
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
+from stepsight.core.validation import ListOf, Model, invalid, validate
 from stepsight.storage.browse.filters import ANY, TraceFilter
 from stepsight.storage.database.schema import check_name
-from stepsight.storage.labelling.error_kinds import ERROR_KINDS, check_kinds
+from stepsight.storage.database.stored_json import DamagedError
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS, Kind, check_kinds
 
 MOST_OVERLAP = 50
-MOST_QUALIFICATION = 50
-LONGEST_LEASE = 7 * 24 * 3600
 LONGEST_GUIDELINE = 100_000
-MOST_SAMPLE = 2**31 - 1
-_SEEDS = 2**31
+_LONGEST_LEASE = 7 * 24 * 3600
+_BELOW = 2**31
 
 
 class CampaignView(StrEnum):
@@ -46,80 +51,157 @@ class Ordering(StrEnum):
     FILE = "file"
     RANDOM = "random"
     DISAGREEMENT = "disagreement"
-    CHANGE = "change"
 
 
-_WORDS: dict[str, type[StrEnum]] = {
-    "view": CampaignView,
-    "shows": Shows,
-    "ordering": Ordering,
-    "after_submission": AfterSubmission,
-}
+def _check_names(conditions: object) -> object:
+    """Refuse unknown conditions, which a filter would ignore, so that more traces would match."""
+    if isinstance(conditions, dict):
+        fields = TraceFilter.model_fields
+        names = {*fields, *(field.validation_alias for field in fields.values())}
+        if unknown := conditions.keys() - names:
+            message = f"there is no condition {min(map(str, unknown))!r}."
+            raise invalid(message, "Update StepSight, if a later version wrote it.")
+    return conditions
 
 
-@dataclass(frozen=True)
-class CampaignPlan:
-    """The plan for a campaign of the traces in `dataset` that match `where`.
+def _option(default: Any, title: str | None, description: str | None, **more: Any) -> Any:
+    """Return a field with a title on the form and a description on the command line. `words` of `more` are the
+    choices on the form, by value; the other arguments are bounds."""
+    words = more.pop("words", None)
+    return Field(default, title=title, description=description, json_schema_extra={"words": words}, **more)
 
-    If `after_error` is True, the steps after the first `neg` are labelled too. `evaluator` is the database id of
-    the evaluator whose scores are shown and whose retroactive changes order the queue. `lease` is the number of
-    seconds for which a trace is held for an inactive person. If `shows_answer` is True, the reference answer is
-    shown below the problem if the source has one. The annotations of the other fields describe them, and are also
-    the help texts of the command line.
+
+class CampaignSettings(Model):
+    """The settings of a campaign, which are fixed when it is created.
+
+    `conditions` selected the traces, of which `sample` were chosen at random, or all if it is None; `population` is
+    the number of traces that met the conditions. If `after_error` is True, the steps after the first `neg` are
+    labelled too. If `suggests` is True, traces start with labels suggested by the campaign's evaluator. If
+    `shows_answer` is True, the reference answer is shown below the problem if the source has one. `lease` is the
+    number of seconds for which a trace is held for an inactive person. If `asks_evidence` is True, a person whose
+    label changes is asked for the step that changed it; campaigns of earlier versions asked nobody. The other
+    fields are as their descriptions say.
     """
 
-    name: str
-    dataset: str
-    guideline: str
-    where: TraceFilter = ANY
-    overlap: Annotated[int, "people per trace"] = 1
-    after_error: bool = True
-    view: Annotated[CampaignView, "how much of a trace is in view"] = CampaignView.WHOLE
-    shows: Shows = Shows.NOTHING
-    evaluator: int | None = None
-    ordering: Annotated[Ordering, "disagreement of the evaluators or largest change of --evaluator first"] = (
-        Ordering.RANDOM
+    conditions: Annotated[TraceFilter, BeforeValidator(_check_names)] = ANY
+    overlap: int = _option(1, None, "people per trace", ge=1, le=MOST_OVERLAP)
+    sample: int | None = _option(
+        None, "Random sample of them", "so many of the traces, drawn by --seed (default: all)", ge=1, lt=_BELOW
     )
-    random_share: Annotated[float, "share of places filled at random in an order by disagreement or change"] = 0.2
-    gold_rate: Annotated[float, "share of hidden gold items, 0 to 0.5"] = 0.0
-    gold_dataset: Annotated[
-        str | None, "where they come from (default: the rest of the dataset, or the gallery)"
-    ] = None
-    lease: int = 1800
-    seed: Annotated[int, "seed of the random choices"] = 0
-    sample: Annotated[int | None, "so many of the traces, drawn by --seed (default: all)"] = None
-    error_kinds: Annotated[tuple[str, ...], "a kind of error to choose from; may be repeated"] = ERROR_KINDS
-    shows_answer: bool = True
-    after_submission: Annotated[AfterSubmission, "what is shown of a trace once it is submitted"] = (
-        AfterSubmission.NOTHING
+    population: int | None = None
+    seed: int = _option(0, "Seed of all random choices", "seed of the random choices", ge=0, lt=_BELOW)
+    view: CampaignView = _option(
+        CampaignView.WHOLE,
+        "View",
+        "how much of a trace is in view",
+        strict=False,
+        words={"whole": "the whole trace", "stepwise": "step by step, the next one after each label"},
     )
-    suggests: Annotated[bool, "with --show-scores: begin with the labels that --evaluator suggests"] = False
-    shows_equations: Annotated[bool, "mark equations that fail; the labels are then not blind"] = False
-    qualification_items: Annotated[int, "gold items that each person labels first, as a qualification"] = 0
+    after_error: bool = _option(
+        True, "Steps after the first error", None, words={"yes": "labelled too", "no": "not labelled"}
+    )
+    shows: Shows = _option(
+        Shows.NOTHING,
+        "Shown to annotators before they submit",
+        None,
+        strict=False,
+        words={"nothing": "only the trace (blind)", "scores": "the scores of an evaluator, too"},
+    )
+    shows_equations: bool = _option(
+        False,
+        "Equations that fail",
+        "mark equations that fail; the labels are then not blind",
+        words={"no": "not marked", "yes": "marked in the steps (not blind)"},
+    )
+    suggests: bool = _option(
+        False,
+        "Labels at the beginning",
+        "with --show-scores: begin with the labels that --evaluator suggests",
+        words={"no": "none", "yes": "those that the evaluator suggests"},
+    )
+    shows_answer: bool = _option(
+        True, "Reference answer", None, words={"yes": "below the problem, where there is one", "no": "not shown"}
+    )
+    after_submission: AfterSubmission = _option(
+        AfterSubmission.NOTHING,
+        "After submission",
+        "what is shown of a trace once it is submitted",
+        strict=False,
+        words={
+            "nothing": "nothing: the next trace",
+            "gold": "gold",
+            "everything": "gold, scores and others’ labels",
+        },
+    )
+    ordering: Ordering = _option(
+        Ordering.RANDOM,
+        "Order",
+        "the order of the queue; disagreement: most disputed by the evaluators first",
+        strict=False,
+        words={
+            "random": "random",
+            "file": "file order",
+            "disagreement": "most disputed by the evaluators first",
+        },
+    )
+    random_share: float = _option(
+        0.2,
+        "Share placed at random, in %",
+        "share of places filled at random in an order by disagreement",
+        ge=0,
+        le=1,
+        allow_inf_nan=False,
+    )
+    gold_rate: float = _option(
+        0.0, "Hidden gold items, in %", "share of hidden gold items, 0 to 0.5", ge=0, le=0.5, allow_inf_nan=False
+    )
+    qualification_items: int = _option(
+        0,
+        "Qualification: gold items that each person labels first",
+        "gold items that each person labels first, as a qualification",
+        ge=0,
+        le=50,
+    )
+    error_kinds: Annotated[ListOf[Kind], AfterValidator(check_kinds)] = _option(
+        ERROR_KINDS, None, "a kind of error to choose from; may be repeated"
+    )
+    lease: int = Field(default=1800, ge=1, le=_LONGEST_LEASE)
+    asks_evidence: bool = False
+
+    @field_serializer("conditions")
+    def _dump_conditions(self, conditions: TraceFilter) -> dict[str, Any]:
+        return conditions.model_dump(mode="json", exclude_defaults=True)
+
+    @property
+    def stepwise(self) -> bool:
+        return self.view is CampaignView.STEPWISE
+
+    @property
+    def blind(self) -> bool:
+        """True if neither scores nor marked equations are shown beside the text before submission."""
+        return self.shows is Shows.NOTHING and not self.shows_equations
+
+    @property
+    def is_final(self) -> bool:
+        """True if a submitted annotation cannot be changed, because gold or others' labels are shown beside it."""
+        return self.after_submission is not AfterSubmission.NOTHING
+
+    def columns(self) -> dict[str, Any]:
+        """Return the values of the columns of `CampaignRow` that hold the settings."""
+        settings = self.model_dump(mode="json", include=set(CampaignSettings.model_fields))
+        return {"settings": settings, "blind": self.blind}
 
 
-def check_plan(plan: CampaignPlan) -> None:
-    """Raise `UserError` if a value is invalid or a required evaluator is missing."""
-    check_name(plan.name, "the name of the campaign")
-    check_guideline(plan.guideline)
-    check_kinds(plan.error_kinds)
-    for name, kind in _WORDS.items():
-        _check_word(kind, getattr(plan, name), name.replace("_", " "))
-    _check_whole(plan.overlap, 1, MOST_OVERLAP, "The overlap")
-    _check_whole(plan.lease, 1, LONGEST_LEASE, "The lease in seconds")
-    _check_whole(plan.seed, 0, _SEEDS - 1, "The seed")
-    _check_share(plan.random_share, 1.0, "The random share")
-    _check_share(plan.gold_rate, 0.5, "The rate of gold items")
-    _check_whole(plan.qualification_items, 0, MOST_QUALIFICATION, "The number of qualification items")
-    if plan.sample is not None:
-        _check_whole(plan.sample, 1, MOST_SAMPLE, "The sample")
-    if plan.suggests and (plan.shows != Shows.SCORES or plan.view != CampaignView.WHOLE):
-        raise UserError(
-            "Labels can be suggested only where scores are shown and the whole trace is in view.",
-            "Show the scores of the evaluator and the whole trace, or suggest nothing.",
-        )
-    if plan.evaluator is None:
-        _check_needless(plan)
+_S = TypeVar("_S", bound=CampaignSettings)
+
+
+def read_settings(kind: type[_S], stored: dict[str, Any], **facts: Any) -> _S:
+    """Return the settings in a row of `CampaignRow`, with other facts on the campaign, as an instance of `kind`.
+    Raises `DamagedError` if they are not valid."""
+    try:
+        return validate(kind, stored | facts, "the value")
+    except UserError as error:
+        raise DamagedError(f"campaigns.settings: {error.message}") from None
 
 
 def check_guideline(text: str) -> str:
@@ -132,26 +214,27 @@ def check_guideline(text: str) -> str:
     return text
 
 
-def _check_needless(plan: CampaignPlan) -> None:
-    if plan.shows == Shows.SCORES:
-        raise UserError(
-            "The campaign shows scores, but names no evaluator.", "Choose the one whose scores are shown."
-        )
-    if plan.ordering == Ordering.CHANGE:
-        raise UserError("The order is by change, but no evaluator is named.", "Choose the one whose changes count.")
+class CampaignPlan(CampaignSettings):
+    """The plan for a campaign of the traces in `dataset` that match `conditions`. `evaluator` is the database id of
+    the evaluator whose scores are shown. Raises `UserError` if it is needed and missing."""
 
+    name: Annotated[str, AfterValidator(lambda name: check_name(name, "the name of the campaign"))]
+    dataset: str
+    guideline: Annotated[str, AfterValidator(check_guideline)]
+    evaluator: int | None = None
+    gold_dataset: str | None = Field(
+        None, description="where gold items come from (default: the rest of the dataset, or the gallery)"
+    )
 
-def _check_word(kind: type[StrEnum], word: str, what: str) -> None:
-    if word not in list(kind):
-        raise UserError(f"The {what} is {word!r:.40}.", f"Expected {', '.join(kind)}.")
-
-
-def _check_whole(number: int, least: int, most: int, what: str) -> None:
-    if not least <= number <= most:
-        raise UserError(f"{what} is {number:,}.", f"Expected {least:,} to {most:,}.")
-
-
-def _check_share(share: float, most: float, what: str) -> None:
-    # Written so that NaN is refused as well.
-    if not 0 <= share <= most:
-        raise UserError(f"{what} is {share:g}.", f"Expected a number from 0 to {most:g}.")
+    @model_validator(mode="after")
+    def _check(self) -> "CampaignPlan":
+        if self.suggests and (self.shows is not Shows.SCORES or self.stepwise):
+            raise UserError(
+                "Labels can be suggested only where scores are shown and the whole trace is in view.",
+                "Show the scores of the evaluator and the whole trace, or suggest nothing.",
+            )
+        if self.shows is Shows.SCORES and self.evaluator is None:
+            raise UserError(
+                "The campaign shows scores, but names no evaluator.", "Choose the one whose scores are shown."
+            )
+        return self

@@ -157,7 +157,7 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
         campaign = load_campaign(session, slot.campaign_id)
         if slot.state == LEASED:
             check_open(slot)
-            renew(session, slot.id, slot.lease)
+            renew(session, slot.id, slot.settings.lease)
         return _assignment(session, campaign, slot_id)
 
 

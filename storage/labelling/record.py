@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import insert
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import ConflictError, Store
 from stepsight.storage.labelling.annotation import (
     EVIDENCE,
     UNDOABLE,
     Annotation,
-    AnnotationEvent,
     Fold,
     NewEvent,
     find_event,
@@ -81,7 +77,7 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
             raise UserError(
                 f"This trace has {len(log):,} changes of yours.", "Submit or skip it; no more are stored."
             )
-        folded = Fold(log, slot.n_steps, stepwise=slot.stepwise, asks=slot.asks_evidence)
+        folded = Fold(log, slot.n_steps, stepwise=slot.settings.stepwise, asks=slot.settings.asks_evidence)
         annotation = folded.annotation()
         of = None
         if event.cause:
@@ -107,10 +103,10 @@ def read_annotation(store: Store, slot_id: int, user_id: int | None = None) -> A
 
 def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annotation:
     log = [] if user_id is None else read_events(session, slot.item_id, user_id)
-    return fold(log, slot.n_steps, stepwise=slot.stepwise, asks=slot.asks_evidence)
+    return fold(log, slot.n_steps, stepwise=slot.settings.stepwise, asks=slot.settings.asks_evidence)
 
 
-def _repeat(session: Session, earlier: AnnotationEvent, slot_id: int, event: NewEvent) -> RecordedEvent:
+def _repeat(session: Session, earlier: EventRow, slot_id: int, event: NewEvent) -> RecordedEvent:
     """Return the event already stored under the same key, even if the person has since lost the slot. Raises
     `ConflictError` if the stored event has different content."""
     same = (earlier.slot_id, earlier.cause) == (slot_id, event.cause)
@@ -138,7 +134,7 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
     if event.kind == "reopen" and not event.cause:
         if slot.state != SUBMITTED:
             raise ConflictError("The annotation is not submitted.", "Go on labelling.")
-        if slot.is_final:
+        if slot.settings.is_final:
             hint = "Withdraw it if it should not count."
             raise ConflictError("What is shown after submission has been shown: the annotation stays.", hint)
     elif slot.state == SUBMITTED:
@@ -151,7 +147,7 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
         )
 
 
-def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[AnnotationEvent]) -> AnnotationEvent:
+def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[EventRow]) -> EventRow:
     """Return the logged event that an undo or redo applies to. Raises `UserError` if there is none, and
     `ConflictError` if its key is not `event.of`."""
     stack = annotation.undo if event.cause == "undo" else annotation.redo
@@ -172,9 +168,9 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
         raise UserError(
             f"The page shows {event.revealed} steps, and {annotation.revealed} are revealed.", "Reload it."
         )
-    if event.kind == "error" and not event.cause and event.new not in (None, *slot.error_kinds):
+    if event.kind == "error" and not event.cause and event.new not in (None, *slot.settings.error_kinds):
         raise UserError(
-            f"The kind of error is {event.new!r:.60}.", f"This campaign has {', '.join(slot.error_kinds)}."
+            f"The kind of error is {event.new!r:.60}.", f"This campaign has {', '.join(slot.settings.error_kinds)}."
         )
     if event.kind == EVIDENCE and event.new is not None and not event.cause:
         _check_evidence(slot, annotation, event)
@@ -194,7 +190,7 @@ def _check_step(slot: Slot, annotation: Annotation, step: int) -> None:
 
 def _check_evidence(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
     step: int = event.step or 0
-    if not slot.stepwise:
+    if not slot.settings.stepwise:
         raise UserError("All steps are seen in this campaign.", "Only stepwise campaigns ask what changed a label.")
     seen = min(annotation.revealed, slot.n_steps)
     if event.new >= seen:
@@ -204,7 +200,7 @@ def _check_evidence(slot: Slot, annotation: Annotation, event: NewEvent) -> None
 
 
 def _check_reveal(slot: Slot, annotation: Annotation, count: int) -> None:
-    if not slot.stepwise:
+    if not slot.settings.stepwise:
         raise UserError("All steps are seen in this campaign.", "There is nothing to reveal.")
     if count <= annotation.revealed:
         return
@@ -217,7 +213,7 @@ def _check_reveal(slot: Slot, annotation: Annotation, count: int) -> None:
 
 
 def _check_complete(slot: Slot, annotation: Annotation) -> None:
-    needed = needed_steps(annotation.labels, slot.after_error)
+    needed = needed_steps(annotation.labels, slot.settings.after_error)
     missing = [step + 1 for step in range(min(needed, annotation.revealed)) if annotation.labels[step] is None]
     if missing:
         steps = "Step " if len(missing) == 1 else "Steps "
@@ -229,27 +225,19 @@ def _check_complete(slot: Slot, annotation: Annotation) -> None:
 
 
 def _insert(
-    session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent, of: AnnotationEvent | None
-) -> AnnotationEvent:
-    values: dict[str, Any] = {
-        "item_id": slot.item_id,
-        "slot_id": slot.id,
-        "user_id": user.id,
-        "kind": event.kind,
-        "step": event.step,
-        "old": _replaced(annotation, event),
-        "new": event.new,
-        "cause": event.cause,
-        "of": None if of is None else of.id,
-        "key": event.key,
-        "moment": now(),
-        "seconds": event.seconds,
-        "guideline": slot.guideline,
-        "view": slot.view,
-        "revealed": annotation.revealed if slot.stepwise else None,
-    }
-    statement = insert(EventRow).values(campaign_id=slot.campaign_id, digest=slot.digest, **values)
-    return AnnotationEvent(id=session.scalars(statement.returning(EventRow.id)).one(), **values)
+    session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent, of: EventRow | None
+) -> EventRow:
+    sent = event.model_dump(include={"kind", "step", "new", "cause", "key", "seconds"})
+    stored = EventRow(
+        **sent,
+        **slot.of_event(user),
+        old=_replaced(annotation, event),
+        of=None if of is None else of.id,
+        revealed=annotation.revealed if slot.settings.stepwise else None,
+    )
+    session.add(stored)
+    session.flush()
+    return stored
 
 
 def _replaced(annotation: Annotation, event: NewEvent) -> str | int | None:
@@ -264,4 +252,4 @@ def _update_slot(session: Session, slot: Slot, event: NewEvent) -> None:
     elif event.kind in ("skip", "withdraw"):
         end(session, slot, SKIPPED)
     else:
-        renew(session, slot.id, slot.lease)
+        renew(session, slot.id, slot.settings.lease)

@@ -14,7 +14,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, standing
 from stepsight.storage.labelling.annotation import Annotation, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.assignments import SUBMITTED, Slot, check_owner, load_slot
-from stepsight.storage.labelling.plan import AfterSubmission
+from stepsight.storage.labelling.plan import AfterSubmission, Shows
 from stepsight.storage.people.blindness import is_unblinded
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace
@@ -62,7 +62,7 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
     with store.read() as session:
         slot = load_slot(session, slot_id)
         check_owner(slot, user)
-    shown = AfterSubmission(slot.after_submission)
+    shown = slot.settings.after_submission
     if slot.state != SUBMITTED or shown is AfterSubmission.NOTHING:
         return None
     if not is_unblinded(store, user, slot.trace_id):
@@ -79,10 +79,10 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
     with store.read() as session:
         slot = load_slot(session, slot_id)
         check_owner(slot, user)
-    if not slot.shows_scores:
+    if slot.settings.shows is not Shows.SCORES:
         return ()
     trace = get_trace(store, slot.trace_id)
-    if not slot.stepwise:
+    if not slot.settings.stepwise:
         return scores_to_confirm(store, slot, trace)
     return _online(trace, _by_evaluator(store, slot, trace), annotation.revealed)
 
@@ -141,11 +141,16 @@ def _read_peers(store: Store, slot: Slot, user: User) -> tuple[PeerAnnotation, .
         ids = session.scalars(others.order_by(SlotRow.number)).all()
         logs = read_events_of_items(session, [slot.item_id]) if ids else {}
     annotations = [
-        fold(logs.get((slot.item_id, id), []), slot.n_steps, stepwise=slot.stepwise, asks=slot.asks_evidence)
+        fold(
+            logs.get((slot.item_id, id), []),
+            slot.n_steps,
+            stepwise=slot.settings.stepwise,
+            asks=slot.settings.asks_evidence,
+        )
         for id in ids
         if id is not None
     ]
-    return tuple(_peer(annotation, slot.after_error) for annotation in annotations if annotation.submitted)
+    return tuple(_peer(annotation, slot.settings.after_error) for annotation in annotations if annotation.submitted)
 
 
 def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:

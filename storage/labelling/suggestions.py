@@ -7,12 +7,8 @@ can suggest labels, because their labels are not blind anyway.
 
 from collections.abc import Sequence
 
-from sqlalchemy import insert
-from sqlalchemy.orm import Session
-
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
 from stepsight.storage.labelling.annotation import SUGGEST, needed_steps, read_events
@@ -39,7 +35,8 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
         slot = load_slot(session, slot_id, lock=True)
         is_held = slot.state == LEASED and slot.user_id == user.id
         if is_held and not read_events(session, slot.item_id, user.id):
-            _insert(session, slot, user, labels)
+            key = f"{SUGGEST}-{slot.id}"
+            session.add(EventRow(kind=SUGGEST, new=list(labels), cause="", key=key, **slot.of_event(user)))
 
 
 def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> list[str | None]:
@@ -72,26 +69,8 @@ def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
     with store.read() as session:
         thresholds = thresholds_in_force(session, slot.evaluator_id)
         outputs = outputs_of_evaluator(session, slot.evaluator_id)
-    labels = labels_of(shown[0], thresholds, after_error=slot.after_error)
+    labels = labels_of(shown[0], thresholds, after_error=slot.settings.after_error)
     if outputs == Outputs.CHECKS:
         # A step that passes its checks is not right merely by that.
         labels = [label if label == "neg" else None for label in labels]
     return labels
-
-
-def _insert(session: Session, slot: Slot, user: User, labels: Sequence[str | None]) -> None:
-    row = {
-        "campaign_id": slot.campaign_id,
-        "item_id": slot.item_id,
-        "slot_id": slot.id,
-        "user_id": user.id,
-        "kind": SUGGEST,
-        "new": list(labels),
-        "cause": "",
-        "key": f"{SUGGEST}-{slot.id}",
-        "moment": now(),
-        "digest": slot.digest,
-        "guideline": slot.guideline,
-        "view": slot.view,
-    }
-    session.execute(insert(EventRow).values(**row))

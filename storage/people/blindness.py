@@ -27,14 +27,9 @@ from stepsight.storage.people.users import Role, User
 _MOST = 5_000
 
 
-def is_blind(campaign: type[CampaignRow]) -> ColumnElement[bool]:
-    """Return the SQL condition that a campaign shows nothing but the text before submission."""
-    return (campaign.shows == "nothing") & campaign.shows_equations.is_(False)
-
-
 def is_something_hidden(store: Store) -> bool:
     """True if any open campaign is blind."""
-    blind = select(CampaignRow.id).where(CampaignRow.closed.is_(None), is_blind(CampaignRow))
+    blind = select(CampaignRow.id).where(CampaignRow.closed.is_(None), CampaignRow.blind)
     with store.read() as session:
         return session.scalar(blind.limit(1)) is not None
 
@@ -65,7 +60,7 @@ def may_be_given(text: InstrumentedAttribute[str], user: User) -> ColumnElement[
         exists().where(current.id == item.trace_id, current.digest == item.digest),
         campaign.id == item.campaign_id,
         campaign.closed.is_(None),
-        is_blind(campaign),
+        campaign.blind,
         exists().where(*mine, slot.state == "leased") | may_come,
     )
 
@@ -77,7 +72,7 @@ def was_shown(text: InstrumentedAttribute[str], user: User) -> ColumnElement[boo
     return exists().where(
         item.text_digest == text,
         campaign.id == item.campaign_id,
-        ~is_blind(campaign),
+        ~campaign.blind,
         slot.item_id == item.id,
         slot.user_id == user.id,
     )
@@ -143,7 +138,7 @@ def unblinded(trace_id: InstrumentedAttribute[int], user: User) -> ColumnElement
         item.text_digest == mine.text_digest,
         campaign.id == item.campaign_id,
         campaign.closed.is_(None),
-        campaign.after_submission == "nothing",
+        campaign.settings["after_submission"].as_string() == "nothing",
     )
     return submitted & ~hides
 

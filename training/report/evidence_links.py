@@ -57,7 +57,7 @@ def _read_links(store: Store, dataset: Dataset) -> tuple[Mapping[int, list[tuple
     unasked = 0
     links: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
     for campaign in list_campaigns(store):
-        if campaign.dataset_id != dataset.id or campaign.view != "stepwise":
+        if campaign.dataset_id != dataset.id or not campaign.stepwise:
             continue
         for annotation in iterate_annotations(store, campaign.id):
             if annotation.chosen != "gold":

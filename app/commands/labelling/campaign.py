@@ -8,9 +8,10 @@ from pathlib import Path
 
 from stepsight.app.commands.changing import add_action, change_found
 from stepsight.app.commands.labelling.conditions import add_conditions, read_conditions
-from stepsight.app.options.shared import add_db, add_fields, read_fields
+from stepsight.app.options.shared import add_db, describe_option, read_fields
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_bytes
+from stepsight.core.validation import validate
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.campaigns import (
@@ -37,13 +38,13 @@ _ACTIONS = {
     "delete": "delete a campaign with all labels in it, of which there must be a complete export",
 }
 
-# The options of `create` that set fields of its plan.
-_OPTIONS = {
-    **dict.fromkeys(("overlap", "view", "ordering", "random_share", "sample"), ""),
-    **dict.fromkeys(("after_submission", "gold_rate", "gold_dataset", "seed", "qualification_items"), ""),
-    "suggests": "--suggest",
-    "shows_equations": "--mark-equations",
-    "error_kinds": "--error-kind",
+# The options of `create` that are not called as the fields of the plan.
+_SPELLED = {"suggests": "--suggest", "shows_equations": "--mark-equations", "error_kinds": "--error-kind"}
+# Those that set another value than the default, by field.
+_SWITCHES = {
+    "after_error": ("--to-first-error", False, "have steps labelled only up to the first wrong one"),
+    "shows": ("--show-scores", Shows.SCORES, "show the scores of --evaluator before submission"),
+    "shows_answer": ("--hide-answer", False, "do not show the reference answer"),
 }
 
 
@@ -64,14 +65,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--guideline", required=True, metavar="FILE", help="the instructions for annotators, UTF-8")
-    add_fields(parser, CampaignPlan, **_OPTIONS)
-    parser.add_argument(
-        "--to-first-error", action="store_true", help="have steps labelled only up to the first wrong one"
-    )
-    parser.add_argument(
-        "--show-scores", action="store_true", help="show the scores of --evaluator before submission"
-    )
-    parser.add_argument("--hide-answer", action="store_true", help="do not show the reference answer")
+    for name, field in CampaignPlan.model_fields.items():
+        if field.description:
+            option = _SPELLED.get(name, f"--{name.replace('_', '-')}")
+            about = describe_option(option, field.annotation, field.description, field.default)
+            parser.add_argument(option, dest=name, **about)
+    for name, (option, value, does) in _SWITCHES.items():
+        parser.add_argument(option, dest=name, action="store_const", const=value, help=does)
     parser.add_argument(
         "--annotator",
         action="append",
@@ -118,18 +118,9 @@ def _create(args: argparse.Namespace, store: Store) -> Campaign:
 
 def _plan(args: argparse.Namespace, store: Store) -> CampaignPlan:
     where, evaluator = read_conditions(args, store)
-    return CampaignPlan(
-        name=args.name,
-        dataset=args.dataset,
-        guideline=_read(args.guideline),
-        where=where.pruned(),
-        after_error=not args.to_first_error,
-        shows=Shows.SCORES if args.show_scores else Shows.NOTHING,
-        evaluator=evaluator,
-        lease=args.lease * 60,
-        shows_answer=not args.hide_answer,
-        **read_fields(args, *_OPTIONS),
-    )
+    options = read_fields(args, *(name for name in CampaignPlan.model_fields if name in args))
+    about = {"guideline": _read(args.guideline), "conditions": where.pruned(), "evaluator": evaluator}
+    return validate(CampaignPlan, options | about | {"lease": args.lease * 60}, "the plan")
 
 
 def _read(path: str) -> str:

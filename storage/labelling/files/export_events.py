@@ -33,21 +33,22 @@ from stepsight.storage.database.labelling_schema import (
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
 from stepsight.storage.database.store import Store, snapshot
-from stepsight.storage.labelling.annotation import check_event_values
+from stepsight.storage.labelling.annotation import check_event
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.files.formats.label_format import line
+from stepsight.storage.labelling.files.rows import EvaluatorLine, SlotLine
 
 FORMAT, VERSION = "stepsight-events", 1
-SETTINGS = (
-    *("conditions", "overlap", "after_error", "view", "shows", "ordering", "random_share", "gold_rate", "lease"),
-    *("seed", "created", "closed", "shows_answer", "restricted", "error_kinds", "after_submission"),
-    *("sample", "population", "suggests", "shows_equations"),
-)
 OPTIONAL = ("qualification_items", "asks_evidence")
 """The settings that are in a file only if they are not 0 or false, as earlier versions know none of them."""
-EVALUATOR = ("name", "fingerprint", "format", "attention", "info")
-SLOT = ("number", "state", "taken", "expires", "ended")
-EVENT = (*("step", "old", "new", "cause", "key", "moment", "seconds", "digest", "guideline", "view", "revealed"),)
+EVALUATOR = tuple(EvaluatorLine.model_fields)
+SLOT = tuple(name for name in SlotLine.model_fields if name != "annotator")
+EVENT = tuple(
+    column.name
+    for column in EventRow.__table__.columns
+    if not (column.foreign_keys or column.name in ("id", "kind"))
+)
+"""The columns of evaluators, slots and events that are in a file as they are."""
 # Otherwise all rows would be fetched at once.
 _IN_PARTS = {"yield_per": 500}
 
@@ -77,8 +78,8 @@ def _campaign(session: Session, campaign_id: int) -> Row:
     evaluator = None if row.evaluator_id is None else session.get_one(EvaluatorRow, row.evaluator_id)
     return (
         {"name": row.name, "dataset": session.get_one(DatasetRow, row.dataset_id).name}
-        | {name: as_json(getattr(row, name)) for name in SETTINGS}
-        | {name: getattr(row, name) for name in OPTIONAL if getattr(row, name)}
+        | {name: value for name, value in row.settings.items() if value or name not in OPTIONAL}
+        | {name: as_json(getattr(row, name)) for name in ("created", "closed", "restricted")}
         | {"evaluator": evaluator and {name: getattr(evaluator, name) for name in EVALUATOR}}
         | {"created_by": session.get_one(UserRow, row.created_by).name}
         | {"annotators": _annotators(session, campaign_id)}
@@ -131,9 +132,8 @@ def _slots(session: Session, items: Sequence[int]) -> dict[int, list[Row]]:
 
 def _events(session: Session, campaign_id: int) -> Iterator[Row]:
     about = aliased(EventRow)
-    columns = [getattr(EventRow, name) for name in ("id", "kind", *EVENT)]
-    wanted = (
-        select(ItemRow.place, SlotRow.number, UserRow.name, about.key.label("of"), *columns)
+    events = (
+        select(EventRow, ItemRow.place, SlotRow.number, UserRow.name, about.key)
         .join(ItemRow, ItemRow.id == EventRow.item_id)
         .join(UserRow, UserRow.id == EventRow.user_id)
         .outerjoin(SlotRow, SlotRow.id == EventRow.slot_id)
@@ -141,11 +141,9 @@ def _events(session: Session, campaign_id: int) -> Iterator[Row]:
         .where(EventRow.campaign_id == campaign_id)
         .order_by(EventRow.id)
     )
-    for place, number, name, of, id, kind, *values in session.execute(wanted, execution_options=_IN_PARTS):
-        said = dict(zip(EVENT, values, strict=True))
-        check_event_values(id, kind, said["old"], said["new"])
-        row = {"event": kind, "item": place, "slot": number, "annotator": name}
-        yield row | {name: as_json(value) for name, value in said.items()} | {"of": of}
+    for event, place, number, name, of in session.execute(events, execution_options=_IN_PARTS):
+        row = {"event": check_event(event).kind, "item": place, "slot": number, "annotator": name}
+        yield row | {column: as_json(getattr(event, column)) for column in EVENT} | {"of": of}
 
 
 def as_json(value: Any) -> Any:

@@ -21,21 +21,19 @@ from stepsight.storage.database.labelling_schema import (
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
 from stepsight.storage.database.upsert import insert_once
-from stepsight.storage.importers.rows.fields import describe, field, located
+from stepsight.storage.importers.rows.fields import field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
-from stepsight.storage.labelling.annotation import EVIDENCE, LABELS, SUGGEST, NewEvent, is_value_of
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
     FORMAT,
-    OPTIONAL,
-    SETTINGS,
     SLOT,
     VERSION,
     iterate_rows,
 )
 from stepsight.storage.labelling.files.rows import (
+    AGAIN,
     CampaignLine,
     EventLine,
     GuidelineLine,
@@ -43,14 +41,12 @@ from stepsight.storage.labelling.files.rows import (
     SlotLine,
 )
 from stepsight.storage.labelling.plan import Ordering
-from stepsight.storage.labelling.results.decisions import KIND as DECIDE
 from stepsight.storage.people.users import LOCAL, Role, find_row
 
 # Events held in memory at once.
 _BATCH = 500
 # Settings of a campaign that earlier versions had.
 _EARLIER = ("planted_share", "qualification_right")
-_AGAIN = "Export the campaign again."
 # Kinds of events in the logs of earlier versions about what is not labelled any more. They are passed over.
 _GONE_KINDS = ("borders", "outcome", "repaired", "notices")
 
@@ -128,7 +124,7 @@ class EventImporter:
         elif "guideline" in row:
             self._guideline(validate(GuidelineLine, row, "the line"))
         else:
-            raise UserError("neither a guideline nor an item nor an event.", _AGAIN)
+            raise UserError("neither a guideline nor an item nor an event.", AGAIN)
 
     def _compare(self, campaign_id: int) -> None:
         ours = iterate_rows(self._session, campaign_id)
@@ -157,10 +153,13 @@ class EventImporter:
         if line.evaluator is not None:
             evaluator = {name: getattr(line.evaluator, name) for name in EVALUATOR}
             evaluator_id = add_evaluator(self._session, evaluator).id
-        values = {name: getattr(line, name) for name in (*SETTINGS, *OPTIONAL)} | {
+        values = line.columns() | {
             "name": self.name,
             "dataset_id": dataset_id,
+            "created": line.created,
             "created_by": self.persons.id(line.created_by),
+            "closed": line.closed,
+            "restricted": line.restricted,
             "evaluator_id": evaluator_id,
         }
         campaign_id = self._insert(CampaignRow, values)
@@ -175,7 +174,7 @@ class EventImporter:
         try:
             self._session.execute(insert(GuidelineRow).values(**values, created_by=created_by))
         except IntegrityError:
-            raise UserError("the guideline is in the file twice.", _AGAIN) from None
+            raise UserError("the guideline is in the file twice.", AGAIN) from None
 
     def _item(self, line: ItemLine) -> None:
         traces = (
@@ -211,12 +210,12 @@ class EventImporter:
         if line.slot is not None and (line.item, line.slot) not in self._slots:
             raise UserError(f"the slot is {line.slot}, which item {line.item} does not have.")
         item_id, steps, digest = self._steps[line.item]
-        _check_event(line, steps)
+        line.check_steps(steps)
         if line.digest != digest:
             raise UserError("the event is about another text than its item.")
         user_id = self.persons.id(line.annotator)
         return {name: getattr(line, name) for name in EVENT} | {
-            "kind": line.event,
+            "kind": line.kind,
             "campaign_id": self._id,
             "item_id": item_id,
             "slot_id": None if line.slot is None else self._slots[line.item, line.slot],
@@ -241,7 +240,7 @@ class EventImporter:
             self._session.execute(insert(EventRow), rows, execution_options={"render_nulls": True})
         except IntegrityError:
             places = f"{self._waiting[0][0]} to {self._waiting[-1][0].rpartition(' ')[2]}"
-            raise UserError(f"{places}: an event contradicts another or itself.", _AGAIN) from None
+            raise UserError(f"{places}: an event contradicts another or itself.", AGAIN) from None
         self.events += len(rows)
         self._waiting = []
 
@@ -262,7 +261,7 @@ class EventImporter:
         try:
             return int(self._session.scalars(insert(model).values(**values).returning(model.id)).one())
         except IntegrityError:
-            raise UserError("it contradicts another line, or itself.", _AGAIN) from None
+            raise UserError("it contradicts another line, or itself.", AGAIN) from None
 
 
 def _of_today(row: Row) -> Row:
@@ -270,8 +269,8 @@ def _of_today(row: Row) -> Row:
     row = {name: value for name, value in row.items() if name != "chance"}
     if isinstance(campaign := row.get("campaign"), dict):
         row["campaign"] = {name: value for name, value in campaign.items() if name not in _EARLIER}
-        # Traces on which evaluators differed came first in that order too.
-        if campaign.get("ordering") == "information":
+        # These orders too put the traces first whose scores were in doubt.
+        if campaign.get("ordering") in ("information", "change"):
             row["campaign"]["ordering"] = Ordering.DISAGREEMENT.value
     if isinstance(slots := row.get("slots"), list):
         row["slots"] = [
@@ -295,29 +294,3 @@ def _check_version(head: Row) -> None:
             f"the file is of version {head.get('version')!r} of {FORMAT!r}, expected {VERSION}.",
             "Update StepSight, or export the campaign again.",
         )
-
-
-def _check_event(line: EventLine, steps: int) -> None:
-    """Raise `UserError` if the event is impossible in a trace with `steps` steps."""
-    if line.step is not None and line.step >= steps:
-        raise UserError(f"the step is {line.step}, expected 0 to {steps - 1}.")
-    if line.event == SUGGEST:
-        if not _are_labels(line.new, steps):
-            raise UserError("a suggestion that is no label, or null, per step.")
-    elif line.event != DECIDE:
-        event = {"kind": line.event, "key": line.key, "step": line.step, "new": line.new, "seconds": line.seconds}
-        validate(NewEvent, event, "the event")
-        if line.event == EVIDENCE and line.new is not None and not line.step < line.new < steps:
-            raise UserError(
-                f"step {line.step} is linked to step {line.new}.", "A link is to a later step of the trace."
-            )
-    elif not isinstance(line.new, dict) or line.step is None:
-        raise UserError("a decision without a step or a label.")
-    for name in ("old", "new"):
-        value = getattr(line, name)
-        if value is not None and not is_value_of(line.event, value):
-            raise UserError(f"{name} is {describe(value)}, which no event {line.event!r} has.", _AGAIN)
-
-
-def _are_labels(value: Any, steps: int) -> bool:
-    return isinstance(value, list) and len(value) == steps and all(one is None or one in LABELS for one in value)

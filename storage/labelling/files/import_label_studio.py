@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
@@ -26,9 +26,9 @@ from stepsight.storage.importers.rows.fields import describe, field, text, whole
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.labelling.annotation import LABELS
 from stepsight.storage.labelling.assignments import FREE, SUBMITTED
-from stepsight.storage.labelling.error_kinds import ERROR_KINDS
 from stepsight.storage.labelling.files.import_events import PersonLookup
 from stepsight.storage.labelling.files.trace_index import TraceIndex
+from stepsight.storage.labelling.plan import CampaignSettings, CampaignView, Ordering, read_settings
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace
@@ -39,7 +39,6 @@ _STEP = re.compile(r"step_(\d{1,6})")
 # The types of results that can say what a step is, beside those of spans, such as paragraphlabels. Texts are
 # notes.
 _ANSWERS = ("choices", "rating", "number", "taxonomy", "pairwise")
-_WHOLE = "whole"
 _GUIDELINE = "The guideline stands in the store that these labels were exported from."
 # The choices for each step, by its 0-based index.
 _Answers = dict[int, list[Any]]
@@ -96,41 +95,32 @@ class LabelStudioImporter:
         self._session.scalars(held).all()
         slots = list(self._session.scalars(held))
         for annotation in annotations:
-            self._add(item, slots, annotation, [self.name, self._dataset, trace.id])
+            self._add(item, slots, annotation, trace.id)
 
     def finish(self) -> None:
         """Complete a campaign that this import created, whose overlap is known only at the end."""
         if self._row is None or not self._made:
             return
-        self._session.execute(
-            update(CampaignRow).where(CampaignRow.id == self._row.id).values(overlap=self._most, closed=now())
+        self._row.settings = self._row.settings | {"overlap": self._most}
+        self._row.closed = now()
+        self._session.add(
+            GuidelineRow(campaign_id=self._row.id, version=1, text=_GUIDELINE, created_by=self._user.id)
         )
-        values = {"campaign_id": self._row.id, "version": 1, "text": _GUIDELINE, "created_by": self._user.id}
-        self._session.execute(insert(GuidelineRow).values(**values))
 
     def _item(self, trace: StoredTrace) -> ItemRow:
         if self._row is None:
             self._row = CampaignRow(
                 name=self.name,
                 dataset_id=trace.dataset_id,
-                conditions={},
-                overlap=1,
-                after_error=True,
-                view=_WHOLE,
-                shows="nothing",
-                ordering="file",
-                random_share=0.0,
-                gold_rate=0.0,
-                lease=1800,
-                seed=0,
-                error_kinds=list(ERROR_KINDS),
+                **CampaignSettings(ordering=Ordering.FILE, random_share=0.0).columns(),
                 created_by=self._user.id,
             )
             self._session.add(self._row)
             self._session.flush()
-        if self._row.view != _WHOLE:
+        view = read_settings(CampaignSettings, self._row.settings).view
+        if view is not CampaignView.WHOLE:
             raise UserError(
-                f"the annotation is of the view {_WHOLE}, the campaign {self.name!r} is {self._row.view}.",
+                f"the annotation is of the view whole, the campaign {self.name!r} is {view}.",
                 "Import it as another campaign (--campaign).",
             )
         mine = ItemRow.campaign_id == self._row.id
@@ -149,7 +139,7 @@ class LabelStudioImporter:
             self._session.flush()
         return item
 
-    def _add(self, item: ItemRow, slots: list[SlotRow], annotation: TaskAnnotation, about: list[str]) -> None:
+    def _add(self, item: ItemRow, slots: list[SlotRow], annotation: TaskAnnotation, trace_id: str) -> None:
         if self._stored.get((item.id, annotation.annotator)) == annotation:
             self.repeated += 1
             return
@@ -170,34 +160,34 @@ class LabelStudioImporter:
         slot.taken = slot.ended = annotation.submitted
         self._session.flush()
         self._most = max(self._most, slot.number + 1)
-        place = {"campaign_id": item.campaign_id, "item_id": item.id, "slot_id": slot.id, "user_id": person}
-        rows = [place | event | {"digest": item.digest} for event in _events(annotation, about)]
-        self._session.execute(insert(EventRow), rows, execution_options={"render_nulls": True})
+        self._session.add_all(_events(annotation, item, slot, [self.name, self._dataset, trace_id]))
         self._stored[item.id, annotation.annotator] = annotation
         self.annotations += 1
 
 
-def _events(annotation: TaskAnnotation, about: list[str]) -> Iterator[dict[str, Any]]:
+def _events(annotation: TaskAnnotation, item: ItemRow, slot: SlotRow, about: list[str]) -> Iterator[EventRow]:
     """Yield the labels and the submission as events, all with the time of the submission. `about` identifies the
     campaign and the trace, so that equal annotations of different traces get different keys."""
     content = [*about, annotation.annotator, annotation.labels, annotation.submitted.isoformat()]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
     labelled = [("label", step, label) for step, label in enumerate(annotation.labels) if label is not None]
     for number, (kind, step, new) in enumerate([*labelled, ("submit", None, None)]):
-        yield {
-            "kind": kind,
-            "step": step,
-            "old": None,
-            "new": new,
-            "cause": "",
-            "of": None,
-            "key": f"import-{key}-{number}",
-            "moment": annotation.submitted,
-            "seconds": annotation.seconds if kind == "submit" else None,
-            "guideline": 1,
-            "view": _WHOLE,
-            "revealed": len(annotation.labels),
-        }
+        yield EventRow(
+            campaign_id=item.campaign_id,
+            item_id=item.id,
+            slot_id=slot.id,
+            user_id=slot.user_id,
+            kind=kind,
+            step=step,
+            new=new,
+            key=f"import-{key}-{number}",
+            moment=annotation.submitted,
+            seconds=annotation.seconds if kind == "submit" else None,
+            digest=item.digest,
+            guideline=1,
+            view=CampaignView.WHOLE.value,
+            revealed=len(annotation.labels),
+        )
 
 
 def _annotations(

@@ -4,18 +4,28 @@ Unknown fields are ignored.
 """
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
-from stepsight.core.validation import ListOf, Model, checked, invalid, validate
-from stepsight.storage.browse.filters import TraceFilter
+from stepsight.core.validation import ListOf, Model, checked, choice, invalid, validate
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.stored_json import EvaluatorFacts
-from stepsight.storage.labelling.annotation import Count, Key
-from stepsight.storage.labelling.error_kinds import Kind
+from stepsight.storage.importers.rows.fields import describe
+from stepsight.storage.labelling.annotation import (
+    DECIDE,
+    EVIDENCE,
+    KINDS,
+    SUGGEST,
+    Count,
+    NewEvent,
+    is_value_of,
+)
+from stepsight.storage.labelling.plan import CampaignSettings
+
+AGAIN = "Export the campaign again."
 
 
 def _moment(value: object) -> datetime:
@@ -29,15 +39,6 @@ def _moment(value: object) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _check_conditions(value: dict[str, Any]) -> None:
-    validate(TraceFilter, value, "the filter")
-    names = {*TraceFilter.model_fields, *(one.validation_alias for one in TraceFilter.model_fields.values())}
-    if unknown := value.keys() - names:
-        raise UserError(
-            f"there is no condition {min(unknown)!r}.", "Update StepSight, if a later version wrote it."
-        )
-
-
 def _check_facts(value: object) -> None:
     validate(EvaluatorFacts, value, "the facts")
 
@@ -46,9 +47,7 @@ Text = Annotated[str, checked(check_text, "the text")]
 Name = Annotated[str, checked(check_name, "the name")]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
 Version = Annotated[int, Field(ge=1, lt=2**31)]
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Word = Annotated[str, Field(max_length=20)]
-StepTexts = ListOf[Text | None]
 
 
 class LabelRow(Model):
@@ -67,37 +66,19 @@ class EvaluatorLine(LabelRow):
     info: Annotated[dict[str, Any], checked(_check_facts)]
 
 
-class CampaignLine(LabelRow):
-    """The first line of a log, which describes the campaign. It has the fields of `CampaignRow` except references
-    to other tables."""
+class CampaignLine(CampaignSettings):
+    """The first line of a log, which describes the campaign: its settings, and what `CampaignRow` has beside them,
+    with names for references to other tables."""
+
+    model_config = ConfigDict(extra="ignore")
 
     name: Text
     dataset: Text
-    conditions: Annotated[dict[str, Any], checked(_check_conditions)]
-    overlap: Count
-    after_error: bool
-    view: Word
-    shows: Word
-    ordering: Word
-    random_share: float
-    gold_rate: float
-    lease: Count
-    seed: Count
     created: Moment
     closed: Moment | None
+    restricted: bool
     evaluator: EvaluatorLine | None
     created_by: Text
-    shows_answer: bool
-    restricted: bool
-    error_kinds: list[Kind]
-    after_submission: Word
-    sample: Count | None
-    population: Count | None
-    suggests: bool
-    shows_equations: bool
-    # Earlier versions wrote none.
-    qualification_items: Count = 0
-    asks_evidence: bool = False
     annotators: ListOf[Text]
 
 
@@ -132,23 +113,43 @@ class ItemLine(LabelRow):
     slots: ListOf[SlotLine]
 
 
-class EventLine(LabelRow):
+class EventLine(NewEvent):
     """A line of a log with an event. It has the fields of `EventRow`, except that the kind is in `event` and that
-    the item, slot and annotator are given by position, number and name."""
+    the item, slot and annotator are given by position, number and name. `of` is the key of another event."""
 
-    event: Word
+    model_config = ConfigDict(extra="ignore")
+
+    kind: Annotated[str, choice((*KINDS, SUGGEST, DECIDE))] = Field(validation_alias="event")
+    cause: Annotated[str, choice(("", "undo", "redo"))]
     item: Count
     slot: Count | None
     annotator: Text
-    step: Count | None
     old: Any
-    new: Any
-    cause: Word
-    key: Key
     moment: Moment
-    seconds: float | None
     digest: str
     guideline: Count
     view: Word
-    revealed: Count | None
-    of: Text | None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.kind == DECIDE:
+            if not isinstance(self.new, dict) or self.step is None:
+                raise UserError("a decision without a step or a label.")
+        elif self.kind != SUGGEST:
+            self.check_value()
+        for name in ("old", "new"):
+            value = getattr(self, name)
+            if value is not None and not is_value_of(self.kind, value):
+                raise UserError(f"{name} is {describe(value)}, which no event {self.kind!r} has.", AGAIN)
+        return self
+
+    def check_steps(self, steps: int) -> None:
+        """Raise `UserError` if the event is impossible in a trace with `steps` steps."""
+        if self.step is not None and self.step >= steps:
+            raise UserError(f"the step is {self.step}, expected 0 to {steps - 1}.")
+        if self.kind == SUGGEST and (self.new is None or len(self.new) != steps):
+            raise UserError("a suggestion that is no label, or null, per step.")
+        if self.kind == EVIDENCE and self.new is not None and not (self.step or 0) < self.new < steps:
+            raise UserError(
+                f"step {self.step} is linked to step {self.new}.", "A link is to a later step of the trace."
+            )

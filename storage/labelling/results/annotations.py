@@ -10,13 +10,14 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.label import LABEL_NAMES
-from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow, SlotRow
+from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, in_range
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import UNSURE, AnnotationEvent, fold, needed_steps, read_events_of_items
+from stepsight.storage.labelling.annotation import UNSURE, fold, needed_steps, read_events_of_items
 from stepsight.storage.labelling.assignments import SUBMITTED
-from stepsight.storage.labelling.plan import CampaignView
+from stepsight.storage.labelling.campaigns import load_settings
+from stepsight.storage.labelling.plan import CampaignSettings
 
 UNASKED = "changed labels whose step nobody was asked for"
 
@@ -86,7 +87,7 @@ def iterate_annotations(
 def read_annotations(session: Session, campaign_id: int, item_id: int) -> list[SubmittedAnnotation]:
     """Return the submitted annotations of one item of a campaign, in the order of slot numbers."""
     slots = _submitted(campaign_id).where(SlotRow.item_id == in_range(item_id))
-    return list(_annotations(session, session.execute(slots).mappings().all()))
+    return list(_annotations(session, campaign_id, session.execute(slots).mappings().all()))
 
 
 def _iterate(session: Session, campaign_id: int) -> Iterator[SubmittedAnnotation]:
@@ -101,21 +102,19 @@ def _slot_ids(session: Session, campaign_id: int) -> Sequence[int]:
 
 def _read(session: Session, campaign_id: int, slots: Sequence[int]) -> list[SubmittedAnnotation]:
     rows = session.execute(_submitted(campaign_id).where(SlotRow.id.in_(slots)))
-    return list(_annotations(session, rows.mappings().all()))
+    return list(_annotations(session, campaign_id, rows.mappings().all()))
 
 
 def _submitted(campaign_id: int) -> Select[Any]:
     same = (ItemRow.trace_id, TraceRow.external_id, SlotRow.user_id, ItemRow.chosen, ItemRow.digest)
     columns: list[Any] = [
-        *(*same, CampaignRow.view, CampaignRow.after_error, TraceRow.n_steps),
-        CampaignRow.asks_evidence,
+        *(*same, TraceRow.n_steps),
         *(ItemRow.id.label("item_id"), SlotRow.id.label("slot_id"), DatasetRow.name.label("dataset")),
         *(UserRow.name.label("user"), TraceRow.digest.label("current_digest")),
     ]
     return (
         select(*columns)
         .join_from(SlotRow, ItemRow, ItemRow.id == SlotRow.item_id)
-        .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
         .join(TraceRow, TraceRow.id == ItemRow.trace_id)
         .join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
         .join(UserRow, UserRow.id == SlotRow.user_id)
@@ -124,20 +123,25 @@ def _submitted(campaign_id: int) -> Select[Any]:
     )
 
 
-def _annotations(session: Session, slots: Sequence[Mapping[Any, Any]]) -> Iterator[SubmittedAnnotation]:
+def _annotations(
+    session: Session, campaign_id: int, slots: Sequence[Mapping[Any, Any]]
+) -> Iterator[SubmittedAnnotation]:
+    if not slots:
+        return
+    settings = load_settings(session, campaign_id)
     logs = read_events_of_items(session, sorted({slot["item_id"] for slot in slots}))
     for slot in slots:
-        annotation = _annotation(slot, logs.get((slot["item_id"], slot["user_id"]), []))
+        annotation = _annotation(settings, slot, logs.get((slot["item_id"], slot["user_id"]), []))
         if annotation is not None:
             yield annotation
 
 
-def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> SubmittedAnnotation | None:
+def _annotation(
+    settings: CampaignSettings, slot: Mapping[Any, Any], log: Sequence[EventRow]
+) -> SubmittedAnnotation | None:
     about = dict(slot)
-    after_error, n_steps, current, asks = (
-        about.pop(name) for name in ("after_error", "n_steps", "current_digest", "asks_evidence")
-    )
-    stepwise = about["view"] == CampaignView.STEPWISE
+    n_steps, current = about.pop("n_steps"), about.pop("current_digest")
+    stepwise, after_error, asks = settings.stepwise, settings.after_error, settings.asks_evidence
     # If the trace has changed since, only the log shows how many steps it had.
     annotation = fold(log, n_steps if current == about["digest"] else 0, stepwise=stepwise, asks=asks)
     if not annotation.submitted:
@@ -150,6 +154,7 @@ def _annotation(slot: Mapping[Any, Any], log: Sequence[AnnotationEvent]) -> Subm
     submission = next(event for event in reversed(log) if event.kind == "submit")
     return SubmittedAnnotation(
         **about,
+        view=settings.view.value,
         labels=labels,
         first=first,
         errors={step: kind for step, kind in _by_step(annotation.errors) if labels[step] == "neg"},

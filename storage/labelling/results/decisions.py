@@ -17,7 +17,6 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.label import LABEL_NAMES
 from stepsight.storage.database.labelling_schema import (
-    CampaignRow,
     EventRow,
     GuidelineRow,
     ItemRow,
@@ -26,7 +25,8 @@ from stepsight.storage.database.labelling_schema import (
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.labelling.annotation import DECIDE, check_event_values, check_key, check_reason
+from stepsight.storage.labelling.annotation import DECIDE, check_event, check_key, check_reason
+from stepsight.storage.labelling.campaigns import load_settings
 from stepsight.storage.labelling.results.annotations import read_annotations, vote
 from stepsight.storage.people.users import User
 
@@ -131,7 +131,7 @@ def _read(store: Store, condition: ColumnElement[bool]) -> list[Decision]:
 
 
 def _decision(event: EventRow, user: str) -> Decision:
-    check_event_values(event.id, event.kind, event.old, event.new)
+    check_event(event)
     new: Mapping[str, Any] = event.new or {}
     return Decision(
         item_id=event.item_id,
@@ -202,7 +202,7 @@ def _check_before(before: EventRow | None, after: int | None) -> None:
 
 def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:
     newest = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign_id)
-    view = session.scalar(select(CampaignRow.view).where(CampaignRow.id == campaign_id))
+    view = load_settings(session, campaign_id).view.value
     return {"guideline": session.scalar(newest) or 0, "view": view}
 
 

@@ -101,7 +101,7 @@ def read_ratings(store: Store, campaign: Campaign, *, named: bool = True) -> Cam
         people.sort(key=lambda person: places.index(person[0]))
     names = tuple(name if named else f"annotator {row + 1}" for row, (_, name) in enumerate(people))
     rows = {user: row for row, (user, _) in enumerate(people)}
-    later = _later_steps(store, campaign) if campaign.view == "stepwise" else {}
+    later = _later_steps(store, campaign) if campaign.stepwise else {}
     traces = {kind: collected.list_traces(kind) for kind in collected.items}
     gold, changed = _read_gold(store, [trace for some in traces.values() for trace in some])
     queue, hidden = (

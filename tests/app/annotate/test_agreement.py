@@ -7,7 +7,6 @@ import pytest
 from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
 from stepsight.storage.people.logins import open_login
@@ -173,12 +172,9 @@ def test_somebody_not_logged_in_reads_no_names(sqlite_store, evaluators, of):
     close_campaign(sqlite_store, of.id)
     with asking(sqlite_store, evaluators) as closed:
         assert closed.get(f"{PATH}?campaign={of.id}").status_code == 401
-    still_open = campaign(sqlite_store, None, name="still open")
+    # Not blind, or nobody could look at anything.
     one = evaluator(sqlite_store, "one")
-    with sqlite_store.write() as session:
-        # Not blind, or nobody could look at anything.
-        made = session.get_one(CampaignRow, still_open.id)
-        made.shows, made.evaluator_id = "scores", one.id
+    still_open = campaign(sqlite_store, None, name="still open", shows="scores", evaluator=one.id)
     with asking(sqlite_store, evaluators, public=True) as public:
         page = shown(public, f"campaign={of.id}")
         # An annotator who has logged out is one of them.

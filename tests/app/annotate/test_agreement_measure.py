@@ -76,6 +76,6 @@ def test_two_campaigns_of_the_same_view_compare_what_stands(sqlite_store):
     found = measure_agreement(sqlite_store, first, second)
     assert cells(found.table("majorities"), "all")["changed"].number == 1 / 2
     # With nothing in common there is nothing to compare.
-    other = campaign(sqlite_store, (THREE,), name="other", where=TraceFilter(text="2 + 2"))
+    other = campaign(sqlite_store, (THREE,), name="other", conditions=TraceFilter(text="2 + 2"))
     answer(sqlite_store, other, "bo", ["pos", "pos", "pos"])
     assert "views" not in names(measure_agreement(sqlite_store, first, other))

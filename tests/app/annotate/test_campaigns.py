@@ -1,7 +1,5 @@
 """Pages of campaigns: all of them, as people in different roles see them, and one for those who run it."""
 
-from dataclasses import replace
-
 import pytest
 
 from stepsight.app.annotate.campaigns import campaign_html, list_html, progress_bars, queue_terms, terms, turns_html
@@ -125,7 +123,7 @@ def test_the_work_of_each_annotator_is_shown(sqlite_store):
 
 
 def test_the_result_of_a_qualification_is_shown_to_the_lead(sqlite_store):
-    made = campaign(sqlite_store, where=TraceFilter(text="3 + 3"), qualification_items=1)
+    made = campaign(sqlite_store, conditions=TraceFilter(text="3 + 3"), qualification_items=1)
     one, two = people(sqlite_store, 2)
     for user in (one, two):
         task = take(sqlite_store, made, user)
@@ -187,7 +185,7 @@ def test_the_task_and_its_annotators_are_stated(sqlite_store):
     )
     scored = campaign(
         sqlite_store, None, name="second", view="stepwise", after_error=False, shows="scores",
-        evaluator=evaluator(sqlite_store).id, where=TraceFilter(gold="error"), ordering="file", gold_rate=0.25,
+        evaluator=evaluator(sqlite_store).id, conditions=TraceFilter(gold="error"), ordering="file", gold_rate=0.25,
         after_submission="nothing", sample=1, seed=7,
     )  # fmt: skip
     assert terms(scored) == (
@@ -203,10 +201,10 @@ def test_the_task_and_its_annotators_are_stated(sqlite_store):
     assert queue_terms(scored) == (
         "1 of 1 by chance, seed 7 · in the order of the file · 25% hidden gold items · gold: error"
     )
-    by_change = replace(scored, ordering=Ordering.CHANGE, gold_rate=0.0, sample=None)
+    disputed = scored.model_copy(update={"ordering": Ordering.DISAGREEMENT, "gold_rate": 0.0, "sample": None})
     assert (
-        queue_terms(by_change)
-        == "most changed by later steps first · 20% of the places filled at random · gold: error"
+        queue_terms(disputed)
+        == "most disputed by the evaluators first · 20% of the places filled at random · gold: error"
     )
     assert queue_terms(made) == "in the order of the file"
 

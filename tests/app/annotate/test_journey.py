@@ -106,7 +106,9 @@ def test_a_benchmark_is_relabelled_and_trained_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert len(dataset) == TRACES
-    plan = CampaignPlan("second look", DATASET, "Find the first error.", overlap=3, after_error=False)
+    plan = CampaignPlan(
+        name="second look", dataset=DATASET, guideline="Find the first error.", overlap=3, after_error=False
+    )
     campaign = create_campaign(sqlite_store, plan, local_user(sqlite_store))
     *annotators, eve = clients
     said = {

@@ -33,7 +33,7 @@ def test_a_form_as_it_comes_makes_a_plan_that_works(sqlite_store, evaluators):
         fields[choice["name"]] = choice.one("option", selected=None)["value"]
     plan = plan_of(sqlite_store, evaluators, fields | {"name": "first"})
     assert plan == CampaignPlan(
-        name="first", dataset="sums", guideline=str(fields["guideline"]), where=TraceFilter(), overlap=2,
+        name="first", dataset="sums", guideline=str(fields["guideline"]), conditions=TraceFilter(), overlap=2,
         random_share=0.2, gold_rate=0.0,
     )  # fmt: skip
     assert create_campaign(sqlite_store, plan, local_user(sqlite_store)).items == len(SAMPLES)
@@ -45,16 +45,17 @@ def test_every_field_counts(sqlite_store, evaluators):
         sqlite_store,
         evaluators,
         FIELDS | {"traces": "dataset=sums&gold=error&q=1+%2B+1", "overlap": "3", "view": "stepwise",
-                 "after_error": "no", "shows": "scores", "evaluator": "5", "ordering": "change",
-                 "random_share": "12.5", "gold_rate": "10", "gold_dataset": "other", "answer": "no",
+                 "after_error": "no", "shows": "scores", "evaluator": "5", "ordering": "disagreement",
+                 "random_share": "12.5", "gold_rate": "10", "gold_dataset": "other", "shows_answer": "no",
                  "after_submission": "gold", "error_kinds": " sign \r\n\nunit", "sample": "1", "seed": "9",
-                 "suggests": "yes", "equations": "yes", "qualification_items": "5"},
+                 "suggests": "no", "shows_equations": "yes", "qualification_items": "5"},
     )  # fmt: skip
     assert plan == CampaignPlan(
-        name="first", dataset="sums", guideline="Look.", where=TraceFilter(gold="error", text="1 + 1"), overlap=3,
-        after_error=False, view=CampaignView.STEPWISE, shows=Shows.SCORES, evaluator=5, ordering=Ordering.CHANGE,
+        name="first", dataset="sums", guideline="Look.", conditions=TraceFilter(gold="error", text="1 + 1"),
+        overlap=3, after_error=False, view=CampaignView.STEPWISE, shows=Shows.SCORES, evaluator=5,
+        ordering=Ordering.DISAGREEMENT,
         random_share=0.125, gold_rate=0.1, gold_dataset="other", shows_answer=False,
-        after_submission=AfterSubmission.GOLD, error_kinds=("sign", "unit"), sample=1, seed=9, suggests=True,
+        after_submission=AfterSubmission.GOLD, error_kinds=("sign", "unit"), sample=1, seed=9,
         shows_equations=True, qualification_items=5,
     )  # fmt: skip
 
@@ -69,7 +70,7 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators):
     assert traces_field == "dataset=sums&gold=error&evaluator=mini&verdict=valid"
     assert page.all("select", name="dataset") == []
     plan = plan_of(sqlite_store, evaluators, {"name": "n", "guideline": "g", "traces": traces_field})
-    assert plan.where == TraceFilter(gold="error", verdict="valid", evaluator=known.id)
+    assert plan.conditions == TraceFilter(gold="error", verdict="valid", evaluator=known.id)
     (option,) = [one for one in page.one("select", name="evaluator").all("option") if one.text == "mini"]
     assert option["value"] == str(known.id)
 

@@ -308,13 +308,13 @@ def check_labelling(judged: Judged) -> None:
     nothing = StepScores(np.array([[1, 0, 0]] * 3, np.float32))
     save_judgments(store, other.id, [Judgment(trace, OFFLINE, nothing) for trace in judged.traces])
     spreads = {trace.id: judged.best(trace.id) for trace in judged.traces}
-    assert order(judged, Ordering.DISAGREEMENT) == in_order(spreads)
-    if judged.in_numbers:
-        assert order(judged, Ordering.CHANGE) == in_order({id: judged.change.get(id) for id in judged.ids.values()})
+    assert order(judged) == in_order(spreads)
 
 
-def order(judged: Judged, ordering: Ordering) -> list[str]:
-    plan = CampaignPlan("first", "sums", "Text.", ordering=ordering, evaluator=judged.row.id, random_share=0.0)
+def order(judged: Judged) -> list[str]:
+    plan = CampaignPlan(
+        name="first", dataset="sums", guideline="Text.", ordering=Ordering.DISAGREEMENT, random_share=0.0
+    )
     with judged.store.read() as session:
         return [judged.ids[one.trace_id] for one in arrange(session, judged.dataset.id, list(judged.ids), plan)]
 

@@ -2,21 +2,20 @@
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from stepsight.storage.labelling.annotation import UNDOABLE, Annotation, AnnotationEvent, fold
+from stepsight.storage.database.labelling_schema import EventRow
+from stepsight.storage.labelling.annotation import UNDOABLE, Annotation, fold
 
 CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("folds.json").read_text(encoding="utf-8"))
-_MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Log:
     """A person's events on a trace, as the store keeps them; their ids count from 1, their keys from k1."""
 
     def __init__(self, n_steps: int = 3, stepwise: bool = False, asks: bool | None = None) -> None:
-        self.events: list[AnnotationEvent] = []
+        self.events: list[EventRow] = []
         self.n_steps, self.stepwise = n_steps, stepwise
         self.asks = stepwise if asks is None else asks
 
@@ -36,7 +35,7 @@ class Log:
         old = self.annotation.value(kind, step) if kind in UNDOABLE else None
         id = len(self.events) + 1
         self.events.append(
-            AnnotationEvent(id, 1, 1, 1, kind, step, old, new, cause, of, f"k{id}", _MOMENT, 1.0, 1, "whole", None)
+            EventRow(id=id, kind=kind, step=step, old=old, new=new, cause=cause, of=of, key=f"k{id}")
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import update
 
 from stepsight.core.trace import Trace
+from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import now
@@ -60,7 +61,9 @@ def campaign(store: Store, traces: Sequence[Trace] | None = TRACES, **changes: A
     with store.write() as session:
         # What is drawn by chance is the same in every run.
         insert_once(session, ServerSecretRow, [{"name": "pseudonyms", "secret": SECRET}], "name")
-    return create_campaign(store, CampaignPlan(**(given | changes)), person(store, "boss", Role.ADMIN))
+    return create_campaign(
+        store, validate(CampaignPlan, given | changes, "the plan"), person(store, "boss", Role.ADMIN)
+    )
 
 
 def take(store: Store, of: Campaign, user: User) -> Assignment:

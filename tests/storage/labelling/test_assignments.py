@@ -41,8 +41,8 @@ def slot(store: Store) -> Slot:
 def test_a_slot_says_what_decides_over_an_act(slot: Slot) -> None:
     assert (slot.state, slot.user_id, slot.expires, slot.ended) == ("free", None, None, False)
     assert (slot.chosen, slot.digest, slot.current_digest, slot.n_steps) == ("ordered", TWO.digest, TWO.digest, 2)
-    assert (slot.stepwise, slot.shows_scores, slot.after_error, slot.evaluator_id) == (True, False, False, None)
-    assert (slot.lease, slot.closed, slot.guideline) == (100, None, 1)
+    assert (slot.settings.stepwise, slot.settings.after_error, slot.settings.lease) == (True, False, 100)
+    assert (slot.evaluator_id, slot.closed, slot.guideline) == (None, None, 1)
 
 
 def test_it_is_taken_renewed_and_ended(store: Store, slot: Slot) -> None:

@@ -22,6 +22,7 @@ from stepsight.storage.labelling.campaigns import (
     guideline_text,
     list_campaigns,
 )
+from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.traces.queries import iterate_traces
 from tests.cases import each
 from tests.messages import refused
@@ -38,7 +39,7 @@ def test_a_campaign_says_what_was_planned(store: Store) -> None:
     made = campaign(store, overlap=2, after_error=False, view="stepwise", lease=60, seed=7)
     assert (made.name, made.dataset, made.items, made.guideline) == ("first", "sums", 3, 1)
     assert (made.overlap, made.after_error, made.view, made.lease, made.seed) == (2, False, "stepwise", 60, 7)
-    assert (made.blind, made.closed, made.conditions) == (True, None, {})
+    assert (made.blind, made.closed, made.conditions.stored()) == (True, None, {})
     assert get_campaign(store, made.id) == find_campaign(store, "first") == list_campaigns(store)[0] == made
     assert guideline_text(store, made.id) == guideline_text(store, made.id, 1) == GUIDELINE
     # Three traces with two slots each.
@@ -47,8 +48,8 @@ def test_a_campaign_says_what_was_planned(store: Store) -> None:
 
 def test_the_traces_are_those_of_the_filter_when_it_was_made(store: Store) -> None:
     where = TraceFilter(gold="error", text="1 + 1")
-    made = campaign(store, where=where)
-    assert made.conditions == {"gold": "error", "text": "1 + 1"}
+    made = campaign(store, conditions=where)
+    assert made.conditions.stored() == {"gold": "error", "text": "1 + 1"}
     assert made.items == 1
     with store.read() as session:
         found = session.execute(select(ItemRow.trace_id, ItemRow.digest, ItemRow.place, ItemRow.chosen)).one()
@@ -66,10 +67,10 @@ def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
     for cell in (f"{gold.text}-{called.text}" for gold in Label for called in Label):
         where = TraceFilter(evaluator=judged.id, cell=cell)
         try:
-            made = campaign(store, None, where=where)
+            made = campaign(store, None, conditions=where)
         except UserError:
             continue
-        assert made.conditions == {"evaluator": judged.id, "cell": cell}
+        assert made.conditions.stored() == {"evaluator": judged.id, "cell": cell}
         return
     pytest.fail("no cell has a trace")
 
@@ -77,14 +78,13 @@ def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
 @each(
     "wrong",
     [
-        {"where": TraceFilter(text="zebra")},
+        {"conditions": TraceFilter(text="zebra")},
         {"dataset": "other"},
         {"evaluator": 99, "shows": "scores"},
         {"evaluator": 2**40},
-        {"where": TraceFilter(evaluator=99, verdict="valid")},
-        {"where": TraceFilter(verdict="valid")},
+        {"conditions": TraceFilter(evaluator=99, verdict="valid")},
+        {"conditions": TraceFilter(verdict="valid")},
         {"shows": "scores"},
-        {"ordering": "change"},
         {"ordering": "disagreement"},
         {"ordering": "best"},
         {"view": "half"},
@@ -107,6 +107,13 @@ def test_impossible_campaigns_are_refused_and_nothing_is_stored(store: Store, wr
     with refused():
         campaign(store, **wrong)
     assert [rows(store, table) for table in (CampaignRow, GuidelineRow, ItemRow, SlotRow)] == [0, 0, 0, 0]
+
+
+def test_the_largest_of_everything_is_accepted() -> None:
+    CampaignPlan(
+        name="n" * 200, dataset="sums", guideline="x" * 100_000, overlap=50, random_share=1.0, gold_rate=0.5,
+        lease=7 * 24 * 3600, seed=2**31 - 1, sample=2**31 - 1, qualification_items=50,
+    )  # fmt: skip
 
 
 def test_a_name_is_used_once(store: Store) -> None:

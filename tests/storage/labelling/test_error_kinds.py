@@ -1,12 +1,20 @@
 """Kinds of error that a campaign has of its own."""
 
+from collections.abc import Sequence
+
 import pytest
 
+from stepsight.core.validation import validate
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND, MOST_KINDS, check_kinds
+from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND, MOST_KINDS
+from stepsight.storage.labelling.plan import CampaignSettings
 from stepsight.storage.labelling.record import read_annotation
 from tests.messages import refused
 from tests.storage.labelling.samples import TWO, campaign, do, person, take, undo
+
+
+def own_kinds(kinds: Sequence[str]) -> None:
+    validate(CampaignSettings, {"error_kinds": kinds}, "the plan")
 
 
 @pytest.mark.parametrize(
@@ -24,12 +32,12 @@ from tests.storage.labelling.samples import TWO, campaign, do, person, take, und
 )
 def test_lists_that_are_refused(kinds: list[str]) -> None:
     with refused():
-        check_kinds(kinds)
+        own_kinds(kinds)
 
 
 def test_lists_that_are_taken() -> None:
-    check_kinds(ERROR_KINDS)
-    check_kinds(["x" * LONGEST_KIND, "signe négatif", *(f"kind {n}" for n in range(MOST_KINDS - 2))])
+    own_kinds(ERROR_KINDS)
+    own_kinds(["x" * LONGEST_KIND, "signe négatif", *(f"kind {n}" for n in range(MOST_KINDS - 2))])
 
 
 def test_a_campaign_takes_its_own_kinds_alone(store: Store) -> None:

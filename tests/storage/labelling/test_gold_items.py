@@ -38,7 +38,7 @@ def gold_items(store: Store, of: Campaign) -> list[str]:
 
 
 def make(store: Store, **changes: Any) -> Campaign:
-    return campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.2, **changes)
+    return campaign(store, None, conditions=TraceFilter(text="Task"), gold_rate=0.2, **changes)
 
 
 def test_they_are_the_rest_of_the_dataset_as_far_as_its_gold_says_all(store: Store) -> None:
@@ -80,7 +80,7 @@ def test_there_are_as_many_as_one_person_needs_and_a_few_more(store: Store) -> N
 
 def test_at_rate_0_there_are_none(store: Store) -> None:
     add(store, [*TASKS, *KNOWN], "sums")
-    assert gold_items(store, campaign(store, None, where=TraceFilter(text="Task"))) == []
+    assert gold_items(store, campaign(store, None, conditions=TraceFilter(text="Task"))) == []
 
 
 def answered(trace: Trace, answer: str | None) -> Trace:

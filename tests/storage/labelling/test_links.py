@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
 from stepsight.storage.database.store import Store, open_store
@@ -56,7 +56,8 @@ def test_a_log_of_a_campaign_that_asked_nobody_has_no_evidence_but_what_is_named
     do(store, slot, person(store, "ann"), "submit")
     with store.write() as session:
         # As an earlier version left it. Nobody named a step for step 1, and the one of step 2 was taken back.
-        session.execute(update(CampaignRow).values(asks_evidence=False))
+        row = session.get_one(CampaignRow, campaign_id)
+        row.settings = row.settings | {"asks_evidence": False}
     (found,) = iterate_annotations(store, campaign_id)
     assert (found.evidence, found.unasked) == ({}, 2)
     (rated,) = read_ratings(store, get_campaign(store, campaign_id)).queue.traces

@@ -19,7 +19,7 @@ FOUR = [Trace.of(f"Problem {i}", ["One.", "Two."], id=str(i)) for i in range(4)]
 
 
 def plan(**changes: object) -> CampaignPlan:
-    return CampaignPlan("first", "sums", "Text.", **({"random_share": 0.0} | changes))  # type: ignore[arg-type]
+    return CampaignPlan(name="first", dataset="sums", guideline="Text.", **({"random_share": 0.0} | changes))  # type: ignore[arg-type]
 
 
 def places(store: Store, traces: list[StoredTrace], of: CampaignPlan) -> list[tuple[int, str]]:
@@ -77,19 +77,6 @@ def test_the_verdict_on_the_whole_solution_counts(store: Store) -> None:
     save_judgments(store, one.id, online)
     save_judgments(store, other.id, [scored(traces[0], 0.8, 0.8), scored(traces[1], 0.8, 0.8)])
     assert [place for place, _ in places(store, traces, plan(ordering=Ordering.DISAGREEMENT))] == [1, 0]
-
-
-def test_the_largest_change_comes_first_whichever_way(store: Store) -> None:
-    traces = add(store, FOUR)
-    judged = evaluator(store)
-    save_judgments(
-        store,
-        judged.id,
-        [hindsight(traces[0], 0.5, 0.6), hindsight(traces[2], 0.9, 0.1), hindsight(traces[3], 0.2, 0.7)],
-    )
-    by_change = plan(ordering=Ordering.CHANGE, evaluator=judged.id)
-    # |0.6 - 0.5| = 0.1, |0.1 - 0.9| = 0.8, |0.7 - 0.2| = 0.5; the second was not judged.
-    assert [place for place, _ in places(store, traces, by_change)] == [2, 3, 0, 1]
 
 
 def test_a_share_of_the_places_is_filled_by_chance() -> None:

@@ -27,7 +27,7 @@ RIGHT, WRONG = ["neu", "neg", "neg"], ["pos", "unsure", "pos"]
 
 def make(store: Store, **changes: Any) -> Campaign:
     add(store, [*TASKS, *KNOWN], "sums")
-    return campaign(store, None, where=TraceFilter(text="Task"), **{"qualification_items": 3} | changes)
+    return campaign(store, None, conditions=TraceFilter(text="Task"), **{"qualification_items": 3} | changes)
 
 
 def answer(store: Store, made: Campaign, user: User, *answers: list[str]) -> None:

@@ -130,7 +130,7 @@ def test_people_at_once_fill_every_slot_once(store: Store) -> None:
 
 def test_hidden_gold_items_come_as_often_as_the_campaign_says(sqlite_store: Store) -> None:
     add(sqlite_store, [*SHORT, *KNOWN], "sums")
-    made = campaign(sqlite_store, None, where=TraceFilter(text="Task"), gold_rate=0.25, seed=3)
+    made = campaign(sqlite_store, None, conditions=TraceFilter(text="Task"), gold_rate=0.25, seed=3)
     user = person(sqlite_store, "ann")
     problems = []
     while (task := assign_next(sqlite_store, made.id, user)) is not None:
@@ -155,7 +155,7 @@ def test_hidden_gold_items_come_as_often_as_the_campaign_says(sqlite_store: Stor
 
 def test_no_turn_is_known_by_its_public_id(sqlite_store: Store) -> None:
     add(sqlite_store, [*SHORT, *KNOWN], "sums")
-    made = campaign(sqlite_store, None, where=TraceFilter(text="Task"), gold_rate=0.5, seed=3)
+    made = campaign(sqlite_store, None, conditions=TraceFilter(text="Task"), gold_rate=0.5, seed=3)
     user = person(sqlite_store, "ann")
     ids: dict[str, list[str]] = {"Know": [], "Task": []}
     while (task := assign_next(sqlite_store, made.id, user)) is not None:
@@ -182,7 +182,7 @@ def test_which_turns_are_hidden_gold_cannot_be_worked_out_from_ids_and_seeds(
             add(store, [*SHORT, *KNOWN], "sums")
             with store.write() as session:
                 session.add(ServerSecretRow(name="pseudonyms", secret=secret))
-            made = campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.5, seed=3)
+            made = campaign(store, None, conditions=TraceFilter(text="Task"), gold_rate=0.5, seed=3)
             user = person(store, "ann")
             turns.append([made.id, made.seed, user.id])
             for _ in range(20):
@@ -234,7 +234,7 @@ def test_a_turn_that_returns_keeps_its_number(store: Store) -> None:
 
 def test_a_gold_item_goes_to_everybody_and_back_to_nobody(store: Store) -> None:
     add(store, [*SHORT, KNOWN[0]], "sums")
-    made = campaign(store, None, where=TraceFilter(text="Task"), gold_rate=0.5)
+    made = campaign(store, None, conditions=TraceFilter(text="Task"), gold_rate=0.5)
     for user in people(store, 3):
         seen = [take(store, made, user)]
         while not seen[-1].trace.problem.startswith("Known"):

@@ -26,7 +26,7 @@ def chosen(store: Store, made: Campaign) -> list[str]:
 def test_it_is_of_the_filter_drawn_by_the_seed_and_recorded(store: Store) -> None:
     add(store, FORTY, "sums")
     where = TraceFilter(gold="error")
-    one = campaign(store, None, name="one", where=where, sample=7, seed=3)
+    one = campaign(store, None, name="one", conditions=where, sample=7, seed=3)
     assert (one.sample, one.population, one.seed, one.items) == (7, 20, 3, 7)
     drawn = chosen(store, one)
     assert len(set(drawn)) == 7
@@ -34,12 +34,12 @@ def test_it_is_of_the_filter_drawn_by_the_seed_and_recorded(store: Store) -> Non
     # In file order, and not merely the first ones.
     assert drawn == sorted(drawn, key=lambda name: int(name[1:]))
     assert drawn != [f"n{n}" for n in range(1, 15, 2)]
-    again = campaign(store, None, name="again", where=where, sample=7, seed=3)
-    other = campaign(store, None, name="other", where=where, sample=7, seed=4)
+    again = campaign(store, None, name="again", conditions=where, sample=7, seed=3)
+    other = campaign(store, None, name="other", conditions=where, sample=7, seed=4)
     assert chosen(store, again) == drawn
     assert chosen(store, other) != drawn
     # A random order stays within the sample.
-    mixed = campaign(store, None, name="mixed", where=where, sample=7, seed=3, ordering="random")
+    mixed = campaign(store, None, name="mixed", conditions=where, sample=7, seed=3, ordering="random")
     assert (sorted(chosen(store, mixed)), chosen(store, mixed) == drawn) == (sorted(drawn), False)
 
 

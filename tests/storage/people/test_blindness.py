@@ -67,7 +67,7 @@ def _removed_while_holding(world: World) -> None:
 
 def _as_gold(world: World) -> None:
     add(world.store, [ONE, THREE], "sums")
-    world.open(where=TraceFilter(text="2 + 2"), gold_rate=0.5, gold_dataset="sums")
+    world.open(conditions=TraceFilter(text="2 + 2"), gold_rate=0.5, gold_dataset="sums")
 
 
 def _shown_elsewhere(world: World) -> None:

@@ -113,7 +113,9 @@ def test_a_dataset_that_people_labelled_is_not_deleted(store: Store) -> None:
     open_dispute(store, trace.trace_id, 0, "neg", "It is wrong.", local_user(store))
     with refused():
         ChangeableDataset("sums").delete(store)
-    create_campaign(store, CampaignPlan("first", "sums", "Say what is right."), local_user(store))
+    create_campaign(
+        store, CampaignPlan(name="first", dataset="sums", guideline="Say what is right."), local_user(store)
+    )
     with refused():
         ChangeableDataset("sums").delete(store)
     assert find_dataset(store, "sums").traces == 4
@@ -122,7 +124,9 @@ def test_a_dataset_that_people_labelled_is_not_deleted(store: Store) -> None:
 def test_a_dataset_whose_gold_another_one_s_campaign_uses_is_not_deleted(store: Store) -> None:
     add(store)
     add(store, many(3), "others")
-    plan = CampaignPlan("first", "others", "Say what is right.", gold_rate=0.5, gold_dataset="sums")
+    plan = CampaignPlan(
+        name="first", dataset="others", guideline="Say what is right.", gold_rate=0.5, gold_dataset="sums"
+    )
     create_campaign(store, plan, local_user(store))
     with refused():
         ChangeableDataset("sums").delete(store)

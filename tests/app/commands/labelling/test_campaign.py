@@ -94,12 +94,12 @@ def test_conditions_and_terms_are_as_given(command: Command, filled: Store, guid
     code, out, err = command(
         *("campaign", "create", "first", "sums", "--guideline", guideline, "--db", filled.name),
         *("--text", "what", "--verdict", "invalid", "--evaluator", "one", "--view", "stepwise", "--to-first-error"),
-        *("--show-scores", "--ordering", "change", "--random-share", "0.5", "--seed", "3"),
+        *("--show-scores", "--ordering", "random", "--random-share", "0.5", "--seed", "3"),
     )
     assert (code, err) == (0, "")
-    assert "stepwise view, with scores, steps up to the first error, change order, guideline 1" in out
+    assert "stepwise view, with scores, steps up to the first error, random order, guideline 1" in out
     found = find_campaign(filled, "first")
-    assert found.conditions == {"text": "what", "verdict": "invalid", "evaluator": judged.id}
+    assert found.conditions.stored() == {"text": "what", "verdict": "invalid", "evaluator": judged.id}
     assert (found.evaluator_id, found.random_share, found.seed, found.after_error) == (judged.id, 0.5, 3, False)
 
 
@@ -113,7 +113,7 @@ def test_conditions_on_metadata_may_be_repeated(command: Command, sqlite_store: 
     assert (code, err) == (0, "")
     assert out.startswith("first: open, 1 trace of sums")
     found = find_campaign(sqlite_store, "first")
-    assert found.conditions == {"meta": ("source=MATH", "level>=4")}
+    assert found.conditions.stored() == {"meta": ("source=MATH", "level>=4")}
     assert "source: MATH · level ≥ 4" in queue_terms(found)
 
 
@@ -123,7 +123,7 @@ def test_conditions_on_metadata_may_be_repeated(command: Command, sqlite_store: 
         (["--meta", "source"], "'source' found, expected a field, one of = ~ >= <="),
         (["--evaluator", "nobody"], "There is no evaluator 'nobody' in the store. It has none."),
         (["--cell", "neg"], "cell: 'neg' found, expected a gold label"),
-        (["--overlap", "0"], "The overlap is 0. Expected 1 to 50."),
+        (["--overlap", "0"], "overlap is 0, expected 1 or more."),
         (["--guideline", "nowhere.md"], "nowhere.md: cannot be read"),
     ],
     ids=str,

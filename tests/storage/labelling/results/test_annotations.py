@@ -131,7 +131,7 @@ def test_step_by_step_the_first_opinion_is_kept(store: Store) -> None:
 def test_hidden_gold_items_come_last_and_say_so(store: Store) -> None:
     known: Any = [Trace.of(f"Known {i}", ["a"], ["pos"], id=f"k{i}") for i in range(9)]
     add(store, [*TRACES, *known], "sums")
-    made = campaign(store, None, where=TraceFilter(text="What"), gold_rate=0.5, seed=1)
+    made = campaign(store, None, conditions=TraceFilter(text="What"), gold_rate=0.5, seed=1)
     user = person(store, "ann")
     for _ in range(4):
         task = take(store, made, user)

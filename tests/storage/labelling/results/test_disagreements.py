@@ -74,7 +74,7 @@ def test_a_campaign(store: Store) -> None:
 def test_hidden_gold_items_are_not_decided(store: Store) -> None:
     (anna,) = people(store, 1)
     tasks = [Trace.of(f"Task {number}", ["One."], id=f"task {number}") for number in range(8)]
-    first = campaign(store, [*tasks, *TRACES], where=TraceFilter(text="Task"), gold_rate=0.5)
+    first = campaign(store, [*tasks, *TRACES], conditions=TraceFilter(text="Task"), gold_rate=0.5)
     while (task := assign_next(store, first.id, anna)) is not None:
         label_all(store, task, anna, ["unsure"] * len(task.trace.steps))
     chosen = [answer.chosen for answer in iterate_annotations(store, first.id)]
