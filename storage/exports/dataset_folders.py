@@ -7,6 +7,7 @@ The folder contains Parquet files, and a dataset card that lists them as configu
 """
 
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -46,9 +47,8 @@ def write_dataset(path: Path, title: str, about: str, tables: Mapping[str, Parqu
     parquet = load_pyarrow().parquet
     if path.exists():
         raise UserError(f"{path}: already exists.", "Name another folder.")
-    partial = path.with_name(f"{path.name}.partial")
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}.partial")
     try:
-        shutil.rmtree(partial, ignore_errors=True)
         (partial / "data").mkdir(parents=True)
         rows = {}
         for name, table in tables.items():

@@ -14,7 +14,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.exports.dataset_folders import ParquetTable, write_dataset
 from stepsight.storage.exports.frames import judgment_frames
 from stepsight.storage.exports.left_out_frames import left_out_frames
-from stepsight.storage.exports.table_files import Row, plain_parquet_parts, table_parts
+from stepsight.storage.exports.table_files import Row, frame_parts, table_parts
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, trace_batches
 
@@ -76,7 +76,7 @@ def write_judgments(
         ]
     )
     tables = {
-        "judgments": ParquetTable(plain_parquet_parts(frames), _JUDGMENT_COLUMNS),
+        "judgments": ParquetTable(frame_parts(frames, "parquet", plain=True), _JUDGMENT_COLUMNS),
         **_if_any("left_out", _LEFT_OUT_COLUMNS, partial(left_out_frames, *of)),
         "traces": ParquetTable(table_parts(TRACES, _traces(store, trace_ids), "parquet"), _TRACE_COLUMNS),
     }
@@ -89,7 +89,7 @@ def _if_any(
     """Return a table of the frames that `read` yields, by its name. Empty if there are no rows."""
     if not any(len(frame) for frame in read()):
         return {}
-    return {name: ParquetTable(plain_parquet_parts(read()), columns)}
+    return {name: ParquetTable(frame_parts(read(), "parquet", plain=True), columns)}
 
 
 def _traces(store: Store, trace_ids: Sequence[int]) -> Iterator[Row]:

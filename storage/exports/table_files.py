@@ -3,19 +3,18 @@
 Rows and pandas frames become CSV, Parquet or JSON Lines. Traces are written in the plain format.
 """
 
-import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from stepsight.core.arrays import DIGITS
 from stepsight.core.errors import UserError
 from stepsight.core.escaping import csv_text
 from stepsight.core.files.arrow import load_pyarrow
-from stepsight.core.files.jsonl import format_trace
-from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
+from stepsight.storage.importers import ALIASES, KINDS
 from stepsight.storage.traces.queries import trace_batches
 
 if TYPE_CHECKING:
@@ -45,28 +44,24 @@ def table_parts(columns: Columns, rows: Iterable[Row], format: str) -> Iterator[
     becomes null in JSON Lines. Raises `UserError` immediately if the format is unknown, or if it is Parquet and
     pyarrow is missing.
     """
-    writers: dict[str, Callable[[Columns, Iterable[Row]], Iterator[bytes]]]
-    writers = {"csv": _csv, "parquet": _parquet, "jsonl": _jsonl}
     _check_format(format)
-    return writers[format](columns, rows)
+    if format == "parquet":
+        return _parquet(_arrow_rows(columns, rows))
+    return _text(((tuple(columns), (row.values() for row in part)) for part in _parts(rows)), format, columns)
 
 
-def frame_parts(frames: "Iterable[pd.DataFrame]", format: str) -> Iterator[bytes]:
+def frame_parts(frames: "Iterable[pd.DataFrame]", format: str, *, plain: bool = False) -> Iterator[bytes]:
     """Return, in chunks, the content of a file with the rows of one or more frames that have the same columns.
 
-    Scores have single precision and are rounded to `DIGITS` decimals, except in Parquet, from which pandas restores
-    the original frames. Raises `UserError` in the same cases as `table_parts`.
+    Scores have single precision and are rounded to `DIGITS` decimals, except in Parquet. From that, pandas restores
+    the original frames, unless it is `plain`: categorical columns are then text, which every reader supports.
+    Raises `UserError` in the same cases as `table_parts`.
     """
-    writers = {"csv": _frames_csv, "parquet": _frames_parquet, "jsonl": _frames_jsonl}
     _check_format(format)
-    return writers[format](frames)
-
-
-def plain_parquet_parts(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-    """Like `frame_parts` for Parquet, but with categorical columns as plain text, which every Parquet reader
-    supports."""
-    load_pyarrow()
-    return _frames_parquet(frames, plain=True)
+    if format == "parquet":
+        return _parquet(_arrow_frames(frames, plain=plain))
+    cells = ((tuple(frame), zip(*(_cells(frame[name]) for name in frame), strict=True)) for frame in frames)
+    return _text(cells, format)
 
 
 def trace_lines(store: Store, trace_ids: Sequence[int], format: str = TRACE_FORMATS[0]) -> Iterator[bytes]:
@@ -74,16 +69,10 @@ def trace_lines(store: Store, trace_ids: Sequence[int], format: str = TRACE_FORM
 
     `format` is one of `TRACE_FORMATS`. `stepsight import` reads each back under the same name.
     """
-    write = format_trace if format == TRACE_FORMATS[0] else _stepwise
+    write = KINDS[ALIASES.get(format, format)].write
+    assert write is not None
     for batch in trace_batches(store, trace_ids):
-        rows = (write(trace) for trace in batch)
-        yield "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode()
-
-
-def _stepwise(trace: Trace) -> Row:
-    """Return a trace as TRL's stepwise supervision: its shares if it has any, and otherwise its validities."""
-    labels = [step.share if trace.has_shares else step.valid for step in trace.steps]
-    return {"prompt": trace.problem, "completions": [step.text for step in trace.steps], "labels": labels}
+        yield _json_lines(write(trace) for trace in batch)
 
 
 def _check_format(format: str) -> None:
@@ -93,100 +82,78 @@ def _check_format(format: str) -> None:
         load_pyarrow()
 
 
-def _csv(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
-    yield csv_text([tuple(columns)]).encode()
-    for part in _parts(rows):
-        yield csv_text((tuple(row.values()) for row in part), begins=False).encode()
+def _text(
+    parts: Iterable[tuple[Sequence[str], Iterable[Iterable[object]]]], format: str, names: Iterable[str] = ()
+) -> Iterator[bytes]:
+    """Yield CSV or JSON Lines. Each part has the names of the columns and the cells of its rows; `names` are those
+    of a table without parts."""
+    begins = True
+    for columns, rows in parts:
+        if format == "csv":
+            head = [columns] if begins else []
+            yield csv_text(chain(head, map(tuple, rows)), begins=begins).encode()
+        else:
+            yield _json_lines(dict(zip(columns, row, strict=True)) for row in rows)
+        begins = False
+    if begins and format == "csv":
+        yield csv_text([tuple(names)]).encode()
 
 
-def _jsonl(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
-    for part in _parts(rows):
-        yield "".join(f"{json.dumps(row, ensure_ascii=False, allow_nan=False)}\n" for row in part).encode()
-
-
-def _parquet(columns: Columns, rows: Iterable[Row]) -> Iterator[bytes]:
-    arrow = load_pyarrow()
-    kinds = {str: arrow.string(), int: arrow.int32(), float: arrow.float64(), list: arrow.list_(arrow.string())}
-    kinds[list[float]] = arrow.list_(arrow.float64())
-    schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
-    sink = _Sink()
-    with arrow.parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema) as writer:
-        for part in _parts(rows):
-            writer.write_table(arrow.Table.from_pylist(part, schema=schema))
-            yield sink.take()
-    yield sink.take()
-
-
-def _frames_csv(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-    for number, frame in enumerate(frames):
-        if not number:
-            yield csv_text([tuple(frame)]).encode()
-        columns = [_cells(_rounded(frame[name])) for name in frame]
-        yield csv_text(zip(*columns, strict=True), begins=False).encode()
+def _json_lines(rows: Iterable[Row]) -> bytes:
+    return "".join(f"{json.dumps(row, ensure_ascii=False, allow_nan=False)}\n" for row in rows).encode()
 
 
 def _cells(column: "pd.Series[Any]") -> list[object]:
     """Return the cells of a column, in which None stands for what is missing."""
-    return column.astype(object).where(column.notna(), None).tolist()
+    rounded = column.astype("float64").round(DIGITS) if column.dtype == "float32" else column
+    return rounded.astype(object).where(column.notna(), None).tolist()
 
 
-def _rounded(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    return column.astype("float64").round(DIGITS) if column.dtype == "float32" else column
-
-
-def _frames_jsonl(frames: "Iterable[pd.DataFrame]") -> Iterator[bytes]:
-    for frame in (one for one in frames if len(one)):
-        lines = frame.apply(_rounded).to_json(orient="records", lines=True, double_precision=15, force_ascii=False)
-        # pandas escapes every slash.
-        yield lines.replace("\\/", "/").encode()
-
-
-def _frames_parquet(frames: "Iterable[pd.DataFrame]", *, plain: bool = False) -> Iterator[bytes]:
+def _parquet(tables: Iterable[Any]) -> Iterator[bytes]:
+    """Yield a Parquet file with the rows of one or more Arrow tables of the same schema."""
     arrow = load_pyarrow()
-    sink, writer = _Sink(), None
+    tables = iter(tables)
+    first = next(tables)
+    # A file, since Parquet has to know how many bytes came before; at its end is what the reader has not got yet.
+    with TemporaryFile() as file, arrow.PythonFile(file, mode="w") as sink:
+        sent = 0
+        with arrow.parquet.ParquetWriter(sink, first.schema) as writer:
+            for table in chain([first], tables):
+                # Readers stumble over a group of no rows.
+                if table.num_rows:
+                    writer.write_table(table)
+                file.seek(sent)
+                yield file.read()
+                sent = file.tell()
+        file.seek(sent)
+        yield file.read()
+
+
+def _arrow_rows(columns: Columns, rows: Iterable[Row]) -> Iterator[Any]:
+    arrow = load_pyarrow()
+    kinds = {str: arrow.string(), int: arrow.int32(), float: arrow.float64(), list: arrow.list_(arrow.string())}
+    kinds[list[float]] = arrow.list_(arrow.float64())
+    schema = arrow.schema([(name, kinds[kind]) for name, kind in columns.items()])
+    yield schema.empty_table()
+    for part in _parts(rows):
+        yield arrow.Table.from_pylist(part, schema=schema)
+
+
+def _arrow_frames(frames: "Iterable[pd.DataFrame]", *, plain: bool) -> Iterator[Any]:
+    arrow = load_pyarrow()
+    schema = None
     for frame in frames:
         table = arrow.Table.from_pandas(frame, preserve_index=False)
-        if writer is None:
+        if schema is None:
             # pandas makes the indices of categories as wide as one frame needs; those of the file suffice for any.
             wide = arrow.string() if plain else arrow.dictionary(arrow.int32(), arrow.string())
             kinds = [wide if arrow.types.is_dictionary(field.type) else field.type for field in table.schema]
             about = None if plain else table.schema.metadata
             schema = arrow.schema(list(zip(table.column_names, kinds, strict=True)), about)
-            writer = arrow.parquet.ParquetWriter(arrow.PythonFile(sink, mode="w"), schema)
-        writer.write_table(table.cast(schema))
-        yield sink.take()
-    if writer is not None:
-        writer.close()
-        yield sink.take()
+        yield table.cast(schema)
 
 
 def _parts(rows: Iterable[Row]) -> Iterator[list[Row]]:
     source = iter(rows)
     while part := list(islice(source, _PART)):
         yield part
-
-
-class _Sink(io.RawIOBase):
-    """A write-only file whose content can be taken out in chunks while it is being written."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._written = 0
-        self._waiting = bytearray()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self._waiting += data
-        self._written += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self._written
-
-    def take(self) -> bytes:
-        """Return the bytes written since the last call."""
-        taken = bytes(self._waiting)
-        self._waiting.clear()
-        return taken

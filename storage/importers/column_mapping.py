@@ -55,6 +55,10 @@ THOUGHTS = {ASIDE: "set aside, not judged", JUDGED: "judged, as steps of their o
 ABSENT = object()
 """The value of a column that a row does not have."""
 
+LONGEST = 1_000_000
+"""The most characters of a text that is split into steps, which takes seconds. A few bytes of Parquet can stand for
+many such texts."""
+
 _PLACE = re.compile("[0-9]{1,6}")
 _MOST = 60
 _CHOOSE = "Say what the labels are, or choose another column."
@@ -127,7 +131,8 @@ class _RowsSeen:
         text = find_value(row, self._columns.steps)
         text = unescaped(text) if isinstance(text, str) else text
         self._endless.add(text)
-        if not self._have_steps and isinstance(text, str) and not (is_blank(text) or holds_steps(text)):
+        is_solution = isinstance(text, str) and len(text) <= LONGEST and not (is_blank(text) or holds_steps(text))
+        if is_solution and not self._have_steps:
             self._solutions += 1
             self._have_steps = _has_steps(text, self._columns.split)
         if self._columns.labels and not self._columns.labels_as:
@@ -330,6 +335,11 @@ def _split_text(text: str, columns: ColumnMap) -> Split:
                 "Write the list as JSON, or without its brackets.",
             ) from None
         return Split(tuple(steps))
+    if len(text) > LONGEST:
+        raise UserError(
+            f"the column {columns.steps!r:.60} has {len(text):,} characters, expected up to {LONGEST:,}.",
+            "Write its steps as a list, or leave the row out.",
+        )
     if not columns.split:
         if is_unquoted_list(text):
             raise UserError(

@@ -85,7 +85,7 @@ class DataFiles:
         self._files = files
         self._sizes = [file.path.stat().st_size for file in files]
         self._read = 0
-        self._hash = hashlib.sha256()
+        self._digests: list[bytes] = []
         self._binary: set[str] = set()
         self._notes, self._expected, self._count = tuple(notes), expected, 0
         self._bad = 0
@@ -129,13 +129,16 @@ class DataFiles:
 
     @property
     def sha256(self) -> str:
-        return self._hash.hexdigest()
+        """The hash of the file or, of several files, that of their hashes."""
+        joined = b"".join(self._digests)
+        return joined.hex() if len(self._files) == 1 else hashlib.sha256(joined).hexdigest()
 
     def _rows(self, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, /) -> Rows:
         number = 0
+        self._digests.clear()
         for file, size in zip(self._files, self._sizes, strict=True):
             with open(file.path, "rb") as content:
-                self._hash.update(hashlib.file_digest(content, "sha256").digest())
+                self._digests.append(hashlib.file_digest(content, "sha256").digest())
             for where, row in self._rows_of(file, on_bad):
                 number += 1
                 row = {**file.values, **row} if file.values else row

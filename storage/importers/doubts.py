@@ -9,7 +9,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.text.printed import holds_steps
 from stepsight.core.text.split import split_solution
-from stepsight.storage.importers.column_mapping import ABSENT, ColumnMap, find_value
+from stepsight.storage.importers.column_mapping import ABSENT, LONGEST, ColumnMap, find_value
 from stepsight.storage.importers.rows.fields import inner, whole_number
 from stepsight.storage.importers.rows.kind import Row
 
@@ -61,10 +61,11 @@ def last_part(name: str) -> str:
 
 
 def steps_in(value: Any) -> Sequence[Any] | None:
-    """Return the steps of a solution, given as a text or a list, or None for any other value."""
+    """Return the steps of a solution, given as a text or a list, or None for any other value and for a text that is
+    too long to be split."""
     value = inner(value) if isinstance(value, str) and holds_steps(value) else value
     if isinstance(value, str):
-        return split_solution(value).steps
+        return split_solution(value).steps if len(value) <= LONGEST else None
     return value if isinstance(value, list) else None
 
 

@@ -54,7 +54,14 @@ def test_a_folder_that_is_there_is_left_alone_and_none_is_left_over(sqlite_store
     (tmp_path / "there").mkdir()
     with refused():
         write_judgments(sqlite_store, tmp_path / "there", "sums", ids)
+    (tmp_path / "out.partial").mkdir()
+    assert write_judgments(sqlite_store, tmp_path / "out", "sums", ids)["traces"] == 4
     (tmp_path / "file").write_text("")
     with refused():
         write_judgments(sqlite_store, tmp_path / "file" / "out", "sums", ids)
-    assert sorted(path.name for path in tmp_path.iterdir() if "store" not in path.name) == ["file", "there"]
+    assert sorted(path.name for path in tmp_path.iterdir() if "store" not in path.name) == [
+        "file",
+        "out",
+        "out.partial",
+        "there",
+    ]

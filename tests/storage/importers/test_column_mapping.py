@@ -1,6 +1,7 @@
 """A table under its own column names."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.importers.column_mapping import LABELS, ColumnMap, column_names, columns_kind
+from stepsight.storage.importers.guesses import guess_columns
 from stepsight.storage.importers.rows.kind import json_rows
 from tests.cases import each
 from tests.messages import refused
@@ -308,3 +310,14 @@ def test_what_a_spreadsheet_leaves_is_named_with_a_cure() -> None:
     for solution in ("#REF!", "a" * 32_767):
         with refused():
             parse({"q": "?", "s": solution}, **NAMES)
+
+
+def test_a_text_that_would_take_minutes_to_split_is_refused() -> None:
+    row = {"question": "?", "solution": "Step 1: x\n" * 150_000, "label": 1}
+    with refused():
+        parse(row, problem="question", steps="solution")
+    # Nor is it split to see what the first rows hold, or whether there are steps.
+    begin = time.process_time()
+    guess_columns(list(row), [row] * 20)
+    list(columns_kind(ColumnMap("question", "solution"), json_rows).rows([json.dumps(row).encode()] * 20, "f"))
+    assert time.process_time() - begin < 2

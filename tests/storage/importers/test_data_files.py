@@ -1,6 +1,7 @@
 """Files of datasets in the shapes in which people keep them: folders that `datasets` saved, a hub's, tables."""
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from stepsight.storage.traces.imports import import_table
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.cases import each
 from tests.messages import refused
+from tests.storage.samples import write_lines
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -95,6 +97,14 @@ def test_a_folder_of_numbered_files_is_one_part(sqlite_store: Store, tmp_path: P
             (path.parent.parent / "README.md").write_text("about it")
     check(stored(sqlite_store, tmp_path / "parquet"))
     check(stored(sqlite_store, tmp_path / "jsonl.gz"))
+
+
+def test_the_hash_of_one_file_is_its_own(tmp_path: Path) -> None:
+    file = write_lines(tmp_path / "rows.jsonl", ROWS)
+    data = find_data(file)
+    for _ in range(2):
+        assert len(list(data.kind(COLUMNS).rows([], "f"))) == len(ROWS)
+    assert data.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def test_parts_are_told_by_the_names_of_their_files() -> None:
