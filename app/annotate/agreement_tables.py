@@ -5,8 +5,9 @@ only the steps up to this one, and may change the label later. Their final label
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -30,7 +31,7 @@ from stepsight.core.metrics.labels.ratings import RATING_NAMES, UNLABELLED, UNSU
 from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.storage.labelling.results.annotations import UNASKED
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces
-from stepsight.training.report.tables import Cell, CellKind, Column, Table
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, table_of
 
 FIGURES = ("labels, in order", "labels", "valid or not", "first error")
 """The rows of the first table: labels as an ordered scale, labels as names, neg against the rest, and the first
@@ -39,26 +40,35 @@ error."""
 # Later steps share a row.
 _MOST_POSITIONS = 20
 _NAMED = 4
-_HEADS = {
-    "agreement": {"of": "of", "alpha": "alpha", "agreeing": "pairs that agree, %",
-        "units": "with two labels or more", "unit": "", "pairs": "pairs"},
-    "positions": {"step": "step", "units": "with two labels or more", "ordinal": "alpha, in order",
-        "nominal": "alpha", "agreeing": "pairs that agree, %", "gold": "same validity as gold, %"},
-    "later": {"later": "later steps in view", "changed": "labels changed then", "to_neg": "of these to neg",
-        "from_neg": "of these from neg", "share": "of the labels that could, %"},
-    "pairs": {"first": "annotator", "second": "and", "traces": "traces", "steps": "steps", "kappa": "kappa",
-        "agreeing": "same label, %", "known": "traces where both give a first error",
-        "first_error": "same first error, %"},
-    "annotators": {"annotator": "annotator", "traces": "traces", "labels": "labels", "unsure": "unsure",
-        "agreeing": "same label as others, %", "without": "alpha without", "change": "rises by"},
-    "gold": {"annotator": "annotator", "steps": "steps with a gold label", "accuracy": "same label, %",
-        "kappa": "kappa of labels", "valid_steps": "steps with gold validity",
-        "valid_accuracy": "same validity, %", "valid_kappa": "kappa of validity"},
-}  # fmt: skip
-"""The columns of each table, by their keys."""
-
-# Columns of numbers that are not percentages.
-_COEFFICIENTS = frozenset(("alpha", "ordinal", "nominal", "kappa", "valid_kappa", "without", "change"))
+_text, _count, _number = (partial(Column, kind=kind) for kind in (CellKind.TEXT, CellKind.COUNT, CellKind.NUMBER))
+_OF, _UNIT = _text("of", "of"), _text("unit", "")
+_ALPHA, _ALPHA_IN_ORDER = _number("alpha", "alpha"), _number("alpha", "alpha, in order")
+_PAIRS_AGREE, _SAME_VALIDITY = Column("agreeing", "pairs that agree, %"), Column("gold", "same validity as gold, %")
+_UNITS, _PAIRS = _count("units", "with two labels or more"), _count("pairs", "pairs")
+_STEP, _ORDINAL, _NOMINAL = (
+    _text("step", "step"),
+    _number("ordinal", "alpha, in order"),
+    _number("nominal", "alpha"),
+)
+_TRACES, _LABELS, _STEPS = _count("traces", "traces"), _count("labels", "labels"), _count("steps", "steps")
+_VIEW, _CAMPAIGN = _text("view", "in view"), _text("campaign", "campaign")
+_SHARES = tuple(Column(name, f"{name}, %") for name in LABEL_NAMES)
+_ANNOTATOR, _FIRST, _SECOND = _text("annotator", "annotator"), _text("first", "annotator"), _text("second", "and")
+_KAPPA, _SAME_LABEL = _number("kappa", "kappa"), Column("agreeing", "same label, %")
+_WITHOUT, _CHANGE = _number("without", "alpha without"), _number("change", "rises by")
+# For labels and for validity: the number of steps, the share that agrees, and kappa.
+_WITH_GOLD = {
+    "labels": (
+        _count("steps", "steps with a gold label"),
+        Column("accuracy", "same label, %"),
+        _number("kappa", "kappa of labels"),
+    ),
+    "validity": (
+        _count("valid_steps", "steps with gold validity"),
+        Column("valid_accuracy", "same validity, %"),
+        _number("valid_kappa", "kappa of validity"),
+    ),
+}
 
 STEPWISE = "stepwise"
 NOTHING = "there is nothing to compare"
@@ -66,6 +76,7 @@ NOTHING = "there is nothing to compare"
 _MOST_LATER = 8
 
 Codes = NDArray[np.int8]
+_Row = dict[Column, Cell]
 
 MAJORITY = "the majority"
 """The name of the majority in a table of people."""
@@ -89,26 +100,41 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
 
 def _alphas(name: str, caption: str, alphas: Sequence[tuple[str, Agreement, str]], *notes: str) -> Table:
     """Build a table with a row for each agreement, given with its name and the unit that is rated."""
-    rows = [(of, one.alpha, one.agreeing, one.n_units, unit, one.n_pairs) for of, one, unit in alphas]
-    return _table(name, caption, _HEADS["agreement"], rows, [(of, one.alpha) for of, one, _ in alphas], notes)
+    rows: list[_Row] = [
+        {
+            _OF: of,
+            _ALPHA: one.alpha,
+            _PAIRS_AGREE: one.agreeing,
+            _UNITS: one.n_units,
+            _UNIT: unit,
+            _PAIRS: one.n_pairs,
+        }
+        for of, one, unit in alphas
+    ]
+    return table_of(name, caption, rows, (*reasons((str(row[_OF]), row[_ALPHA]) for row in rows), *notes))
 
 
 def position_table(rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate agreement by step number, including the share of labels whose validity matches the gold label."""
-    ratings = rated.last
+    ratings, rows = rated.last, list[_Row]()
     last = int(ratings.position.max(initial=-1))
-    rows: list[tuple[Cell, ...]] = []
-    values: list[tuple[str, Value]] = []
     for position in range(min(last + 1, _MOST_POSITIONS)):
         rest = position == _MOST_POSITIONS - 1 and last > position
         chosen = ratings.position >= position if rest else ratings.position == position
-        name = f"{position + 1} and later" if rest else f"{position + 1}"
         labels, trace = ratings.labels[:, chosen], ratings.trace[chosen]
         by_order, by_name = (alpha(labels, level, trace, weights) for level in (Scale.ORDINAL, Scale.NOMINAL))
-        gold = _against_gold(ratings, rated.valid, chosen, weights)
-        rows.append((name, by_order.n_units, by_order.alpha, by_name.alpha, by_name.agreeing, gold))
-        values.append((f"step {name}", by_order.alpha))
-    return _table("positions", "By step number", _HEADS["positions"], rows, values)
+        rows.append(
+            {
+                _STEP: f"{position + 1} and later" if rest else f"{position + 1}",
+                _UNITS: by_order.n_units,
+                _ORDINAL: by_order.alpha,
+                _NOMINAL: by_name.alpha,
+                _PAIRS_AGREE: by_name.agreeing,
+                _SAME_VALIDITY: _against_gold(ratings, rated.valid, chosen, weights),
+            }
+        )
+    notes = reasons((f"step {row[_STEP]}", row[_ORDINAL]) for row in rows)
+    return table_of("positions", "By step number", rows, notes)
 
 
 def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], weights: Weights) -> Value:
@@ -122,18 +148,19 @@ def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], 
 
 def step_table(rated: RatedTraces) -> Table:
     """Tabulate the ratings of every step. This table is only for download."""
-    ratings = rated.last
-    rows: list[tuple[Cell, ...]] = []
-    shares = agreeing_shares(ratings)
+    ratings, shares = rated.last, agreeing_shares(rated.last)
+    names = [_text(name, name) for name in ("dataset", "trace")]
+    counts = [_count(name, name) for name in ("step", *RATING_NAMES)]
+    labels = [_text(name, name) for name in ("majority", "gold")]
+    columns, rows = (*names, *counts, *labels, _PAIRS_AGREE), list[_Row]()
     for step, place in enumerate(ratings.trace):
         trace = rated.traces[place]
-        counts = [int(count) for count in ratings.counts[step]]
-        said = (label_name(ratings.majority[step]), gold_name(rated, step))
+        numbers = int(ratings.position[step]) + 1, *map(int, ratings.counts[step])
         share = Value.none("") if np.isnan(shares[step]) else Value(float(shares[step]))
-        rows.append((trace.dataset, trace.external_id, int(ratings.position[step]) + 1, *counts, *said, share))
-    names = ("dataset", "trace", "step", *RATING_NAMES, "majority", "gold")
-    heads = {name: name for name in names} | {"agreeing": "pairs that agree, %"}
-    return _table("steps", "Every step", heads, rows)
+        given = label_name(ratings.majority[step]), gold_name(rated, step)
+        cells = trace.dataset, trace.external_id, *numbers, *given, share
+        rows.append(dict(zip(columns, cells, strict=True)))
+    return table_of("steps", "Every step", rows, least=columns)
 
 
 def agreeing_shares(ratings: Ratings) -> Floats64:
@@ -158,38 +185,11 @@ def gold_name(rated: RatedTraces, step: int) -> str:
     return label or ("valid" if rated.valid[step] == 1 else "")
 
 
-def _table(
-    name: str,
-    caption: str,
-    heads: Mapping[str, str],
-    rows: Sequence[tuple[Cell, ...]],
-    values: Iterable[tuple[str, Value]] = (),
-    notes: tuple[str, ...] = (),
-    rules: tuple[int, ...] = (),
-) -> Table:
-    """Build a table from its rows and `heads`, which maps the keys of the columns to their titles.
-
-    The kind of each column is derived from its cells. A note is added for each reason why some of the `values` are
-    missing.
-    """
-    kinds = (_kind(key, [row[place] for row in rows]) for place, key in enumerate(heads))
-    columns = tuple(Column(key, title, kind) for (key, title), kind in zip(heads.items(), kinds, strict=True))
-    return Table(name, caption, columns, tuple(rows), (*reasons(values), *notes), rules)
-
-
-def _kind(key: str, cells: Sequence[Cell]) -> CellKind:
-    if any(isinstance(cell, str) for cell in cells):
-        return CellKind.TEXT
-    if any(isinstance(cell, int) for cell in cells):
-        return CellKind.COUNT
-    return CellKind.NUMBER if key in _COEFFICIENTS else CellKind.PERCENT
-
-
-def reasons(values: Iterable[tuple[str, Value]]) -> tuple[str, ...]:
+def reasons(values: Iterable[tuple[str, Cell]]) -> tuple[str, ...]:
     """Return one note for each reason why values are missing, naming some of the values."""
     by_reason: dict[str, list[str]] = defaultdict(list)
     for name, value in values:
-        if not value.exists and value.reason:
+        if isinstance(value, Value) and not value.exists and value.reason:
             by_reason[value.reason].append(name)
     return tuple(f"{_some(names)}: {reason}" for reason, names in by_reason.items())
 
@@ -227,8 +227,7 @@ def shared_traces(one: RatedTraces, other: RatedTraces) -> tuple[RatedTraces, Ra
 def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate agreement and the distribution of labels in each view. All `sides` must rate the traces of
     `rated`."""
-    rows: list[tuple[Cell, ...]] = []
-    values = []
+    rows: list[_Row] = []
     for side in sides:
         ratings = side.ratings
         agreement = alpha(ratings.labels, Scale.ORDINAL, ratings.trace, weights)
@@ -236,22 +235,24 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
         labels, trace = ratings.labels[labelled], np.broadcast_to(ratings.trace, labelled.shape)[labelled]
         valid = np.broadcast_to(rated.valid, labelled.shape)[labelled]
         judged = ~np.isnan(valid)
-        shares = [share(labels == label, trace, weights, NOTHING) for label in Label]
         right = share((labels[judged] != Label.NEG) == valid[judged], trace[judged], weights, NOTHING)
-        counts = ratings.traces, len(labels)
-        rows.append((side.view, side.campaign, *counts, agreement.alpha, agreement.agreeing, *shares, right))
-        values.append((f"{side.view}, {side.campaign}", agreement.alpha))
-    heads = {
-        "view": "in view",
-        "campaign": "campaign",
-        "traces": "traces",
-        "labels": "labels",
-        "alpha": "alpha, in order",
-        "agreeing": "pairs that agree, %",
-        **{name: f"{name}, %" for name in LABEL_NAMES},
-        "gold": "same validity as gold, %",
-    }
-    return _table("views", "The two views: how far people agree, and what they say", heads, rows, values)
+        rows.append(
+            {
+                _VIEW: side.view,
+                _CAMPAIGN: side.campaign,
+                _TRACES: ratings.traces,
+                _LABELS: len(labels),
+                _ALPHA_IN_ORDER: agreement.alpha,
+                _PAIRS_AGREE: agreement.agreeing,
+                **{
+                    column: share(labels == label, trace, weights, NOTHING)
+                    for column, label in zip(_SHARES, Label, strict=True)
+                },
+                _SAME_VALIDITY: right,
+            }
+        )
+    notes = reasons((f"{row[_VIEW]}, {row[_CAMPAIGN]}", row[_ALPHA_IN_ORDER]) for row in rows)
+    return table_of("views", "The two views: how far people agree, and what they say", rows, notes)
 
 
 def mind_table(rated: RatedTraces, weights: Weights) -> Table:
@@ -290,25 +291,26 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
     """
     both = (before != UNLABELLED) & (after != UNLABELLED)
     before, after, trace = before[both], after[both], trace[both]
-    rows: list[tuple[Cell, ...]] = []
     # A majority is never unsure.
     names = RATING_NAMES if then else LABEL_NAMES
-    for code, label in enumerate(names):
-        of = before == code
+    of_label, changed = _text("first", "first" if then else "label"), Column("changed", "another label, %")
+    to_labels = [_count(f"then_{label}", f"{then}{label}") for label in names]
+
+    def row(label: str, of: NDArray[np.bool_]) -> _Row:
         counts = [int((after[of] == other).sum()) for other in range(len(names))]
-        rows.append((label, int(of.sum()), *counts, share(after[of] != code, trace[of], weights, NOTHING)))
-    totals = [int((after == other).sum()) for other in range(len(names))]
-    rows.append(("all", len(before), *totals, share(before != after, trace, weights, NOTHING)))
-    pair = RaterPair(before.astype(np.int64), after.astype(np.int64), trace)
-    value = kappa(pair, weights)
+        moved = share(after[of] != before[of], trace[of], weights, NOTHING)
+        return {
+            of_label: label,
+            _LABELS: int(of.sum()),
+            **dict(zip(to_labels, counts, strict=True)),
+            changed: moved,
+        }
+
+    rows = [row(label, before == code) for code, label in enumerate(names)]
+    rows.append(row("all", np.ones(len(before), bool)))
+    value = kappa(RaterPair(before.astype(np.int64), after.astype(np.int64), trace), weights)
     note = f"Cohen's kappa {value.number:.3f} [{value.low:.3f}, {value.high:.3f}]" if value.exists else value.reason
-    heads = {
-        "first": "first" if then else "label",
-        "labels": "labels",
-        **{f"then_{label}": f"{then}{label}" for label in names},
-        "changed": "another label, %",
-    }
-    return _table(name, caption, heads, rows, notes=(note,), rules=(len(names),))
+    return table_of(name, caption, rows, (note,), rules=(len(names),))
 
 
 def later_table(rated: RatedTraces, weights: Weights) -> Table:
@@ -320,11 +322,18 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
     trace = np.broadcast_to(rated.last.trace, first.shape)
     in_both = (first != UNLABELLED) & (last != UNLABELLED)
     changed = in_both & (first != last)
-    rows = [
-        (name, *_when(changed & of, first, last), share(of[reach], trace[reach], weights, NOTHING))
-        for name, of, reach in _later(rated.later, changed, in_both, after)
-    ]
-    return _table("later", "When minds changed: by how many later steps were in view", _HEADS["later"], rows)
+    columns = (
+        _text("later", "later steps in view"),
+        _count("changed", "labels changed then"),
+        _count("to_neg", "of these to neg"),
+        _count("from_neg", "of these from neg"),
+        Column("share", "of the labels that could, %"),
+    )
+    rows: list[_Row] = []
+    for name, of, reach in _later(rated.later, changed, in_both, after):
+        cells = name, *_when(changed & of, first, last), share(of[reach], trace[reach], weights, NOTHING)
+        rows.append(dict(zip(columns, cells, strict=True)))
+    return table_of("later", "When minds changed: by how many later steps were in view", rows)
 
 
 def _later(
@@ -349,51 +358,52 @@ def _when(changed: NDArray[np.bool_], first: Codes, last: Codes) -> tuple[int, i
 
 def pair_table(rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate Cohen's kappa and the agreement on first errors for every two people who share a trace."""
-    ratings, traces = rated.last, np.arange(len(rated.traces))
-    rows: list[tuple[Cell, ...]] = []
-    values = []
+    ratings, traces, rows = rated.last, np.arange(len(rated.traces)), list[_Row]()
     for first, second in combinations(range(len(ratings.people)), 2):
         pair = RaterPair.of(ratings.labels[first], ratings.labels[second], ratings.trace)
         errors = RaterPair.of(ratings.first_errors[first], ratings.first_errors[second], traces)
         if not len(pair) and not len(errors):
             continue
-        names = ratings.people[first], ratings.people[second]
-        value = kappa(pair, weights)
-        same = agreeing(pair, weights), len(errors), agreeing(errors, weights)
-        rows.append((*names, pair.traces, len(pair), value, *same))
-        values.append((" and ".join(names), value))
-    return _table(
-        "pairs",
-        "Every two people: Cohen's kappa and shared verdicts, with 95 % intervals over traces",
-        _HEADS["pairs"],
-        rows,
-        values,
-    )
+        rows.append(
+            {
+                _FIRST: ratings.people[first],
+                _SECOND: ratings.people[second],
+                _TRACES: pair.traces,
+                _STEPS: len(pair),
+                _KAPPA: kappa(pair, weights),
+                _SAME_LABEL: agreeing(pair, weights),
+                _count("known", "traces where both give a first error"): len(errors),
+                Column("first_error", "same first error, %"): agreeing(errors, weights),
+            }
+        )
+    caption = "Every two people: Cohen's kappa and shared verdicts, with 95 % intervals over traces"
+    notes = reasons((f"{row[_FIRST]} and {row[_SECOND]}", row[_KAPPA]) for row in rows)
+    return table_of("pairs", caption, rows, notes)
 
 
 def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate how well each person agrees with all others, and the alpha without that person. If alpha rises
     without a person, that person lowers the agreement."""
-    ratings = rated.last
+    ratings, rows = rated.last, list[_Row]()
     everybody = alpha(ratings.labels, Scale.ORDINAL).alpha
     draws = alpha_draws(ratings.labels, Scale.ORDINAL, ratings.trace, weights) if everybody.exists else None
-    rows: list[tuple[Cell, ...]] = []
-    values = []
     for person, name in enumerate(ratings.people):
-        codes = ratings.codes[person]
-        labelled = int((~np.isnan(ratings.labels[person])).sum())
-        counts = int(ratings.answers[person].sum()), labelled, int((codes == UNSURE).sum())
         with_others = agreeing_with_others(ratings.labels, person, ratings.trace, weights)
         without, change = _without(ratings.labels, person, ratings.trace, weights, everybody, draws)
-        rows.append((name, *counts, with_others, without, change))
-        values.append((f"without {name}", without))
-    return _table(
-        "annotators",
-        "Each person: agreement with the others, and what alpha (labels in order) is without the person",
-        _HEADS["annotators"],
-        rows,
-        values,
-    )
+        rows.append(
+            {
+                _ANNOTATOR: name,
+                _TRACES: int(ratings.answers[person].sum()),
+                _LABELS: int((~np.isnan(ratings.labels[person])).sum()),
+                _count("unsure", "unsure"): int((ratings.codes[person] == UNSURE).sum()),
+                Column("agreeing", "same label as others, %"): with_others,
+                _WITHOUT: without,
+                _CHANGE: change,
+            }
+        )
+    caption = "Each person: agreement with the others, and what alpha (labels in order) is without the person"
+    notes = reasons((f"without {row[_ANNOTATOR]}", row[_WITHOUT]) for row in rows)
+    return table_of("annotators", caption, rows, notes)
 
 
 def _without(
@@ -417,19 +427,21 @@ def _without(
 
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:
     """Tabulate how well each person and the majority agree with the gold labels, on labels and on validity."""
-    ratings, rows, values = rated.last, list[tuple[Cell, ...]](), []
+    ratings, rows, kappas = rated.last, list[_Row](), list[tuple[str, Cell]]()
     for person, labels in (*zip(ratings.people, ratings.labels, strict=True), (MAJORITY, ratings.majority)):
-        of_labels = RaterPair.of(labels, rated.gold, ratings.trace)
-        of_validity = RaterPair.of(valid_of(labels), rated.valid, ratings.trace)
-        if not len(of_validity):
+        pairs = {
+            "labels": RaterPair.of(labels, rated.gold, ratings.trace),
+            "validity": RaterPair.of(valid_of(labels), rated.valid, ratings.trace),
+        }
+        if not len(pairs["validity"]):
             continue
-        cells: list[Cell] = [person]
-        for what, pair in (("labels", of_labels), ("validity", of_validity)):
-            value = _kappa_with_gold(pair, weights)
-            cells += [len(pair), agreeing(pair, weights), value]
-            values.append((f"{what} of {person}", value))
-        rows.append(tuple(cells))
-    return _table(name, caption, _HEADS["gold"], rows, values, rules=(len(rows) - 1,) if rows else ())
+        row: _Row = {_ANNOTATOR: person}
+        for what, (count, accuracy, agreement) in _WITH_GOLD.items():
+            pair = pairs[what]
+            row |= {count: len(pair), accuracy: agreeing(pair, weights), agreement: _kappa_with_gold(pair, weights)}
+            kappas.append((f"{what} of {person}", row[agreement]))
+        rows.append(row)
+    return table_of(name, caption, rows, reasons(kappas), rules=(len(rows) - 1,) if rows else ())
 
 
 def _kappa_with_gold(pair: RaterPair, weights: Weights) -> Value:
