@@ -36,8 +36,6 @@ _PLACES = (
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d{5}\b"), r"\1:{port}"),
     # Both databases share their messages.
     (re.compile(r"\{tmp\}/(store|empty)\.db"), "{store}"),
-    # The name of an assembled folder holds a hash of the evaluator's path.
-    (re.compile(r"(/assembled/[\w.-]+-)[0-9a-f]{12}\b"), r"\1{hash}"),
 )
 
 Messages = dict[str, dict[str, str]]

@@ -15,18 +15,25 @@ from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
+from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.hubs.hub_cache import Fetched, FetchedWeights, check_files, save_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint, resolve_placement
+from stepsight.core.models.checkpoint_resolver import (
+    BASE_HASH,
+    evaluator_folder,
+    open_checkpoint,
+    resolve_placement,
+    stored_dtype,
+)
 from stepsight.core.models.devices import check_placement, dtype_name
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.memory import check_memory, count_weights, memory_of
 from stepsight.core.models.model import StepModel, outputs_of
-from stepsight.core.models.placement import STORED, Placement, stored_dtype, typed_name
+from stepsight.core.models.placement import STORED, Placement, typed_name
 from stepsight.core.reading import Rereading, split_reading
 from stepsight.core.scoring.scorer import Scorer
 
@@ -68,9 +75,9 @@ def load_evaluator(
     name = dtype_name(dtype) if isinstance(dtype, torch.dtype) else dtype or STORED
     place = check_placement(Placement(device, name, device_map))
     folder = evaluator_folder(spec, place)
-    place = check_placement(resolve_placement(place, folder))
     checkpoint = open_checkpoint(folder)
     kind = recognise(checkpoint)
+    place = check_placement(resolve_placement(place, checkpoint))
     card = read_card_of(checkpoint, kind)
     loaded = kind.load(checkpoint, place)
     if context_of(loaded.backbone) is None:
@@ -94,16 +101,22 @@ def _identity(checkpoint: Checkpoint, template: dict[str, Any], *more: object) -
     """Return the function that computes a loaded evaluator's fingerprint.
 
     A small evaluator is hashed immediately, a large one on first request. The function raises `UserError` if the
-    files have changed since the evaluator was loaded.
+    files have changed since the evaluator was loaded, or if an adapter's base is not the one it was trained on.
     """
     attention = str(checkpoint.card.get("attention"))
     folder, before = checkpoint.folder, checkpoint.state
 
     @cache
     def identify() -> str:
-        found = fingerprint(folder, template, attention, *more)
+        found = fingerprint(checkpoint, template, attention, *more)
         if checkpoint.state != before:
             raise UserError(f"{folder} has changed since it was loaded.", "Load it again.")
+        base = checkpoint.weights.base
+        if base is not None and checkpoint.card.get(BASE_HASH, base.sha256) != base.sha256:
+            raise UserError(
+                f"{folder}: {base.all_paths[0].parent} is not the base that it was trained on, the weights differ.",
+                f'Name the folder or OWNER/NAME of its base in {CARD}, such as {{"base": "OWNER/NAME"}}.',
+            )
         return found
 
     if sum(size for _, size, _ in before) <= _SMALL:
@@ -122,7 +135,7 @@ def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None
     # large file first would take as long again. They hold no code, no more numbers than their file has bytes, and
     # their fingerprint is compared below, before anything is computed with them.
     check_files(fetched, weights=False)
-    place = resolve_placement(place, fetched.folder)
+    place = resolve_placement(place, open_checkpoint(fetched.folder))
     if place.on_processor:
         check_memory(fetched.name, memory_of(fetched, place.dtype))
     start = time.perf_counter()
@@ -152,9 +165,9 @@ def describe(fetched: Fetched, dtype: str) -> EvaluatorSummary:
 
 
 def weigh(fetched: Fetched) -> FetchedWeights:
-    """Return the description of a downloaded evaluator's weights, assembling its checkpoint if its parts are in
-    several folders. Raises `UserError` if a part is missing or damaged."""
+    """Return the description of a downloaded evaluator's weights. Raises `UserError` if a part is missing or
+    damaged."""
     checkpoint = open_checkpoint(fetched.folder)
     chosen = checkpoint.card.get("dtype")
-    dtype = resolve_placement(Placement(), fetched.folder).dtype if chosen else stored_dtype(checkpoint.folder)
+    dtype = resolve_placement(Placement(), checkpoint).dtype if chosen else stored_dtype(checkpoint)
     return FetchedWeights(count=count_weights(fetched), dtype=dtype, is_chosen=chosen is not None)

@@ -9,7 +9,6 @@ from safetensors import SafetensorError
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.formats.stepsight import NAME
-from stepsight.core.models.adapter import unmerged_folders
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.evaluator import ModelEvaluator, save_evaluator
@@ -24,7 +23,7 @@ def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
     """
     folder = evaluator_folder(spec)
     checkpoint = open_checkpoint(folder)
-    if not unmerged_folders(checkpoint.folder):
+    if checkpoint.weights.base is None:
         raise UserError(f"{spec} is not an adapter, so there is nothing to merge.", "Use it as it is.")
     if checkpoint.card.get("format") != NAME:
         raise UserError(

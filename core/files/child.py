@@ -45,8 +45,6 @@ _ANSWERED = 113
 _CODE = "from stepsight.core.files.child import serve; serve()"
 # Arrow's own pool takes as much address space as it can get, and every thread takes some.
 _THREADS = {"OMP_NUM_THREADS": "4", "RAYON_NUM_THREADS": "4", "MALLOC_ARENA_MAX": "2"}
-# Set in every child.
-_MARK = "STEPSIGHT_CHILD"
 # What a child has no use for.
 _SECRET = re.compile("TOKEN|SECRET|PASS|KEY|_DB$|DATABASE", re.IGNORECASE)
 # Starting takes seconds, on a busy machine many.
@@ -149,7 +147,7 @@ class Child:
             [sys.executable, "-c", _CODE, self._target, str(int(self._fresh))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=_THREADS | kept | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system", _MARK: "1"},
+            env=_THREADS | kept | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system"},
             start_new_session=True,
         )
         self._process = process
@@ -296,11 +294,6 @@ def _read(file: IO[bytes]) -> bytes:
     if len(body) < size:
         raise EOFError
     return body
-
-
-def is_child() -> bool:
-    """True if this process is a child, which may open strangers' files."""
-    return _MARK in os.environ
 
 
 def serve() -> None:

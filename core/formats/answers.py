@@ -46,7 +46,7 @@ def head_rows(checkpoint: Checkpoint, rows: list[int]) -> Tensor:
 
 
 def head_name(checkpoint: Checkpoint) -> str:
-    tied = checkpoint.config.get("tie_word_embeddings", False) and _HEAD not in checkpoint.files
+    tied = checkpoint.config.get("tie_word_embeddings", False) and _HEAD not in checkpoint.weights
     return _TIED if tied else _HEAD
 
 

@@ -32,11 +32,12 @@ def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> s
 def _chat_template(checkpoint: Checkpoint) -> str:
     """Return the chat template from a file of its own or from tokenizer_config.json. Raises `UserError` if neither
     exists."""
-    file = checkpoint.folder / "chat_template.jinja"
+    folder = checkpoint.tokenizer.folder
+    file = folder / "chat_template.jinja"
     if file.is_file():
         return read_bytes(file).decode("utf-8")
     for name in ("chat_template.json", "tokenizer_config.json"):
-        path = checkpoint.folder / name
+        path = folder / name
         found = read_json(path).get("chat_template") if path.is_file() else None
         if isinstance(found, list):
             named = [one for one in found if isinstance(one, dict)]

@@ -38,7 +38,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import check_language_head
 from stepsight.core.formats.chat import rendered_chat
 from stepsight.core.formats.format import Loaded
-from stepsight.core.hubs.checkpoint_files import CARD, TOKENIZER
+from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import open_part
@@ -189,7 +189,7 @@ def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     models = list(_models(place, checkpoint, reference))
     backbone = LogRatio(models[0], models[1], encoder.opening())
     head = linear_head(torch.tensor([[float(coefficient)]]), rows=SIGMOID).to(main_device(backbone))
-    compared = fingerprint(reference.folder, {}, "")
+    compared = fingerprint(reference, {}, "")
     return Loaded(cast("PreTrainedModel", backbone), head, SIGMOID, (float(coefficient), compared))
 
 
@@ -198,15 +198,14 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedM
     from stepsight.core.models.pretrained import load_weights, read_config
 
     for one in checkpoints:
-        config = read_config(one.folder, one.config)
-        yield load_weights("AutoModelForCausalLM", one.folder, config, place).train(False)
+        yield load_weights("AutoModelForCausalLM", one, read_config(one), place).train(False)
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
     """Raise `UserError` if the reference model lacks a token of the checkpoint or has it under a different id. Both
     models are given the same token ids."""
     own = checkpoint.vocabulary
-    there = (reference.folder / TOKENIZER).is_file() and own.is_within(str(reference.folder))
+    there = reference.tokenizer.read and own.is_within(str(reference.tokenizer.folder))
     if not there or own.last_id() >= reference.size("vocab_size"):
         raise UserError(
             f"{checkpoint.folder}: its reference {reference.name} has another vocabulary.",

@@ -69,7 +69,7 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
 
 def _copied(checkpoint: Checkpoint) -> str:
     """Return the hint for a repository that may be a copy of a listed one, or ""."""
-    other = namesake(repository(checkpoint.source or checkpoint.folder))
+    other = namesake(repository(checkpoint.folder))
     return f"It is not {other}; if it is a copy of it, load it from a folder of that name. " if other else ""
 
 
@@ -93,7 +93,7 @@ def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
     """Read a checkpoint's stepsight.json, with defaults from the format `kind`. Raises `UserError`, with a message
     that names the folder, if a value is invalid or the tokenizer is missing."""
     if kind.NAME == token_classification.NAME:
-        check_separator(str(checkpoint.source or checkpoint.folder), checkpoint.card)
+        check_separator(str(checkpoint.folder), checkpoint.card)
     defaults = kind.template(checkpoint)
     try:
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})

@@ -17,7 +17,7 @@ from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.label import Label
 from stepsight.core.models import llada
 from stepsight.core.models.backbone import backbone_of, beside
-from stepsight.core.models.checkpoint import Checkpoint, read_tensor
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import linear_head
 from stepsight.core.models.placement import Placement
 
@@ -49,17 +49,16 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     backbone = backbone_of(checkpoint, place)
-    name = next((name for name in HEADS if name in checkpoint.files), None)
+    name = next((name for name in HEADS if name in checkpoint.weights), None)
     if name is None:
         raise UserError(
             f"{checkpoint.folder}: there is no score head ({HEADS[0]}).", "Train one with stepsight train."
         )
-    weight = read_tensor(checkpoint.files, [name])
-    bias = read_tensor(checkpoint.files, [name.replace(".weight", ".bias")])
-    assert weight is not None
     expected = (len(Label), int(backbone.config.hidden_size))
-    if tuple(weight.shape) != expected:
+    if checkpoint.shape(name) != expected:
         raise UserError(
-            f"{checkpoint.folder}: the score head has shape {tuple(weight.shape)}, expected {expected}."
+            f"{checkpoint.folder}: the score head has shape {checkpoint.shape(name)}, expected {expected}."
         )
-    return Loaded(backbone, beside(backbone, linear_head(weight, bias), place))
+    biased = name.replace(".weight", ".bias")
+    bias = checkpoint.weights.read(biased) if biased in checkpoint.weights else None
+    return Loaded(backbone, beside(backbone, linear_head(checkpoint.weights.read(name), bias), place))

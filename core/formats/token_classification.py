@@ -129,10 +129,10 @@ def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> "PreTraine
     # It brings Transformers.
     from stepsight.core.models.pretrained import load_weights, read_config
 
-    config = read_config(checkpoint.folder, checkpoint.config, checkpoint.card.get("attention"))
+    config = read_config(checkpoint, checkpoint.card.get("attention"))
     config.num_labels = classes
     try:
-        model = load_weights("AutoModelForTokenClassification", checkpoint.folder, config, place)
+        model = load_weights("AutoModelForTokenClassification", checkpoint, config, place)
     except ValueError as error:
         message = " ".join(str(error).split())
         raise UserError(f"{checkpoint.folder}: {message:.200}", "Choose another backbone.") from None

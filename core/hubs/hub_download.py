@@ -7,7 +7,7 @@ which an earlier transfer was interrupted. Does not need PyTorch.
 import errno
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ from stepsight.core.hubs.hub_cache import (
     storage_folder,
 )
 from stepsight.core.hubs.hub_lookup import Remote, look_up, look_up_part
-from stepsight.core.paths import CACHE_VARIABLE, cache_folder, format_bytes
+from stepsight.core.paths import format_bytes
 
 Progress = Callable[[int, int], None]
 """Called with the number of bytes here and their total; an exception it raises ends the transfer."""
@@ -40,16 +40,8 @@ _CACHE_OF_HUB = "HF_HUB_CACHE"
 
 
 def check_disk(remote: Remote) -> None:
-    """Raise `UserError` if the disk has no room for the files still to be downloaded or for the conversion of
-    pickled weights."""
-    missing = remote.size - remote.here
-    if not missing:
-        return
-    hub, ours = cache_of_hub(), cache_folder()
-    check_room(remote.repo, missing, hub, _CACHE_OF_HUB)
-    if remote.pickled:
-        beside = missing if _disk_of(hub) == _disk_of(ours) else 0
-        check_room(remote.repo, remote.pickled + beside, ours, CACHE_VARIABLE)
+    """Raise `UserError` if the disk has no room for the files still to be downloaded."""
+    check_room(remote.repo, remote.size - remote.here, cache_of_hub(), _CACHE_OF_HUB)
 
 
 def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = False) -> Fetched:
@@ -216,11 +208,3 @@ def _download(file: RemoteFile, advance: Callable[[int], None] | None = None) ->
             f"{file.repo}/{file.name}: its content is not the one that the model hub names.",
             "The file was changed or damaged on its way; nothing of it was kept.",
         )
-
-
-def _disk_of(folder: Path) -> int | None:
-    """Return the device number of the disk that holds a folder, or None if unknown. The folder need not exist."""
-    for ancestor in (folder, *folder.parents):
-        with suppress(OSError):
-            return ancestor.stat().st_dev
-    return None

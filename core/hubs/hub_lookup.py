@@ -75,11 +75,6 @@ class Remote:
         return self.weights // 2
 
     @property
-    def pickled(self) -> int:
-        """The size in bytes of the pickled weights, which will be rewritten as safetensors."""
-        return sum(file.size for file in self.all_files if file.name.endswith(".bin"))
-
-    @property
     def here(self) -> int:
         """The number of bytes that have already been downloaded."""
         return sum(file.size for file in self.all_files if file.is_here)

@@ -6,7 +6,6 @@ import torch
 from torch import nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.models.adapter import unmerged_folders
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.decoder import Decoder, read_decoder
 from stepsight.core.models.devices import torch_dtype
@@ -30,19 +29,18 @@ def backbone_of(checkpoint: Checkpoint, place: Placement) -> "PreTrainedModel":
     # It brings Transformers.
     from stepsight.core.models.pretrained import load_backbone
 
-    return load_backbone(checkpoint.folder, place, checkpoint.card.get("attention"))
+    return load_backbone(checkpoint, place, checkpoint.card.get("attention"))
 
 
 def decoder_of(checkpoint: Checkpoint, place: Placement) -> Decoder | None:
     """Load the backbone as a `Decoder`, with memory-mapped weights.
 
-    Returns None if the network or the device needs Transformers, if adapters remain to be merged, or if the folder
-    has a fault (Transformers then reports the fault).
+    Returns None if the network or the device needs Transformers, or if the checkpoint has a fault (Transformers
+    then reports the fault).
     """
-    if not place.on_processor or unmerged_folders(checkpoint.folder):
+    if not place.on_processor:
         return None
-    attention = checkpoint.card.get("attention")
-    return read_decoder(checkpoint.folder, checkpoint.config, torch_dtype(place.dtype), attention)
+    return read_decoder(checkpoint, torch_dtype(place.dtype), checkpoint.card.get("attention"))
 
 
 def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torch.device:

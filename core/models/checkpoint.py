@@ -1,15 +1,11 @@
-"""A checkpoint on disk: a folder in Hugging Face layout with config, tokenizer and safetensors, sharded or not."""
+"""A checkpoint: the config, weights and tokenizer of an evaluator, wherever they are stored."""
 
-import hashlib
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from stepsight.core.errors import UserError
@@ -17,47 +13,42 @@ from stepsight.core.files.json_values import read_json
 from stepsight.core.hubs.checkpoint_files import (
     CARD,
     CARD_VERSION,
-    INDEX,
     LARGEST_FILE,
     LARGEST_HEADER,
-    TOKENIZER,
-    UNPICKLE,
-    WEIGHTS,
-    check_header,
     read_config_file,
-    read_shards,
 )
 from stepsight.core.hubs.hub_cache import is_from_hub
+from stepsight.core.models.weights import CheckpointWeights
+from stepsight.core.prompts.tokenizer_files import TokenizerFiles
 from stepsight.core.prompts.vocabulary import Vocabulary, open_vocabulary
 
 ATTENTIONS = ("bidirectional", "causal")
 """The masks of a network, as a stepsight.json names them."""
 
-_PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
-
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The folder of an evaluator.
+    """An evaluator's parts.
 
-    `config` holds its config.json, and `card` its stepsight.json (empty if there is none). `source` is the original
-    folder if `folder` was assembled from several. Every error is a `UserError` that names the folder.
+    `folder` is the evaluator's own, in Hugging Face layout. `config` holds its config.json, or that of its base
+    model, and `card` its stepsight.json (empty if there is none). `parts` has its weights and tokenizer if they are
+    not simply in this folder. Every error is a `UserError` that names the folder.
     """
 
     folder: Path
     config: dict[str, Any]
     card: dict[str, Any]
-    source: Path | None = None
+    parts: "tuple[CheckpointWeights, TokenizerFiles] | None" = None
 
     @classmethod
     def open(cls, folder: Path) -> "Checkpoint":
-        """Open the checkpoint in a folder. Raises `UserError` if there is no config.json, or if config.json or
-        stepsight.json cannot be read."""
+        """Open the checkpoint in a folder that has all of its parts. Raises `UserError` if there is no config.json,
+        or if config.json or stepsight.json cannot be read."""
         return cls(folder, read_config_file(folder), read_card(folder))
 
     @property
     def name(self) -> str:
-        return model_name(self.source or self.folder)
+        return model_name(self.folder)
 
     @property
     def architectures(self) -> list[str]:
@@ -65,8 +56,12 @@ class Checkpoint:
         return [str(name) for name in names] if isinstance(names, list) else []
 
     @cached_property
-    def files(self) -> dict[str, Path]:
-        return tensor_files(self.folder)
+    def weights(self) -> CheckpointWeights:
+        return self.parts[0] if self.parts else CheckpointWeights.of(self.folder)
+
+    @property
+    def tokenizer(self) -> TokenizerFiles:
+        return self.parts[1] if self.parts else TokenizerFiles(self.folder)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -75,48 +70,38 @@ class Checkpoint:
         return self.open_vocabulary()
 
     def open_vocabulary(self) -> Vocabulary:
-        """Return the tokenizer, in a child if the checkpoint is from a hub, since its files are untrusted."""
-        return open_vocabulary(self.folder, strange=is_from_hub(self.source or self.folder))
+        """Return the tokenizer, in a child if its files are from a hub, since those are untrusted."""
+        return open_vocabulary(self.tokenizer, strange=is_from_hub(self.tokenizer.folder))
 
     @property
     def state(self) -> list[tuple[int, int, int]]:
         """The inodes, sizes and times of its files, which tell whether any has changed."""
-        files = [self.folder / TOKENIZER, *sorted(set(self.files.values()))]
-        found = [path.stat() for path in files if path.exists()]
+        found = [path.stat() for path in (*self.tokenizer.read, *self.weights.all_paths) if path.exists()]
         return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
         """Return the tensor called `name`. Raises `UserError` if it is missing or has a different shape."""
-        tensor = read_tensor(self.files, [name])
-        if tensor is None:
-            raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
-        self._check(name, tuple(tensor.shape), shape)
-        return tensor
+        self._check(name, shape)
+        return self.weights.read(name)
 
     def rows(self, name: str, rows: Sequence[int], shape: Sequence[int]) -> Tensor:
         """Return only the given rows of a tensor. Raises `UserError` if the tensor is missing or has a different
         shape."""
-        if name not in self.files:
-            raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
-        with safe_open(self.files[name], framework="pt") as file:
-            tensor = file.get_slice(name)
-            self._check(name, tuple(tensor.get_shape()), shape)
-            return torch.cat([tensor[row : row + 1] for row in rows])
+        self._check(name, shape)
+        return self.weights.rows(name, rows)
 
     def shape(self, name: str) -> tuple[int, ...] | None:
         """Return the shape of a tensor without reading it, or None if there is no such tensor."""
-        if name not in self.files:
-            return None
-        with safe_open(self.files[name], framework="pt") as file:
-            return tuple(file.get_slice(name).get_shape())
+        return self.weights.shape(name) if name in self.weights else None
 
     def special_token(self, role: str) -> str | None:
         """Return the token that the tokenizer's files assign to a role such as `bos_token`, or None if they assign
         no token to it."""
         for file in ("tokenizer_config.json", "special_tokens_map.json"):
-            if not (self.folder / file).is_file():
+            path = self.tokenizer.folder / file
+            if not path.is_file():
                 continue
-            token = read_json(self.folder / file, LARGEST_HEADER).get(role)
+            token = read_json(path, LARGEST_HEADER).get(role)
             token = token.get("content") if isinstance(token, dict) else token
             if isinstance(token, str):
                 return token
@@ -130,7 +115,10 @@ class Checkpoint:
             raise UserError(f"{self.folder}/config.json: the key {key!r} is missing or not a whole number.")
         return size
 
-    def _check(self, name: str, shape: tuple[int, ...], expected: Sequence[int]) -> None:
+    def _check(self, name: str, expected: Sequence[int]) -> None:
+        shape = self.shape(name)
+        if shape is None:
+            raise UserError(f"{self.folder}: the tensor {name} is missing.", "Copy the checkpoint again.")
         if shape != tuple(expected):
             raise UserError(
                 f"{self.folder}: {name} has shape {shape}, expected {tuple(expected)}.",
@@ -162,70 +150,3 @@ def read_card(folder: Path) -> dict[str, Any]:
             f"{folder / CARD}: version {version!r:.40} found, expected {CARD_VERSION}.", "Update StepSight."
         )
     return card
-
-
-def tensor_files(folder: Path) -> dict[str, Path]:
-    """Map the name of each tensor in a folder to the safetensors file that holds it. Raises `UserError` if the
-    folder has no safetensors, a shard is missing, or a file is damaged."""
-    files: dict[str, Path] = {}
-    for path in _weight_files(folder):
-        if not path.is_file():
-            raise UserError(f"{folder}: {path.name} is missing.", "An evaluator needs its safetensors weights.")
-        check_header(path)
-        try:
-            with safe_open(path, framework="pt") as file:
-                files |= dict.fromkeys(file.keys(), path)
-        except (SafetensorError, OSError) as error:
-            raise UserError(f"{path}: not a whole safetensors file ({error}).", "Copy it again.") from None
-    return files
-
-
-def count_numbers(folder: Path) -> int:
-    """Count the elements of all tensors in a folder without reading the tensors. Raises `UserError` if
-    `tensor_files` does."""
-    count = 0
-    for path in set(tensor_files(folder).values()):
-        with safe_open(path, framework="pt") as file:
-            count += sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
-    return count
-
-
-def hash_tensors(digest: Any, folder: Path) -> None:
-    """Update a hash with the name, type, shape and bytes of every tensor in a folder. The hash does not depend on
-    how the tensors are split into files."""
-    files = tensor_files(folder)
-    for name in sorted(files):
-        tensor = read_tensor(files, [name])
-        assert tensor is not None
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
-
-
-def weights_sha256(folder: Path) -> str:
-    """Return the SHA-256 of all tensors in a folder."""
-    digest = hashlib.sha256()
-    hash_tensors(digest, folder)
-    return digest.hexdigest()
-
-
-def _weight_files(folder: Path) -> list[Path]:
-    if (folder / INDEX).is_file():
-        return [folder / name for name in read_shards(folder / INDEX)]
-    pickles = sorted(path.name for pattern in _PICKLES for path in folder.glob(pattern))
-    if pickles and not (folder / WEIGHTS).is_file():
-        raise UserError(
-            f"{folder}: no safetensors, only pickle files ({pickles[0]}), which can run code when they are read.",
-            UNPICKLE,
-        )
-    return [folder / WEIGHTS]
-
-
-def read_tensor(files: dict[str, Path], names: Iterable[str]) -> Tensor | None:
-    """Read the first tensor in `names` that exists, or return None if none exists. `files` maps tensor names to
-    files."""
-    for name in names:
-        if name in files:
-            with safe_open(files[name], framework="pt") as file:
-                tensor: Tensor = file.get_tensor(name)
-                return tensor
-    return None

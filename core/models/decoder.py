@@ -6,15 +6,13 @@ returns None for networks outside this family, which Transformers has to load.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from safetensors import safe_open
 from torch import Tensor, nn
 
 from stepsight.core.models import llada
-from stepsight.core.models.checkpoint import tensor_files
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.network import DecoderConfig, DecoderNetwork, decoder_config
 
 _PREFIXES = ("model.", "", "pretrained_model.model.")
@@ -93,31 +91,21 @@ class Weights(nn.Module):
         self.bias = rows
 
 
-def read_decoder(
-    folder: Path, values: Mapping[str, Any], dtype: torch.dtype, attention: str | None
-) -> Decoder | None:
-    """Load the decoder in a folder with memory-mapped weights. `values` is the content of its config.json.
+def read_decoder(checkpoint: Checkpoint, dtype: torch.dtype, attention: str | None) -> Decoder | None:
+    """Load the decoder of a checkpoint with memory-mapped weights.
 
     Returns None if the network is of a different kind, or if a tensor is missing or misshapen. Transformers then
     reports the fault.
     """
-    config = decoder_config(values, attention)
+    config, weights = decoder_config(checkpoint.config, attention), checkpoint.weights
     if config is None:
         return None
     decoder = Decoder(config)
-    shapes = {name: tensor.shape for name, tensor in decoder.state_dict().items()}
-    files = tensor_files(folder)
-    names = _names(set(shapes), set(files), values)
-    if names is None:
+    shapes = {name: tuple(tensor.shape) for name, tensor in decoder.state_dict().items()}
+    names = _names(set(shapes), set(weights), checkpoint.config)
+    if names is None or any(weights.shape(names[name]) != shape for name, shape in shapes.items()):
         return None
-    tensors: dict[str, Tensor] = {}
-    for path in sorted({files[stored] for stored in names.values()}):
-        with safe_open(path, framework="pt") as file:
-            for name, stored in names.items():
-                if files[stored] == path:
-                    tensors[name] = file.get_tensor(stored).to(dtype)
-    if any(tensors[name].shape != shape for name, shape in shapes.items()):
-        return None
+    tensors = {name: weights.read(stored).to(dtype) for name, stored in names.items()}
     decoder.load_state_dict(tensors, assign=True)
     return decoder.eval()
 

@@ -17,9 +17,8 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
 from stepsight.core.label import Label
-from stepsight.core.models.adapter import unmerged
 from stepsight.core.models.backbone import context_of
-from stepsight.core.models.checkpoint import ATTENTIONS, hash_tensors
+from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.model import StepModel
@@ -213,18 +212,18 @@ def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
         yield f"score.{name}", value
 
 
-def fingerprint(folder: Path, template: dict[str, Any], attention: str, *more: Any) -> str:
+def fingerprint(checkpoint: Checkpoint, template: dict[str, Any], attention: str, *more: Any) -> str:
     """Return the SHA-256 of everything that determines an evaluator's scores.
 
-    It covers every tensor (name, type, shape, bytes), adapters merged in memory, the tokenizer, the template, the
-    mask, and the values in `more`, which determine how the weights are read.
+    It covers every tensor (name, type, shape, bytes), what an adapter changes of its base, the tokenizer, the
+    template, the mask, and the values in `more`, which determine how the weights are read.
     """
     digest = hashlib.sha256()
-    hash_tensors(digest, folder)
-    for adapter in unmerged(folder):
-        adapter.update(digest)
-    digest.update((folder / TOKENIZER).read_bytes())
-    digest.update(json.dumps([template, attention, *more], sort_keys=True).encode())
+    checkpoint.weights.update(digest)
+    for path in checkpoint.tokenizer.read:
+        digest.update(path.read_bytes())
+    values = [template, attention, *more, *(checkpoint.tokenizer.added and [checkpoint.tokenizer.added])]
+    digest.update(json.dumps(values, sort_keys=True).encode())
     return digest.hexdigest()
 
 

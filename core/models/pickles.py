@@ -4,22 +4,19 @@
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import UNPICKLE, read_shards
 
-PICKLE = "pytorch_model.bin"
+PICKLES = ("*.bin", "*.pt", "*.ckpt", "*.pth")
+_PICKLE = "pytorch_model.bin"
 _INDEX = "pytorch_model.bin.index.json"
-# Bytes written at once, since the file of a large model may be larger than the memory.
-_SHARD = 2_000_000_000
 # The bytes of tensors that a file may have beyond twice its size, which tied weights take.
 _BESIDE = 1_000_000
 
@@ -28,7 +25,7 @@ def pickle_files(folder: Path) -> list[Path]:
     """Return the pickle files that hold a folder's weights: the files listed in the index, or the single weight
     file, or an empty list. Raises `UserError` if a file in the index is missing."""
     if not (folder / _INDEX).is_file():
-        return [folder / PICKLE] if (folder / PICKLE).is_file() else []
+        return [folder / _PICKLE] if (folder / _PICKLE).is_file() else []
     files = [folder / name for name in read_shards(folder / _INDEX)]
     missing = next((file for file in files if not file.is_file()), None)
     if missing is not None:
@@ -79,45 +76,3 @@ def _unreadable(path: Path, error: Exception) -> UserError:
             UNPICKLE,
         )
     return UserError(f"{path}: not a whole file of weights ({message:.120}).", "Copy it again.")
-
-
-class ShardWriter:
-    """A writer of safetensors files of at most 2 GB, named `STEM-00001.safetensors` and so on."""
-
-    def __init__(self, folder: Path, stem: str) -> None:
-        self._folder, self._stem = folder, stem
-        self._waiting: dict[str, Tensor] = {}
-        self.files: dict[str, str] = {}
-        """The file of each tensor that was written."""
-
-    def write(self, tensors: Iterable[tuple[str, Tensor]]) -> None:
-        """Write named tensors to as many files as needed. Raises `UserError` if a tensor cannot be saved, and
-        `OSError` if the disk fails."""
-        for name, tensor in tensors:
-            if self._waiting and sum(one.nbytes for one in self._waiting.values()) + tensor.nbytes > _SHARD:
-                self._flush()
-            self._waiting[name] = tensor
-        self._flush()
-
-    def _flush(self) -> None:
-        if not self._waiting:
-            return
-        file = f"{self._stem}-{len(set(self.files.values())) + 1:05d}.safetensors"
-        try:
-            save_file(_apart(self._waiting), self._folder / file, metadata={"format": "pt"})
-        except (SafetensorError, ValueError, KeyError, RuntimeError) as error:
-            message = " ".join(str(error).split())
-            raise UserError(f"{self._folder / file}: cannot be written ({message:.200}).") from None
-        self.files |= dict.fromkeys(self._waiting, file)
-        self._waiting = {}
-
-
-def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors, with copies of those that share memory with another tensor, such as tied weights."""
-    seen: set[int] = set()
-    apart = {}
-    for name, tensor in tensors.items():
-        place = tensor.untyped_storage().data_ptr()
-        apart[name] = tensor.clone() if place in seen else tensor.contiguous()
-        seen.add(place)
-    return apart

@@ -4,20 +4,21 @@ By default the weights keep their stored type if the processor computes it well.
 estimates all use this module, so that they agree. It needs PyTorch only if it has to query the processor.
 """
 
-import struct
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError, safe_open
+
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
 from stepsight.core.hubs.checkpoint_files import (
     ADAPTER_WEIGHTS,
     INDEX,
-    LARGEST_HEADER,
+    check_header,
     read_config_file,
     read_shards,
 )
@@ -32,7 +33,8 @@ STORED = "stored"
 SPREADS = ("auto", "balanced", "balanced_low_0", "sequential")
 """Accelerate's ways of spreading layers."""
 
-_NAMES = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float16"}
+DTYPE_NAMES = {"F64": "float64", "F32": "float32", "BF16": "bfloat16", "F16": "float16"}
+"""The names of data types in headers of safetensors, and ours."""
 
 
 @dataclass(frozen=True)
@@ -88,21 +90,27 @@ def computed_dtype(stored: str, place: Placement) -> str:
 
 
 def stored_dtype(folder: Path, untold: str = "float32") -> str:
-    """Return the data type in which a folder's weights are stored.
+    """Return the data type in which a folder's weights are stored, as `chosen_dtype` does. A damaged file has no
+    weights here; loading it reports the fault."""
+    try:
+        config = read_config_file(folder)
+    except UserError:
+        config = {}
+    counts: Counter[str] = Counter()
+    for path in _weight_files(folder):
+        about = path.stat()
+        counts.update(dict(_counts(path, about.st_size, about.st_mtime_ns)))
+    return chosen_dtype(config, counts, untold)
+
+
+def chosen_dtype(config: Mapping[str, Any], counts: Counter[str], untold: str = "float32") -> str:
+    """Return the data type of weights of which `counts` elements have each type.
 
     This is the type that the config names if at least one tensor has it or if there are no safetensors. Otherwise
     it is the type of the largest number of elements. If neither config nor tensors give a type, `untold` is
     returned.
     """
-    try:
-        config = read_config_file(folder)
-    except UserError:
-        config = {}
     named = str(config.get("dtype") or config.get("torch_dtype") or untold)
-    counts: Counter[str] = Counter()
-    for path in _weight_files(folder):
-        about = path.stat()
-        counts.update(dict(_counts(path, about.st_size, about.st_mtime_ns)))
     return named if named in counts or not counts else counts.most_common(1)[0][0]
 
 
@@ -130,13 +138,11 @@ def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
     serve as cache keys."""
     counts: Counter[str] = Counter()
     try:
-        with open(path, "rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            header = parse_json(file.read(length)) if length < min(size, LARGEST_HEADER) else {}
-        for name, tensor in header.items():
-            if name != "__metadata__":
-                counts[_NAMES.get(tensor["dtype"], str(tensor["dtype"]))] += prod(tensor["shape"])
-    except (OSError, struct.error, ValueError, KeyError, TypeError, AttributeError):
-        # Loading it reports the fault.
+        check_header(path)
+        with safe_open(path, framework="np") as file:
+            for name in file.keys():  # noqa: SIM118
+                tensor = file.get_slice(name)
+                counts[DTYPE_NAMES.get(tensor.get_dtype(), tensor.get_dtype())] += prod(tensor.get_shape())
+    except (OSError, SafetensorError, UserError):
         return ()
     return tuple(counts.items())

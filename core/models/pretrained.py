@@ -3,8 +3,7 @@
 Importing Transformers takes seconds, so `core.models.backbone` imports this module only if needed.
 """
 
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -16,36 +15,37 @@ from transformers import CONFIG_MAPPING, AutoConfig, LlamaConfig, PretrainedConf
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.checkpoint_files import CARD, read_config_file
+from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.models import llada
-from stepsight.core.models.adapter import unmerged
-from stepsight.core.models.checkpoint import ATTENTIONS, count_numbers, tensor_files
+from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.network import KINDS, layer_windows
 from stepsight.core.models.placement import SPREADS, Placement
+from stepsight.core.models.weights import CheckpointWeights
 
 # The most weights of a network that may be missing from its files, such as a new head's.
 _NEW = 20_000_000
 
 
-def load_backbone(folder: Path, place: Placement | None = None, attention: str | None = None) -> PreTrainedModel:
-    """Load the network that computes a folder's hidden states, without its head. LLaDA is also supported.
+def load_backbone(
+    checkpoint: Checkpoint, place: Placement | None = None, attention: str | None = None
+) -> PreTrainedModel:
+    """Load the network that computes a checkpoint's hidden states, without its head. LLaDA is also supported.
 
     `place` defaults to the CPU in float32. `attention` sets the mask; None keeps the mask in the config.
     Raises `UserError`, with a message that names the tensor, if a tensor is missing or misshapen.
     """
-    values = read_config_file(folder)
-    config = read_config(folder, values, attention)
+    config = read_config(checkpoint, attention)
     # Gemma 2 caps the logits of its attention, for which Transformers' scaled dot product has no place.
     attend = "eager" if config.model_type == "gemma2" else "sdpa"
-    options: dict[str, Any] = {"key_mapping": _key_mapping(folder), "attn_implementation": attend}
-    return load_weights("AutoModel", folder, config, place or Placement(dtype="float32"), **options)
+    options: dict[str, Any] = {"key_mapping": _key_mapping(checkpoint.weights), "attn_implementation": attend}
+    return load_weights("AutoModel", checkpoint, config, place or Placement(dtype="float32"), **options)
 
 
-def _key_mapping(folder: Path) -> Mapping[str, str] | None:
+def _key_mapping(names: Iterable[str]) -> Mapping[str, str] | None:
     """Return regular expressions that turn stored tensor names into Transformers' names, or None if no renaming is
     needed."""
-    names = tensor_files(folder)
+    names = list(names)
     if any(name.startswith("model.transformer.blocks.") for name in names):
         # Even if the config is a Llama's, as with an adapter of ours.
         return llada.NAMES
@@ -55,13 +55,13 @@ def _key_mapping(folder: Path) -> Mapping[str, str] | None:
     return None
 
 
-def read_config(folder: Path, values: dict[str, Any], attention: str | None = None) -> PretrainedConfig:
-    """Return the Transformers config of a folder, with the attention mask `attention` if that is given. `values` is
-    the content of config.json.
+def read_config(checkpoint: Checkpoint, attention: str | None = None) -> PretrainedConfig:
+    """Return the Transformers config of a checkpoint, with the attention mask `attention` if that is given.
 
     Raises `UserError` if Transformers does not know the model or refuses a value, if the mask is unknown, or if the
     config requires a different mask.
     """
+    folder, values = checkpoint.folder, checkpoint.config
     kind = values.get("model_type")
     try:
         if llada.recognises(values):
@@ -109,23 +109,36 @@ def _understood(values: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+class _Unread:
+    """A tensor of a checkpoint that is read when Transformers takes it, like a slice of a safetensors file."""
+
+    def __init__(self, weights: CheckpointWeights, name: str) -> None:
+        self._weights, self._name = weights, name
+
+    def __getitem__(self, part: Any) -> torch.Tensor:
+        return self._weights.read(self._name)[part]
+
+
 def load_weights(
-    kind: str, folder: Path, config: PretrainedConfig, place: Placement, **options: Any
+    kind: str, checkpoint: Checkpoint, config: PretrainedConfig, place: Placement, **options: Any
 ) -> PreTrainedModel:
-    """Load a folder's weights into the network that `config` describes.
+    """Load a checkpoint's weights into the network that `config` describes.
 
     `kind` is the name of one of Transformers' Auto classes. Raises `UserError` if a tensor is missing or misshapen
     (the message names the first one), or if the network cannot be spread over the placement's devices.
     """
-    auto, there = getattr(transformers, kind), count_numbers(folder)
+    folder, weights, auto = checkpoint.folder, checkpoint.weights, getattr(transformers, kind)
+    # From files in one folder, Transformers can leave weights on the disk.
+    is_plain = all(path.parent == folder for path in weights.all_paths) and not weights.tensors
+    source = {} if is_plain else {"state_dict": {name: _Unread(weights, name) for name in weights}}
     with _quiet():
         try:
             with torch.device("meta"):
                 network = auto.from_config(config)
-            _check_size(network, there)
+            _check_size(network, weights.size)
             check_split(place, network)
-            model, report = auto.from_pretrained(
-                folder,
+            model, report = type(network).from_pretrained(
+                folder if is_plain else None,
                 config=config,
                 dtype=torch_dtype(place.dtype),
                 device_map=place.device_map,
@@ -134,6 +147,7 @@ def load_weights(
                 trust_remote_code=False,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,
+                **source,
                 **options,
             )
         except UserError as error:
@@ -141,8 +155,6 @@ def load_weights(
         except Exception as error:  # as above
             raise _refused(folder, error) from None
     _check_report(report, folder)
-    for adapter in unmerged(folder):
-        adapter.merge_into(model, getattr(config, "num_hidden_layers", sys.maxsize))
     if place.device_map is not None:
         return cast(PreTrainedModel, model)
     try:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 from pathlib import Path
@@ -28,27 +29,47 @@ _PROBES = ("a  a", "What is 2 + 3?")
 _LLAMA = {"<0xFF>": 258, SPACE * 2: 259}
 
 
-def load_tokenizer(folder: Path) -> Tokenizer:
-    """Load the tokenizer of a folder from its tokenizer.json, or else convert its tokenizer.model.
+@dataclass(frozen=True)
+class TokenizerFiles:
+    """The files of a checkpoint's tokenizer, in one folder.
 
-    Tokens that only other files name are added (`tokenizer_files.add_declared`). Raises `UserError` if both files
-    are missing, if the file is damaged or of an unsupported kind, or if tokenizer.json and tokenizer.model treat
-    spaces differently.
+    `rows` is the vocabulary size in the config of the checkpoint, or None for the one in the folder. `added` lists
+    tokens that the authors' code adds to the tokenizer when it loads the model.
     """
-    path = folder / TOKENIZER
-    if not path.is_file():
-        tokenizer = _converted(folder)
-    else:
-        try:
-            with panics_explained(TOKENIZER):
-                tokenizer = Tokenizer.from_file(str(path))
-        except UserError:
-            raise
-        except Exception as error:  # the library raises plain Exception on a damaged file
-            raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
-        _check_growth(tokenizer)
-        check_spaces(tokenizer, folder)
-    return add_declared(tokenizer, folder)
+
+    folder: Path
+    rows: int | None = None
+    added: tuple[str, ...] = ()
+
+    @property
+    def read(self) -> list[Path]:
+        """The file from which the tokenizer is made, or an empty list if there is none."""
+        paths = (self.folder / name for name in (TOKENIZER, SENTENCEPIECE))
+        return [path for path in paths if path.is_file()][:1]
+
+    def load(self) -> Tokenizer:
+        """Load the tokenizer from its tokenizer.json, or else convert its tokenizer.model.
+
+        Tokens that only other files name are added (`tokenizer_files.add_declared`), and then those in `added`.
+        Raises `UserError` if both files are missing, if the file is damaged or of an unsupported kind, or if
+        tokenizer.json and tokenizer.model treat spaces differently.
+        """
+        path = self.folder / TOKENIZER
+        if not path.is_file():
+            tokenizer = _converted(self.folder)
+        else:
+            try:
+                with panics_explained(TOKENIZER):
+                    tokenizer = Tokenizer.from_file(str(path))
+            except UserError:
+                raise
+            except Exception as error:  # the library raises plain Exception on a damaged file
+                raise UserError(f"{TOKENIZER} is not a tokenizer ({' '.join(str(error).split())}).") from None
+            _check_growth(tokenizer)
+            check_spaces(tokenizer, self.folder)
+        tokenizer = add_declared(tokenizer, self.folder, self.rows)
+        tokenizer.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in self.added])
+        return tokenizer
 
 
 def _check_growth(tokenizer: Tokenizer) -> None:
@@ -61,12 +82,6 @@ def _check_growth(tokenizer: Tokenizer) -> None:
             growth *= max(1, ceil(len(content) / max(1, len(text))))
     if growth > _GROWTH:
         raise UserError(f"{TOKENIZER} may write {growth:,} signs for each sign of a text.", "Choose another model.")
-
-
-def needs_conversion(folder: Path) -> bool:
-    """True if a folder has a tokenizer.model but no tokenizer.json, so that the latter must be created by
-    conversion."""
-    return (folder / SENTENCEPIECE).is_file() and not (folder / TOKENIZER).is_file()
 
 
 def _converted(folder: Path) -> Tokenizer:
@@ -139,12 +154,13 @@ def _probed(folder: Path, state: tuple[int, int]) -> list[list[str]] | None:
     return [_tokens(own, text) for text in _PROBES]
 
 
-def add_declared(tokenizer: Tokenizer, folder: Path) -> Tokenizer:
+def add_declared(tokenizer: Tokenizer, folder: Path, rows: int | None = None) -> Tokenizer:
     """Return the tokenizer with the tokens that are named only in added_tokens.json or tokenizer_config.json.
 
-    A token whose id is beyond the vocabulary size in config.json is left out, since the weights have no row for it.
+    A token whose id is beyond the vocabulary size, `rows` or that in the folder's config.json, is left out, since
+    the weights have no row for it.
     """
-    rows = _read(folder / _CONFIG).get("vocab_size")
+    rows = rows if rows is not None else _read(folder / _CONFIG).get("vocab_size")
     missing = {
         number: token
         for number, token in _declared(folder).items()

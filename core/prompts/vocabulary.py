@@ -16,7 +16,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
-from stepsight.core.prompts.tokenizer_files import load_tokenizer, normalizing_steps, panics_explained
+from stepsight.core.prompts.tokenizer_files import TokenizerFiles, normalizing_steps, panics_explained
 
 Answer = TypeVar("Answer")
 
@@ -77,7 +77,7 @@ class Vocabulary:
 
     def is_within(self, folder: str) -> bool:
         """True if the tokenizer of a folder has every token of this one, with the same id."""
-        others = load_tokenizer(Path(folder)).get_vocab()
+        others = TokenizerFiles(Path(folder)).load().get_vocab()
         return all(others.get(token) == number for token, number in self._tokenizer.get_vocab().items())
 
     def last_id(self) -> int:
@@ -136,10 +136,10 @@ class Vocabulary:
 
 
 class ChildVocabulary(Vocabulary):
-    """The tokenizer of a folder, which answers in a child. A restarted child loads it again."""
+    """A tokenizer that answers in a child. A restarted child loads it again."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = str(folder)
+    def __init__(self, files: TokenizerFiles) -> None:
+        self._files = files
         # None until `guard` is called.
         self._guarded: list[int] | None = None
         self._known: dict[tuple[str, tuple[Any, ...]], Any] = {}
@@ -149,7 +149,7 @@ class ChildVocabulary(Vocabulary):
     @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer itself, loaded into this process. For training, which changes it."""
-        vocabulary = Vocabulary(load_tokenizer(Path(self._folder)))
+        vocabulary = Vocabulary(self._files.load())
         if self._guarded is not None:
             vocabulary.guard(self._guarded)
         return vocabulary.tokenizer
@@ -196,7 +196,8 @@ class ChildVocabulary(Vocabulary):
         return answer
 
     def _asked(self, question: Callable[..., Answer], *arguments: Any, **options: Any) -> Answer:
-        asked: dict[str, Any] = {"folder": self._folder, "guarded": self._guarded, "name": question.__name__}
+        files = [str(self._files.folder), self._files.rows, self._files.added]
+        asked: dict[str, Any] = {"files": files, "guarded": self._guarded, "name": question.__name__}
         asked |= {"arguments": arguments, "options": options}
         try:
             answer: Answer = self._child.ask(asked)
@@ -205,10 +206,9 @@ class ChildVocabulary(Vocabulary):
         return answer
 
 
-def open_vocabulary(folder: Path, *, strange: bool) -> Vocabulary:
-    """Return the tokenizer of a folder, in a child if a stranger made it. Raises `UserError` if it cannot be
-    loaded."""
-    return ChildVocabulary(folder) if strange else Vocabulary(load_tokenizer(folder))
+def open_vocabulary(files: TokenizerFiles, *, strange: bool) -> Vocabulary:
+    """Return a tokenizer, in a child if a stranger made it. Raises `UserError` if it cannot be loaded."""
+    return ChildVocabulary(files) if strange else Vocabulary(files.load())
 
 
 def make_tokenizers() -> Answerer:
@@ -216,9 +216,10 @@ def make_tokenizers() -> Answerer:
     opened: dict[str, Vocabulary] = {}
 
     def answer(asked: Any, content: Iterator[bytes]) -> Any:
-        key = json.dumps([asked["folder"], asked["guarded"]])
+        key = json.dumps([asked["files"], asked["guarded"]])
         if key not in opened:
-            vocabulary = Vocabulary(load_tokenizer(Path(asked["folder"])))
+            folder, rows, added = asked["files"]
+            vocabulary = Vocabulary(TokenizerFiles(Path(folder), rows, tuple(added)).load())
             if asked["guarded"] is not None:
                 vocabulary.guard(asked["guarded"])
             opened[key] = vocabulary

@@ -21,7 +21,7 @@ from tqdm import tqdm
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.models.checkpoint_resolver import evaluator_folder
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.kernels import packed, product
 from stepsight.core.models.model import StepModel
@@ -49,7 +49,7 @@ def main() -> None:
     """Measure and print."""
     name = sys.argv[1] if len(sys.argv) > 1 else "mini-bidir"
     evaluator = load_evaluator(name, dtype="float32")
-    backbone = load_backbone(evaluator_folder(name), attention=evaluator.attention)
+    backbone = load_backbone(open_checkpoint(evaluator_folder(name)), attention=evaluator.attention)
     plain = replace(evaluator, model=StepModel(backbone, evaluator.model.score).eval())
     scorer = Scorer(evaluator)
     traces = list(generate(seed=5, size=TRACES))

@@ -22,7 +22,8 @@ from transformers import AutoConfig
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs.checkpoint_files import TOKENIZER, WEIGHTS, read_config_file
+from stepsight.core.hubs.checkpoint_files import TOKENIZER, WEIGHTS
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.decoder import read_decoder
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer
@@ -301,7 +302,8 @@ def read_both(folder: Path) -> tuple[Any, Any]:
     """Our decoder, and the network of Transformers; None where it is refused, or where ours is left to theirs."""
     ours = None
     try:
-        ours = read_decoder(folder, read_config_file(folder), torch.float32, None)
-        return ours, load_backbone(folder)
+        checkpoint = Checkpoint.open(folder)
+        ours = read_decoder(checkpoint, torch.float32, None)
+        return ours, load_backbone(checkpoint)
     except UserError:
         return ours, None

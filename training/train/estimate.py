@@ -12,8 +12,9 @@ from pathlib import Path
 import torch
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.checkpoint_files import is_hub_id, read_config_file
+from stepsight.core.hubs.checkpoint_files import is_hub_id
 from stepsight.core.models.backbone import context_of
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.location import cached
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import read_config
@@ -74,7 +75,7 @@ def network_of(config: TrainConfig, root: Path) -> Network:
         if config.plan and config.plan.vocabulary:
             backbone, vocabulary = config.plan.backbone, config.plan.vocabulary
     if folder is not None:
-        values = read_config(folder, read_config_file(folder), config.attention)
+        values = read_config(Checkpoint.open(folder), config.attention)
     elif backbone is not None:
         values = llama_config(backbone, vocabulary, config.attention)
     else:

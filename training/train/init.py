@@ -15,7 +15,6 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.json_values import read_json
 from stepsight.core.formats.stepsight import HEADS
 from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id
-from stepsight.core.models.adapter import unmerged_folders
 from stepsight.core.models.backbone import looks_ahead
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder, open_checkpoint
@@ -25,7 +24,7 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import load_backbone, read_config
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Separator
-from stepsight.core.prompts.tokenizer_files import load_tokenizer
+from stepsight.core.prompts.tokenizer_files import TokenizerFiles
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture
@@ -77,7 +76,7 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
     checkpoint = open_checkpoint(folder)
     if config.lora is not None:
         _check_lora(config.lora, checkpoint)
-    if any(name in checkpoint.files for name in HEADS):
+    if any(name in checkpoint.weights for name in HEADS):
         evaluator = load_evaluator(folder, dtype="float32")
         if not isinstance(evaluator, ModelEvaluator) or evaluator.outputs != Outputs.THREE_WAY:
             raise UserError(
@@ -85,11 +84,11 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
                 "Start from its backbone, or from an evaluator of three classes.",
             )
         # Not every evaluator that can score can be trained.
-        model = StepModel(load_backbone(checkpoint.folder), evaluator.model.score)
+        model = StepModel(load_backbone(checkpoint), evaluator.model.score)
         encoder, mark = evaluator.encoder, evaluator.fingerprint
     else:
-        encoder, model = _from_backbone(checkpoint.folder, config)
-        mark = fingerprint(checkpoint.folder, encoder.template.to_dict(), config.attention)
+        encoder, model = _from_backbone(checkpoint, config)
+        mark = fingerprint(checkpoint, encoder.template.to_dict(), config.attention)
     if config.lora is not None and config.bf16:
         model.model.to(torch.bfloat16)  # type: ignore[arg-type]
     _set_mask(model.model, config.attention, folder)
@@ -101,12 +100,12 @@ def _check_lora(lora: Lora, checkpoint: Checkpoint) -> None:
 
     No weights are read.
     """
-    if unmerged_folders(checkpoint.folder):
+    if checkpoint.weights.base is not None:
         raise UserError(
-            f"{checkpoint.source}: this is an adapter, on which no adapters can be trained.",
+            f"{checkpoint.folder}: this is an adapter, on which no adapters can be trained.",
             "Merge it first: stepsight evaluators merge FOLDER --output FOLDER",
         )
-    config = read_config(checkpoint.folder, checkpoint.config)
+    config = read_config(checkpoint)
     with torch.device("meta"):
         trained_targets(lora, StepModel.from_config(config).model)
 
@@ -184,7 +183,7 @@ def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder
         return Encoder(tokenizer, PromptTemplate(separator=SEPARATOR)), tokenizer.get_vocab_size()
     folder = init_folder(config.tokenizer, root)
     try:
-        tokenizer = load_tokenizer(folder)
+        tokenizer = TokenizerFiles(folder).load()
         encoder = Encoder(tokenizer, _template(folder, tokenizer))
     except UserError as error:
         raise error.at(str(folder)) from None
@@ -208,12 +207,12 @@ def _texts(traces: Iterable[Trace]) -> Iterator[str]:
         yield from trace.substeps
 
 
-def _from_backbone(folder: Path, config: TrainConfig) -> tuple[Encoder, StepModel]:
-    frozen = config.lora is not None
+def _from_backbone(checkpoint: Checkpoint, config: TrainConfig) -> tuple[Encoder, StepModel]:
+    folder, frozen = checkpoint.folder, config.lora is not None
     place = Placement(dtype="bfloat16" if frozen and config.bf16 else "float32")
-    backbone = load_backbone(folder, place)
+    backbone = load_backbone(checkpoint, place)
     try:
-        tokenizer = load_tokenizer(folder)
+        tokenizer = checkpoint.tokenizer.load()
         encoder = Encoder(tokenizer, _template(folder, tokenizer, frozen))
     except UserError as error:
         raise error.at(str(folder)) from None

@@ -7,8 +7,10 @@ and the tokenizer.
 import copy
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,8 +21,6 @@ from torch import Tensor, nn
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import ADAPTER_WEIGHTS, is_hub_id, read_config_file
 from stepsight.core.hubs.hub_cache import is_hash
-from stepsight.core.models.adapter import LAYER, load_peft
-from stepsight.core.models.checkpoint import weights_sha256
 from stepsight.core.models.checkpoint_resolver import BASE_HASH, open_checkpoint
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.evaluator import write_description
@@ -33,6 +33,23 @@ if TYPE_CHECKING:
     from peft import LoraConfig, PeftModel
 
 _PREFIX = "base_model.model."
+_LAYER = re.compile(r"\b(?:layers|layer|h|blocks)\.\d{1,6}\.")
+"""The number of the layer in a module's name: of Llama's kind, of BERT's, of GPT-2's, of LLaDA's."""
+
+
+def check_peft() -> None:
+    """Check that PEFT is installed, without importing it. Raises `UserError` if it is not."""
+    if find_spec("peft") is None:
+        raise UserError("Training LoRA adapters needs peft.", "Run: pip install 'stepsight[lora]'")
+
+
+def load_peft() -> Any:
+    """Import and return the package `peft`. Raises `UserError` if it is not installed."""
+    check_peft()
+    # It imports Transformers.
+    import peft
+
+    return peft
 
 
 def trained_targets(lora: Lora, backbone: nn.Module) -> list[str]:
@@ -43,7 +60,7 @@ def trained_targets(lora: Lora, backbone: nn.Module) -> list[str]:
     `lora.targets` matches no layer.
     """
     linear = [name for name, module in backbone.named_modules() if isinstance(module, nn.Linear)]
-    inside = [name for name in linear if LAYER.search(name)]
+    inside = [name for name in linear if _LAYER.search(name)]
     ends = list(dict.fromkeys(_shortest_end(name, set(linear) - set(inside)) for name in inside))
     for target in lora.targets:
         if not any(_is_meant(name, target) for name in inside):
@@ -122,7 +139,7 @@ class AdapterBase:
         else:
             name = os.path.relpath(folder.resolve(), output.resolve())
         revision = folder.name if name == init and is_hash(folder.name) else None
-        return cls(folder, name, revision, weights_sha256(open_checkpoint(folder).folder))
+        return cls(folder, name, revision, open_checkpoint(folder).weights.sha256)
 
 
 def save_adapter(

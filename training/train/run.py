@@ -20,7 +20,6 @@ from tqdm import tqdm
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import CARD
-from stepsight.core.models.adapter import check_peft
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.model import StepModel
@@ -33,7 +32,7 @@ from stepsight.training.runs.figures import write_history
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model
-from stepsight.training.train.lora import AdapterBase, save_adapter
+from stepsight.training.train.lora import AdapterBase, check_peft, save_adapter
 from stepsight.training.train.trainer import StepTrainer, arguments_of
 
 RECORD = "config.used.json"

@@ -14,7 +14,7 @@ from stepsight.app.options.shared import print_left_out, print_note, progress
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.inference_servers.address import is_address, is_critic
 from stepsight.core.judgment import Mode
-from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint, resolve_placement
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
@@ -62,7 +62,7 @@ class Completion:
         float32."""
         if name == EQUATIONS or is_address(name):
             return "float32"
-        return resolve_placement(self.place, evaluator_folder(name)).dtype
+        return resolve_placement(self.place, open_checkpoint(evaluator_folder(name))).dtype
 
     def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
         """Have an evaluator judge the traces that it has not judged, and return its row in the store.

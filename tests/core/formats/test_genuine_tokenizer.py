@@ -12,7 +12,7 @@ import pytest
 from transformers import AutoModelForTokenClassification
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.prompts.tokenizer_files import load_tokenizer
+from stepsight.core.prompts.tokenizer_files import TokenizerFiles
 from stepsight.core.trace import Trace
 from tests.checkpoints import MISTRAL, random_model, write_checkpoint, write_math_shepherd, write_reasoneval
 from tests.vocabularies import sentencepiece
@@ -56,7 +56,7 @@ def test_math_shepherd_reads_each_step_at_the_tag(tmp_path, model):
     expected = [1, *PROBLEM, *parts[0], *parts[1], *parts[2]]
     assert found.ids.tolist() == expected
     assert found.reads.tolist() == [place for place, number in enumerate(expected) if number == TAG]
-    assert load_tokenizer(folder).encode("+ -", add_special_tokens=False).ids == [648, 387]
+    assert TokenizerFiles(folder).load().encode("+ -", add_special_tokens=False).ids == [648, 387]
 
 
 def test_openrlhf_reads_math_shepherds_input_without_its_first_token(tmp_path, model):
@@ -94,9 +94,9 @@ def test_a_token_classifier_of_trl_reads_each_step_at_its_line_break(tmp_path, m
 
 def test_a_tokenizer_json_as_transformers_5_writes_it_is_refused(tmp_path, model):
     shutil.copy(model, tmp_path / "tokenizer.model")
-    parts = json.loads(load_tokenizer(tmp_path).to_str())
+    parts = json.loads(TokenizerFiles(tmp_path).load().to_str())
     parts["normalizer"]["normalizers"].pop(0)
     (tmp_path / "tokenizer.json").write_text(json.dumps(parts))
     (tmp_path / "tokenizer.model").unlink()
     with pytest.raises(Exception, match="as Transformers 5 writes it"):
-        load_tokenizer(tmp_path)
+        TokenizerFiles(tmp_path).load()

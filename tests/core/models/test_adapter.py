@@ -2,22 +2,17 @@
 
 import json
 import math
-import shutil
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch.nn import functional
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models import adapter as adapters
 from stepsight.core.models.checkpoint_resolver import open_checkpoint
 from stepsight.core.models.location import can_load
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scores import Outputs
-from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.trace import Trace
 from tests.checkpoints import (
     QWEN2,
     pickled,
@@ -183,19 +178,10 @@ def test_an_adapter_of_our_own_format_with_more_tokens_than_its_base(tmp_path):
     check_modes(evaluator, rows_of)
 
 
-def test_an_assembled_folder_is_kept_until_a_part_changes(tmp_path, cache):
-    _, _, base = write(tmp_path)
+def test_a_change_of_the_adapter_makes_another_evaluator(tmp_path):
+    write(tmp_path)
     first = load_evaluator(tmp_path / "Math-psa").fingerprint
-    (made,) = cache.glob("assembled/Math-psa-*/assembled.json")
-    # Nothing but links: what is merged is merged in memory.
-    linked = {path.name: path.resolve() for path in made.parent.rglob("*.safetensors")}
-    assert linked == {
-        "base-00001.safetensors": (base / "model.safetensors").resolve(),
-        "adapter_model.safetensors": tmp_path / "Math-psa" / "checkpoint-2127" / "adapter_model.safetensors",
-    }
-    when = made.stat().st_mtime_ns
     assert load_evaluator(tmp_path / "Math-psa").fingerprint == first
-    assert made.stat().st_mtime_ns == when
     path = tmp_path / "Math-psa" / "checkpoint-2127" / "adapter_config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"lora_alpha": 16}))
     assert load_evaluator(tmp_path / "Math-psa").fingerprint != first
@@ -220,14 +206,7 @@ def test_an_adapter_other_than_plain_lora_is_refused(tmp_path, changes):
         load_evaluator(tmp_path / "Math-psa")
 
 
-def test_without_peft_an_adapter_says_how_to_get_it(tmp_path, monkeypatch):
-    write(tmp_path)
-    monkeypatch.setattr(adapters, "find_spec", lambda name: None)
-    with refused():
-        load_evaluator(tmp_path / "Math-psa")
-
-
-def test_a_base_of_another_shape_or_kind_is_refused(tmp_path, cache):
+def test_a_base_of_another_shape_or_kind_is_refused(tmp_path):
     _, _, base = write(tmp_path)
     write_language_model(base, QWEN2 | {"hidden_size": 32}, tokenizer_of(QWEN2))
     with refused():
@@ -235,8 +214,6 @@ def test_a_base_of_another_shape_or_kind_is_refused(tmp_path, cache):
     write_language_model(base, QWEN2 | {"num_hidden_layers": 1}, tokenizer_of(QWEN2))
     with refused():
         load_evaluator(tmp_path / "Math-psa")
-    # Nothing half-made is left.
-    assert [path.suffix for path in (cache / "assembled").iterdir()] == [".lock"]
 
 
 def test_a_base_whose_weights_are_the_other_way_round_is_refused(tmp_path):
@@ -249,8 +226,8 @@ def test_a_base_whose_weights_are_the_other_way_round_is_refused(tmp_path):
 
 def test_a_network_with_a_merged_adapter_can_be_trained(tmp_path):
     write(tmp_path)
-    folder = open_checkpoint(tmp_path / "Math-psa").folder
-    assert all(weight.requires_grad for weight in load_backbone(folder).parameters())
+    checkpoint = open_checkpoint(tmp_path / "Math-psa")
+    assert all(weight.requires_grad for weight in load_backbone(checkpoint).parameters())
 
 
 def test_a_base_that_is_missing_or_itself_is_named(tmp_path):
@@ -290,46 +267,25 @@ def test_a_folder_that_was_merged_already_is_read_as_it_is(tmp_path):
     assert load_evaluator(tmp_path / "Math-psa").fingerprint == expected
 
 
-def test_room_is_looked_for_first(tmp_path, monkeypatch, cache):
-    write(tmp_path, whole={"score.weight": torch.randn(3, 24)}, targets=("q_proj", "embed_tokens"))
+def test_an_adapted_embedding_is_the_other_way_round(tmp_path):
+    write(tmp_path, targets=("q_proj",))
     path = tmp_path / "Math-psa" / "checkpoint-2127" / "adapter_model.safetensors"
-    tensors = load_file(path)
-    for side, ours in (("A", "embedding_A"), ("B", "embedding_B")):
-        matrix = tensors.pop(f"base_model.model.model.embed_tokens.lora_{side}.weight")
-        tensors[f"base_model.model.model.embed_tokens.lora_{ours}"] = matrix
-    first = tensors["base_model.model.model.embed_tokens.lora_embedding_A"]
-    tensors["base_model.model.model.embed_tokens.lora_embedding_A"] = 0.2 * torch.randn(
-        4, len(load_file(tmp_path / "Qwen2.5-Math-7B-Instruct" / "model.safetensors")["model.embed_tokens.weight"])
-    )
-    tensors["base_model.model.model.embed_tokens.lora_embedding_B"] = first.T.contiguous()
-    save_file(tensors, path, {"format": "pt"})
-    rows = tensors["base_model.model.model.embed_tokens.lora_embedding_A"].shape[1]
-    # The embedding, which heads may read, and the head: four bytes each. Layers are merged in memory.
-    needed = 4 * (rows * 24 + 3 * 24)
-    used = shutil.disk_usage(tmp_path)
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: used._replace(free=needed - 1))
-    with refused():
-        load_evaluator(tmp_path / "Math-psa")
-    assert [path.suffix for path in (cache / "assembled").iterdir()] == [".lock"]
-    monkeypatch.setattr(shutil, "disk_usage", lambda path: used._replace(free=needed))
-    assert load_evaluator(tmp_path / "Math-psa").format == "two-token"
-    (made,) = cache.glob("assembled/Math-psa-*/merged-00001.safetensors")
     base = load_file(tmp_path / "Qwen2.5-Math-7B-Instruct" / "model.safetensors")["model.embed_tokens.weight"]
-    change = tensors["base_model.model.model.embed_tokens.lora_embedding_A"].T @ first
-    torch.testing.assert_close(load_file(made)["model.embed_tokens.weight"], base + 8 * change)
+    first, second = 0.2 * torch.randn(4, len(base)), torch.randn(base.shape[1], 4)
+    matrices = {"A": first, "B": second}
+    named = {f"base_model.model.model.embed_tokens.lora_embedding_{side}": one for side, one in matrices.items()}
+    save_file(load_file(path) | named, path, {"format": "pt"})
+    weights = open_checkpoint(tmp_path / "Math-psa").weights
+    changed = base + 8 * (first.T @ second.T)
+    torch.testing.assert_close(weights.read("model.embed_tokens.weight"), changed)
+    torch.testing.assert_close(weights.rows("model.embed_tokens.weight", [7, 2]), changed[[7, 2]])
 
 
-def test_a_full_disk_leaves_nothing_half_made(tmp_path, monkeypatch, cache):
-    write_token_classifier(tmp_path / "prm", "qwen2")
-    pickled(tmp_path / "prm")
-
-    def full(*args, **options):
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("stepsight.core.models.pickles.save_file", full)
-        with refused():
-            load_evaluator(tmp_path / "prm")
-    assert [path.suffix for path in (cache / "assembled").iterdir()] == [".lock"]
-    scores = Scorer(load_evaluator(tmp_path / "prm")).score_one(Trace.of("q", ["a"]), "offline").offline.probs
-    assert np.isfinite(scores).all()
+def test_square_matrices_of_networks_that_store_them_turned(tmp_path):
+    """GPT-2 stores the matrices of its layers the other way round, which the adapter's config says."""
+    _, adapter, base = write(tmp_path, targets=("q_proj",), fan_in_fan_out=True)
+    name = "model.layers.0.self_attn.q_proj"
+    first, second = (adapter[f"base_model.model.{name}.lora_{side}.weight"] for side in "AB")
+    stored = load_file(base / "model.safetensors")[f"{name}.weight"]
+    changed = open_checkpoint(tmp_path / "Math-psa").weights.read(f"{name}.weight")
+    torch.testing.assert_close(changed, stored + 8 * (second @ first).T)

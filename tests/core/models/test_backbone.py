@@ -7,6 +7,7 @@ from transformers import LlamaConfig, LlamaModel, RobertaConfig, RobertaModel
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.backbone import context_of, looks_ahead, main_device
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer
 from tests.checkpoints import write_evaluator, write_qwen_prm, write_reasoneval, write_token_classifier
@@ -56,7 +57,7 @@ def test_an_unknown_model_type_is_refused_and_its_code_not_run(tmp_path):
     with refused():
         load_evaluator(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(config | {"auto_map": auto}))
-    assert load_backbone(tmp_path).config.model_type == "llama"
+    assert load_backbone(Checkpoint.open(tmp_path)).config.model_type == "llama"
 
 
 def test_a_device_that_is_not_there_is_named(tmp_path):

@@ -4,8 +4,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from stepsight.core.models.checkpoint import Checkpoint, tensor_files
-from stepsight.core.prompts.tokenizer_files import load_tokenizer
+from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.weights import tensor_files
+from stepsight.core.prompts.tokenizer_files import TokenizerFiles
 from tests.checkpoints import tiny_tokenizer, write_shards
 from tests.messages import refused
 
@@ -78,6 +79,6 @@ def test_pickles_are_never_read(tmp_path, name):
 def test_a_slow_tokenizer_has_to_be_turned_into_a_fast_one(tmp_path, name):
     (tmp_path / name).write_bytes(b"x")
     with refused():
-        load_tokenizer(tmp_path)
+        TokenizerFiles(tmp_path).load()
     tiny_tokenizer().save(str(tmp_path / "tokenizer.json"))
-    assert load_tokenizer(tmp_path).get_vocab_size() == tiny_tokenizer().get_vocab_size()
+    assert TokenizerFiles(tmp_path).load().get_vocab_size() == tiny_tokenizer().get_vocab_size()

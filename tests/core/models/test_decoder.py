@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import save_file
 
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.decoder import Decoder, read_decoder
 from stepsight.core.models.network import DecoderNetwork, decoder_config
 from stepsight.core.models.pretrained import load_backbone
@@ -65,10 +66,11 @@ def written(folder, config, dtype=torch.float32):
 @pytest.fixture(params=list(NETWORKS))
 def pair(request, tmp_path):
     """A decoder, and the same network of Transformers'."""
-    config = written(tmp_path / "net", NETWORKS[request.param])
-    decoder = read_decoder(tmp_path / "net", config, torch.float32, None)
+    written(tmp_path / "net", NETWORKS[request.param])
+    checkpoint = Checkpoint.open(tmp_path / "net")
+    decoder = read_decoder(checkpoint, torch.float32, None)
     assert decoder is not None
-    return decoder, load_backbone(tmp_path / "net")
+    return decoder, load_backbone(checkpoint)
 
 
 @torch.inference_mode()
@@ -95,8 +97,9 @@ def test_what_a_config_leaves_open_is_the_same_for_transformers(tmp_path, base, 
     config = written(tmp_path / "net", base) | change
     (tmp_path / "net" / "config.json").write_text(json.dumps(config))
     ids = torch.randint(0, 100, (1, 20), generator=torch.manual_seed(0))
-    decoder = read_decoder(tmp_path / "net", config, torch.float32, None)
-    torch.testing.assert_close(decoder(ids)[0], load_backbone(tmp_path / "net")(ids)[0], atol=2e-5, rtol=2e-5)
+    checkpoint = Checkpoint.open(tmp_path / "net")
+    decoder = read_decoder(checkpoint, torch.float32, None)
+    torch.testing.assert_close(decoder(ids)[0], load_backbone(checkpoint)(ids)[0], atol=2e-5, rtol=2e-5)
 
 
 @torch.inference_mode()
@@ -131,7 +134,7 @@ def test_kinds_of_layers_that_a_network_cannot_have_are_refused(tmp_path, change
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert decoder_config(config) is None
     with refused():
-        load_backbone(tmp_path)
+        load_backbone(Checkpoint.open(tmp_path))
 
 
 def test_llada_is_a_decoder_that_looks_ahead(tmp_path):

@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models import kernels
-from stepsight.core.models.checkpoint_resolver import evaluator_folder, resolve_placement
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint, resolve_placement
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.placement import STORED, Placement, computed_dtype, stored_dtype
 from tests.checkpoints import pickled, write_evaluator, write_reasoneval, write_shards
@@ -68,9 +68,8 @@ def test_the_stored_type_is_that_of_the_tensors(theirs, tmp_path):
 def test_the_config_gives_the_type_of_pickles_until_they_are_read(theirs, able):
     pickled(theirs)
     assert stored_dtype(theirs) == "bfloat16"
-    assert (
-        resolve_placement(HERE, theirs).dtype == load_evaluator(theirs).dtype == ("bfloat16" if able else "float32")
-    )
+    expected = "bfloat16" if able else "float32"
+    assert resolve_placement(HERE, open_checkpoint(theirs)).dtype == load_evaluator(theirs).dtype == expected
 
 
 def test_a_damaged_file_says_nothing(theirs):
@@ -82,14 +81,14 @@ def test_a_damaged_file_says_nothing(theirs):
 def test_an_evaluator_is_loaded_in_its_stored_type_if_that_is_computed_well(theirs, able):
     evaluator = load_evaluator(theirs)
     expected = "bfloat16" if able else "float32"
-    assert evaluator.dtype == resolve_placement(HERE, theirs).dtype == expected
+    assert evaluator.dtype == resolve_placement(HERE, open_checkpoint(theirs)).dtype == expected
     assert evaluator.name == ("prm (bfloat16)" if able else "prm")
     assert evaluator.fingerprint == load_evaluator(theirs, dtype=expected).fingerprint
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_a_type_that_is_asked_for_wins(theirs, able, dtype):
-    assert resolve_placement(Placement(dtype=dtype), theirs).dtype == dtype
+    assert resolve_placement(Placement(dtype=dtype), open_checkpoint(theirs)).dtype == dtype
     assert load_evaluator(theirs, dtype=dtype).dtype == dtype
 
 
@@ -112,4 +111,4 @@ def test_the_card_may_name_the_type(tmp_path, able):
 
 def test_a_resolved_placement_keeps_its_device(theirs):
     place = Placement("cuda:1", STORED, {"": "cuda:1"})
-    assert resolve_placement(place, theirs) == Placement("cuda:1", "bfloat16", {"": "cuda:1"})
+    assert resolve_placement(place, open_checkpoint(theirs)) == Placement("cuda:1", "bfloat16", {"": "cuda:1"})

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.llada import backbone_values
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer
@@ -65,7 +66,8 @@ def test_hidden_states_equal_the_formulas(checkpoint):
     folder, tensors = checkpoint
     ids = np.random.default_rng(0).integers(0, 250, 40)
     with torch.inference_mode():
-        ours = load_backbone(folder)(input_ids=torch.from_numpy(ids)[None], use_cache=False)[0][0].numpy()
+        network = load_backbone(Checkpoint.open(folder))
+        ours = network(input_ids=torch.from_numpy(ids)[None], use_cache=False)[0][0].numpy()
     np.testing.assert_allclose(ours, hidden_states(tensors, ids), atol=2e-5)
 
 
@@ -114,7 +116,7 @@ def test_a_config_that_llama_cannot_express_is_refused(tmp_path, change):
     config = json.loads((tmp_path / "config.json").read_text()) | change
     (tmp_path / "config.json").write_text(json.dumps(config))
     with refused():
-        load_backbone(tmp_path)
+        load_backbone(Checkpoint.open(tmp_path))
 
 
 def test_values_that_a_config_omits_are_llamas(tmp_path):

@@ -9,15 +9,14 @@ from safetensors.torch import load_file
 
 from stepsight.core.evaluators.loading import load_evaluator, load_fetched
 from stepsight.core.evaluators.opening import describe_fetched
-from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import check_files, find_fetched, list_fetched, storage_folder
-from stepsight.core.hubs.hub_download import check_disk, fetch
+from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.checkpoint_resolver import evaluator_folder
 from stepsight.core.models.location import can_load
 from stepsight.core.models.memory import count_weights, memory_of, needed_memory
 from stepsight.core.models.placement import Placement
-from tests.checkpoints import QWEN2, pickled, write_adapter, write_language_model, write_pqm
+from tests.checkpoints import QWEN2, write_adapter, write_language_model, write_pqm
 from tests.core.formats.test_log_ratio import write as write_pair
 from tests.core.formats.test_two_token import tokenizer_of
 from tests.hub import Hub, point_to
@@ -207,25 +206,6 @@ def test_weights_in_a_folder_get_config_and_tokenizer_of_their_base_without_its_
     # It has no config of its own, and counts in the type that its base's says.
     size = find_fetched(PQM).size
     assert memory_of(find_fetched(PQM), "float32") in [needed_memory(size // each, "float32") for each in (2, 4)]
-
-
-@pytest.mark.slow
-def test_the_disk_is_checked_for_all_of_it_and_for_pickles_twice(hub, tmp_path, monkeypatch):
-    base = publish_adapter(hub, tmp_path)
-    remote = look_up(PSA)
-    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size - 1)
-    with refused():
-        fetch(remote)
-    pickled(base)
-    remote = look_up(PSA)
-    assert remote.pickled == (base / "pytorch_model.bin").stat().st_size
-    monkeypatch.setattr(
-        hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size + remote.pickled - 1
-    )
-    with refused():
-        check_disk(remote)
-    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size + remote.pickled)
-    assert load_evaluator(fetch(remote).folder).format == "two-token"
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc", "a//b", ["zeta-2"]])

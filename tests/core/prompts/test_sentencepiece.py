@@ -10,7 +10,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.prompts.sentencepiece import SentencePiece
-from stepsight.core.prompts.tokenizer_files import load_tokenizer
+from stepsight.core.prompts.tokenizer_files import TokenizerFiles
 from stepsight.core.scoring.scorer import Scorer
 from tests import vocabularies
 from tests.checkpoints import write_math_shepherd
@@ -34,13 +34,13 @@ def folder(tmp_path):
 def test_the_converted_tokenizer_gives_the_tokens_of_its_model(folder, legacy):
     (folder / "tokenizer_config.json").write_text(json.dumps({"bos_token": {"content": "<s>"}, "legacy": legacy}))
     expected = vocabularies.sentencepiece(metaspace=legacy is False)
-    converted = load_tokenizer(folder)
+    converted = TokenizerFiles(folder).load()
     assert [ids(converted, text) for text in TEXTS] == [ids(expected, text) for text in TEXTS]
 
 
 def test_a_model_without_a_space_before_a_text_is_read_so(folder):
     (folder / "tokenizer_config.json").write_text(json.dumps({"add_prefix_space": False, "add_bos_token": False}))
-    assert load_tokenizer(folder).encode("What is").tokens[0][0] == "W"
+    assert TokenizerFiles(folder).load().encode("What is").tokens[0][0] == "W"
 
 
 def test_an_evaluator_with_a_tokenizer_model_alone_scores_as_with_its_tokenizer_json(tmp_path):
@@ -67,11 +67,11 @@ def _spaces_apart(parts):
 def test_a_tokenizer_json_that_writes_spaces_otherwise_than_its_model_is_refused(folder, damage):
     parts = json.loads(vocabularies.sentencepiece().to_str())
     (folder / "tokenizer.json").write_text(json.dumps(parts))
-    load_tokenizer(folder)
+    TokenizerFiles(folder).load()
     damage(parts)
     (folder / "tokenizer.json").write_text(json.dumps(parts))
     with refused():
-        load_tokenizer(folder)
+        TokenizerFiles(folder).load()
 
 
 @pytest.mark.parametrize("damage", [None, _without_mark, "spaces"])
@@ -87,10 +87,10 @@ def test_the_spaces_of_llamas_vocabulary_are_known_without_its_model(tmp_path, d
             damage(parts)
     (tmp_path / "tokenizer.json").write_text(json.dumps(parts))
     if damage is None:
-        load_tokenizer(tmp_path)
+        TokenizerFiles(tmp_path).load()
         return
     with refused():
-        load_tokenizer(tmp_path)
+        TokenizerFiles(tmp_path).load()
 
 
 def test_a_unigram_model_is_refused(folder):
@@ -98,7 +98,7 @@ def test_a_unigram_model_is_refused(folder):
     # The type of the model, of its trainer: 2 is BPE, 1 Unigram.
     (folder / "tokenizer.model").write_bytes(model.replace(b"\x18\x02\x98\x02\x01", b"\x18\x01\x98\x02\x01"))
     with refused():
-        load_tokenizer(folder)
+        TokenizerFiles(folder).load()
 
 
 def test_damaged_models_are_read_or_refused(folder):
@@ -122,7 +122,7 @@ def test_tokens_that_only_other_files_name_are_added_under_their_ids(tmp_path):
     (tmp_path / "added_tokens.json").write_text(json.dumps({"<extra_0>": size + 2, "<far>": size + 4}))
     settings = {"added_tokens_decoder": {str(size): {"content": "<pad>", "special": True}}}
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
-    found = load_tokenizer(tmp_path)
+    found = TokenizerFiles(tmp_path).load()
     assert found.encode("a<extra_0><pad>", add_special_tokens=False).ids[1:] == [size + 2, size]
     # Those of tokenizer.json keep theirs, behind the vocabulary.
     assert found.encode("<|im_start|><|im_end|>", add_special_tokens=False).ids == [size - 2, size - 1]

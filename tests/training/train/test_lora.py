@@ -16,8 +16,7 @@ from transformers import AutoModelForSequenceClassification
 from stepsight.app.commands.cli import main
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.evaluators.merging import write_merged
-from stepsight.core.models import adapter
-from stepsight.core.models.checkpoint import weights_sha256
+from stepsight.core.models.weights import CheckpointWeights
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.train import lora, run
 from stepsight.training.train.config import Lora
@@ -136,7 +135,7 @@ def test_the_folder_is_peft_s_with_ours_beside_it(trained):
     targets = ["down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"]
     assert sorted(config["target_modules"]) == targets
     card = json.loads((trained / "adapter" / "stepsight.json").read_text())
-    assert card["base_sha256"] == weights_sha256(trained / "base")
+    assert card["base_sha256"] == CheckpointWeights.of(trained / "base").sha256
     assert card["template"]["separator"] == "\n"
     provenance = card["provenance"]
     # Two layers: 24 to 24 twice, 24 to 12 twice, 24 to 40 twice and 40 to 24, each with rank 4; and 3 rows of 24.
@@ -166,15 +165,6 @@ def test_merged_and_unmerged_give_the_same_scores(trained, tmp_path, capsys):
     merged = load_evaluator(tmp_path / "merged")
     assert merged.provenance == load_evaluator(trained / "adapter").provenance
     check_modes(merged, by_peft(trained / "base", trained / "adapter", merged))
-
-
-def test_no_copy_of_the_layers_is_kept(trained, cache):
-    load_evaluator(trained / "adapter")
-    (made,) = cache.glob("assembled/adapter-*/")
-    written = [path for path in made.rglob("*.safetensors") if not path.is_symlink()]
-    assert [(path.name, set(load_file(path))) for path in written] == [
-        ("merged-00001.safetensors", {"score.weight"})
-    ]
 
 
 @pytest.mark.slow
@@ -289,7 +279,7 @@ def test_options_that_do_not_fit_the_base_are_refused_before_training(trained, t
 
 
 def test_without_peft_a_run_says_how_to_get_it(trained, tmp_path, monkeypatch):
-    monkeypatch.setattr(adapter, "find_spec", lambda name: None)
+    monkeypatch.setattr(lora, "find_spec", lambda name: None)
     with refused():
         run.train(RUN, tmp_path / "out", trained)
     assert not (tmp_path / "out").exists()

@@ -16,6 +16,7 @@ from transformers.utils import logging
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id, read_config_file
+from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import model_folder as folder_of_hub
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import load_weights, read_config
@@ -46,9 +47,10 @@ def model_folder(spec: str, root: Path = Path()) -> Path:
 def load_model(folder: Path, place: Placement) -> PreTrainedModel:
     """Load the model in a folder with the data type and on the device that `place` specifies. Raises `UserError`,
     naming the tensor, if a tensor is missing or has the wrong shape."""
-    config = read_config(folder, read_config_file(folder))
+    checkpoint = Checkpoint.open(folder)
+    config = read_config(checkpoint)
     try:
-        return load_weights("AutoModelForCausalLM", folder, config, place, attn_implementation="sdpa")
+        return load_weights("AutoModelForCausalLM", checkpoint, config, place, attn_implementation="sdpa")
     except ValueError as error:
         raise UserError(f"{folder}: {' '.join(str(error).split()):.300}", "Give a causal language model.") from None
 

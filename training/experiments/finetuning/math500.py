@@ -31,7 +31,7 @@ from stepsight.core.files.atomic import write_text
 from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.files.jsonl import read_file
 from stepsight.core.models.backbone import context_of, main_device
-from stepsight.core.models.checkpoint import model_name
+from stepsight.core.models.checkpoint import Checkpoint, model_name
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import data_files
@@ -152,7 +152,7 @@ def measure(exam: Exam, folder: Path, output: Path, grader: Grader, watch: Watch
     card = read_json(folder / CARD) if (folder / CARD).is_file() else {}
     prompt = validate(Prompt, exam.prompt or card.get("prompt") or PROMPT, "the prompt")
     about = {
-        "fingerprint": fingerprint(folder, {"prompt": prompt}, "causal"),
+        "fingerprint": fingerprint(Checkpoint.open(folder), {"prompt": prompt}, "causal"),
         "prompt": prompt,
         "tokens": exam.tokens,
         "batch": exam.batch,

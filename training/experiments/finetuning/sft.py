@@ -31,7 +31,7 @@ from transformers.utils import logging
 from stepsight.core.errors import UserError
 from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.models.backbone import context_of
-from stepsight.core.models.checkpoint import model_name
+from stepsight.core.models.checkpoint import Checkpoint, model_name
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.placement import Placement
@@ -69,8 +69,9 @@ def fine_tune(recipe: Recipe, root: Path, output: Path) -> None:
     start, manifest = model_folder(str(recipe.init), root), data.with_name(MANIFEST)
     evaluator = read_json(manifest).get("evaluator", {}) if manifest.is_file() else {}
     # Model and data are identified by their content rather than their paths.
+    hashed = fingerprint(Checkpoint.open(start), {"prompt": recipe.prompt}, "causal")
     settings = asdict(recipe) | {
-        "init": {"name": model_name(start), "fingerprint": fingerprint(start, {"prompt": recipe.prompt}, "causal")},
+        "init": {"name": model_name(start), "fingerprint": hashed},
         "data": {
             "name": data.stem,
             "rows": len(rows),

@@ -1,0 +1,199 @@
+"""The weights of a checkpoint by name: in safetensors, in pickle files, and as changed by an adapter.
+
+Files are mapped, so that a tensor takes memory only when it is read. A matrix that an adapter changes is computed
+when it is read, and no changed copy is kept.
+"""
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from stepsight.core.errors import UserError
+from stepsight.core.hubs.checkpoint_files import INDEX, UNPICKLE, WEIGHTS, check_header, read_shards
+from stepsight.core.models.pickles import PICKLES, pickle_files, read_pickle
+from stepsight.core.models.placement import DTYPE_NAMES
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """The change that a LoRA adapter makes to a matrix: `scale · B A`, or its transpose if `is_turned` is True.
+    `first` is A, with shape (r, inputs), and `second` is B, with shape (outputs, r)."""
+
+    first: Tensor
+    second: Tensor
+    scale: float
+    is_turned: bool = False
+
+    def added_to(self, weight: Tensor) -> Tensor:
+        """Return the changed matrix. It is computed in float32, whatever the type of the weight."""
+        change = (self.second.float() @ self.first.float()) * self.scale
+        return weight.float() + (change.T if self.is_turned else change)
+
+    def update(self, digest: Any) -> None:
+        """Update a hash with the matrices and their scale."""
+        digest.update(f"{self.scale} {tuple(self.first.shape)} {tuple(self.second.shape)}".encode())
+        for matrix in (self.first, self.second):
+            digest.update(matrix.float().contiguous().numpy().data)
+
+
+@dataclass(frozen=True, eq=False)
+class CheckpointWeights:
+    """The tensors of a checkpoint by their stored names.
+
+    `files` maps names to safetensors files, and `tensors` holds what is stored otherwise. `base` has the weights of
+    the model that an adapter was trained on, which `tensors` replace and complete, and `changes` modify. `paths`
+    lists all files other than `files`.
+    """
+
+    files: Mapping[str, Path] = field(default_factory=dict)
+    tensors: Mapping[str, Tensor] = field(default_factory=dict)
+    changes: Mapping[str, LowRank] = field(default_factory=dict)
+    base: "CheckpointWeights | None" = None
+    paths: Sequence[Path] = ()
+    _opened: dict[Path, Any] = field(default_factory=dict, init=False)
+    _lock: Any = field(default_factory=Lock, init=False)
+
+    @classmethod
+    def of(cls, folder: Path) -> "CheckpointWeights":
+        """Return the weights in a folder: its safetensors, or else its pickle files. Raises `UserError` if there
+        are none, or if a file is missing or damaged."""
+        pickles = [] if has_safetensors(folder) else pickle_files(folder)
+        if not pickles:
+            return cls(tensor_files(folder))
+        tensors = {name: tensor for path in pickles for name, tensor in read_pickle(path).items()}
+        return cls(tensors=tensors, paths=pickles)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.files or name in self.tensors or (self.base is not None and name in self.base)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**(dict.fromkeys(self.base) if self.base else {}), **self.files, **self.tensors})
+
+    @property
+    def all_paths(self) -> list[Path]:
+        """Every file with weights, including those of the base."""
+        return [*sorted(set(self.files.values())), *self.paths, *(self.base.all_paths if self.base else ())]
+
+    @property
+    def size(self) -> int:
+        """The number of elements of all tensors."""
+        return self.counts().total()
+
+    def read(self, name: str) -> Tensor:
+        """Return a tensor. Raises `KeyError` if there is none of this name."""
+        tensor: Tensor
+        if name in self.tensors:
+            tensor = self.tensors[name].contiguous()
+        elif name in self.files:
+            tensor = self._open(name).get_tensor(name)
+        elif self.base is not None:
+            tensor = self.base.read(name)
+        else:
+            raise KeyError(name)
+        return self.changes[name].added_to(tensor) if name in self.changes else tensor
+
+    def rows(self, name: str, rows: Sequence[int]) -> Tensor:
+        """Return only the given rows of a tensor."""
+        if name in self.files:
+            part = self._open(name).get_slice(name)
+            return torch.cat([part[row : row + 1] for row in rows])
+        if self.base is not None and name not in self.tensors and name not in self.changes:
+            return self.base.rows(name, rows)
+        return self.read(name)[list(rows)]
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor without reading it."""
+        return self._about(name)[1]
+
+    def counts(self) -> Counter[str]:
+        """Return the number of elements that are stored in each data type."""
+        counts: Counter[str] = Counter()
+        for name in self:
+            dtype, shape = self._about(name)
+            counts[dtype] += math.prod(shape)
+        return counts
+
+    def update(self, digest: Any) -> None:
+        """Update a hash with the name, type, shape and bytes of every tensor. The hash does not depend on how the
+        tensors are split into files. An adapter adds what it changes to the hash of its base."""
+        if self.base is not None:
+            digest.update(self.base.sha256.encode())
+        for name in sorted({**self.files, **self.tensors}):
+            tensor = self.tensors[name] if name in self.tensors else self._open(name).get_tensor(name)
+            digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+            digest.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+        for name in sorted(self.changes):
+            digest.update(name.encode())
+            self.changes[name].update(digest)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The SHA-256 of all tensors."""
+        digest = hashlib.sha256()
+        self.update(digest)
+        return digest.hexdigest()
+
+    def _about(self, name: str) -> tuple[str, tuple[int, ...]]:
+        """Return the data type and the shape of a tensor."""
+        if name in self.tensors:
+            tensor = self.tensors[name]
+            return str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape)
+        if name in self.files:
+            part = self._open(name).get_slice(name)
+            stored = str(part.get_dtype())
+            return DTYPE_NAMES.get(stored, stored), tuple(part.get_shape())
+        if self.base is None:
+            raise KeyError(name)
+        return self.base._about(name)
+
+    def _open(self, name: str) -> Any:
+        """Return the open file that holds a tensor. Each file is mapped once, since a mapping counts in full
+        against limits on a process."""
+        path = self.files[name]
+        with self._lock:
+            if path not in self._opened:
+                self._opened[path] = safe_open(path, framework="pt")
+            return self._opened[path]
+
+
+def has_safetensors(folder: Path) -> bool:
+    """True if a folder has safetensors with weights, of which an adapter's are none."""
+    return any((folder / name).is_file() for name in (WEIGHTS, INDEX))
+
+
+def tensor_files(folder: Path) -> dict[str, Path]:
+    """Map the name of each tensor in a folder to the safetensors file that holds it. Raises `UserError` if the
+    folder has no safetensors, a shard is missing, or a file is damaged."""
+    files: dict[str, Path] = {}
+    for path in _weight_files(folder):
+        if not path.is_file():
+            raise UserError(f"{folder}: {path.name} is missing.", "An evaluator needs its safetensors weights.")
+        check_header(path)
+        try:
+            with safe_open(path, framework="pt") as file:
+                files |= dict.fromkeys(file.keys(), path)
+        except (SafetensorError, OSError) as error:
+            raise UserError(f"{path}: not a whole safetensors file ({error}).", "Copy it again.") from None
+    return files
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    if (folder / INDEX).is_file():
+        return [folder / name for name in read_shards(folder / INDEX)]
+    pickles = sorted(path.name for pattern in PICKLES for path in folder.glob(pattern))
+    if pickles and not (folder / WEIGHTS).is_file():
+        raise UserError(
+            f"{folder}: no safetensors, only pickle files ({pickles[0]}), which can run code when they are read.",
+            UNPICKLE,
+        )
+    return [folder / WEIGHTS]
