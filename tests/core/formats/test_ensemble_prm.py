@@ -1,7 +1,5 @@
 """ActPRM's checkpoint against its authors' code: the chat template as one text, eight heads one after the other."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
@@ -17,7 +15,6 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import pickled, write_actprm
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, of_two
-from tests.messages import refused
 
 SYSTEM = (
     "You are a helpful and harmless assistant. You should think step-by-step and put your final answer within "
@@ -88,28 +85,6 @@ def test_the_heads_stay_in_float32_and_weights_may_be_pickled(tmp_path):
     assert {weight.dtype for weight in rough.model.score.parameters()} == {torch.float32}
     first, second = (Scorer(one).score_one(TRACES[0], "offline").offline.probs for one in (exact, rough))
     assert 0 < np.abs(first - second).max() < 0.15
-
-
-def test_a_part_that_is_missing_misshapen_or_of_another_format_is_named(tmp_path):
-    folder = tmp_path / "ActPRM"
-    write_actprm(folder)
-    tensors = load_file(folder / "model.safetensors")
-    for name in ("score.model.nn1.weight", "score.model.nn_out.bias"):
-        save_file(tensors | {name: torch.zeros(7)}, folder / "model.safetensors", {"format": "pt"})
-        with refused():
-            load_evaluator(folder)
-        save_file({one: t for one, t in tensors.items() if one != name}, folder / "model.safetensors")
-        with refused():
-            load_evaluator(folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen2ForCausalLM"]}))
-    (folder / "stepsight.json").write_text('{"format": "ensemble-prm"}')
-    with refused():
-        load_evaluator(folder)
-    tokenizer = (folder / "tokenizer.json").read_text()
-    (folder / "tokenizer.json").write_text(tokenizer.replace("<extra_0>", "<extra_1>"))
-    with refused():
-        load_evaluator(folder)
 
 
 @pytest.mark.parametrize("heads", [8, 1])

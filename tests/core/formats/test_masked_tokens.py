@@ -1,7 +1,5 @@
 """PathFinder-PRM against the authors' reward model: two calls a step, the second with what the first filled in."""
 
-import json
-
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
@@ -172,18 +170,6 @@ def check_small(evaluator, model, folder, traces):
     both = (judged > 0) & (expected > 0)
     assert both.any()
     np.testing.assert_allclose(judged[both], expected[both], atol=0.05)
-
-
-def test_a_missing_part_is_named(tmp_path):
-    write(tmp_path)
-    config = json.loads((tmp_path / NAME / "config.json").read_text())
-    (tmp_path / NAME / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen2Model"]}))
-    with refused():
-        load_evaluator(tmp_path / NAME)
-    tokenizer = byte_level(TOKENS[:3], added=())
-    write_language_model(tmp_path / "other" / NAME, QWEN2, tokenizer, {"chat_template": TEMPLATE})
-    with refused():
-        load_evaluator(tmp_path / "other" / NAME)
 
 
 def test_one_too_long_is_refused_by_the_longest_of_its_calls(tmp_path):

@@ -1,10 +1,7 @@
 """Qwen2.5-Math-PRM's checkpoint against its model card: the chat template as one text, the softmax at <extra_0>."""
 
-import json
-
 import pytest
-import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 
 from stepsight.core.evaluators.loading import load_evaluator
@@ -12,7 +9,6 @@ from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_qwen_prm
 from tests.core.formats.by_hand import TRACES, check_modes, hidden_states, of_two, softmax
-from tests.messages import refused
 
 SYSTEM = "Please reason step by step, and put your final answer within \\boxed{}."
 
@@ -77,30 +73,3 @@ def test_a_text_that_spells_a_token_of_the_template_is_only_text(checkpoint):
     counts = {name: int((encoded.ids == token(name)).sum()) for name in ("<|im_start|>", "<|im_end|>", "<extra_0>")}
     # Three turns begin and two end before the last separator.
     assert counts == {"<|im_start|>": 3, "<|im_end|>": 2, "<extra_0>": 2}
-
-
-@pytest.mark.parametrize("name", ["score.0.weight", "score.0.bias", "score.2.weight", "score.2.bias"])
-def test_missing_and_misshapen_tensors_are_named(tmp_path, name):
-    write_qwen_prm(tmp_path)
-    tensors = load_file(tmp_path / "model.safetensors")
-    save_file(tensors | {name: torch.zeros(7)}, tmp_path / "model.safetensors", {"format": "pt"})
-    with refused():
-        load_evaluator(tmp_path)
-    del tensors[name]
-    save_file(tensors, tmp_path / "model.safetensors", {"format": "pt"})
-    with refused():
-        load_evaluator(tmp_path)
-
-
-def test_another_format_and_a_tokenizer_without_the_separator_are_refused(tmp_path):
-    write_qwen_prm(tmp_path)
-    tokenizer = (tmp_path / "tokenizer.json").read_text()
-    (tmp_path / "tokenizer.json").write_text(tokenizer.replace("<extra_0>", "<extra_1>"))
-    with refused():
-        load_evaluator(tmp_path)
-    (tmp_path / "tokenizer.json").write_text(tokenizer)
-    (tmp_path / "stepsight.json").write_text('{"format": "qwen-prm"}')
-    config = json.loads((tmp_path / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": ["Qwen2ForCausalLM"]}))
-    with refused():
-        load_evaluator(tmp_path)

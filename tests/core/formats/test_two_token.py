@@ -11,7 +11,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from tests.checkpoints import LLAMA3, QWEN2, write_language_model, write_reasoneval
+from tests.checkpoints import LLAMA3, QWEN2, write_language_model
 from tests.core.formats.by_hand import TRACES, check_modes, of_two, softmax
 from tests.messages import refused
 from tests.vocabularies import byte_level
@@ -141,13 +141,3 @@ def test_an_incomplete_description_is_refused(tmp_path, changes):
     write_language_model(tmp_path / "prm", QWEN2, tokenizer_of(QWEN2), card=card | changes)
     with refused():
         load_evaluator(tmp_path / "prm")
-
-
-def test_weights_of_another_family_are_refused(tmp_path):
-    write_reasoneval(tmp_path / "VersaPRM", size="34B")
-    with refused():
-        load_evaluator(tmp_path / "VersaPRM")
-    config = json.loads((tmp_path / "VersaPRM" / "config.json").read_text())
-    (tmp_path / "VersaPRM" / "config.json").write_text(json.dumps(config | {"architectures": ["LlamaForCausalLM"]}))
-    with refused():
-        load_evaluator(tmp_path / "VersaPRM")
