@@ -23,7 +23,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.fetches import start_fetch
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import start_job
-from stepsight.storage.jobs.uploads import add_part, begin_upload
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.left_outs import save_left_out
@@ -40,6 +39,7 @@ from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User, add_user, end_user
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
+from tests.storage.jobs.samples import send
 from tests.storage.samples import scores, triangle, write_lines
 
 ROWS = [
@@ -207,11 +207,10 @@ def _log_in(store: Store, ada: User) -> None:
 
 
 def _queue_jobs(store: Store, ada: User, dataset_id: int) -> None:
-    """A job of each kind, and a file that a browser has sent half of."""
+    """A job of each kind, and a file that a browser has sent."""
     start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="of mini", mode=Mode.HINDSIGHT)
     import_benchmark(store, BenchmarkImport("mr-math-invalid"))
     file = RemoteFile("lab/prm", "c" * 40, "model.safetensors", 15_200_000_000)
     start_fetch(store, Remote("lab/prm", "c" * 40, (file,)))
     content = b'{"problem": "q", "steps": ["a"]}\n'
-    upload = begin_upload(store, ada.id, "traces.jsonl", 2 * len(content), "today")
-    add_part(store, upload.id, ada.id, 0, content)
+    send(store, ada.id, content)

@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from pydantic import Field
-from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
@@ -25,7 +24,7 @@ from stepsight.storage.importers.rows.fields import located
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
 from stepsight.storage.jobs.jobs import Job
 from stepsight.storage.jobs.preview import Preview, prepare, preview
-from stepsight.storage.jobs.uploads import Upload, add_part, begin_upload, get_upload, remove_upload
+from stepsight.storage.jobs.uploads import LARGEST, Receiving, Upload, get_upload, remove_upload
 
 _MOST_STEPS = 6
 # The kinds of file that a file of traces may be read as.
@@ -33,14 +32,6 @@ _KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for 
 # The fields that a person fills in besides the kind.
 # How the gold of a file may label the steps behind the first error.
 _TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out")
-
-
-class Beginning(Model):
-    """A file that a browser is about to upload. `modified` is the modification time that the browser reports."""
-
-    name: str
-    size: Annotated[int, Field(lt=2**63)]
-    modified: str = ""
 
 
 class Files(Model):
@@ -66,17 +57,22 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
 
 def _add_sending(routes: APIRouter, store: Store) -> None:
     @routes.post("/uploads")
-    def begin(request: Request, given: Annotated[Beginning, body(Beginning)]) -> JSONResponse:
-        user = user_of_request(request)
-        begun = begin_upload(store, user.id, given.name, given.size, given.modified)
-        # It is shown as soon as it has arrived.
-        return _state(begun, BackgroundTask(prepare))
-
-    @routes.post("/uploads/{upload:number}/parts")
-    async def part(request: Request, upload: int, start: Annotated[int, Query(ge=0)] = 0) -> JSONResponse:
-        content = await request.body()
-        user = user_of_request(request)
-        return _state(await run_in_threadpool(add_part, store, upload, user.id, start, content))
+    async def send(request: Request, name: str = "") -> JSONResponse:
+        """Receive the file that is the body of the request."""
+        prepare()
+        size, content = int(request.headers.get("content-length", "0")), request.stream()
+        try:
+            with await run_in_threadpool(Receiving, store, user_of_request(request).id, name, size) as receiving:
+                async for piece in content:
+                    await run_in_threadpool(receiving.add, piece)
+                upload = await run_in_threadpool(receiving.finish)
+        except UserError:
+            if size <= LARGEST:
+                # Browsers show no answer that comes before they have sent everything.
+                async for _ in content:
+                    pass
+            raise
+        return JSONResponse({"upload": upload.id}, status_code=201)
 
     @routes.post("/uploads/{upload:number}/remove")
     def remove(request: Request, upload: int) -> Response:
@@ -124,11 +120,6 @@ def _check(wanted: FileImport) -> None:
         if not wanted.evaluator.strip():
             raise UserError("the name of the evaluator is empty.", "Enter a name.")
         check_name(wanted.evaluator, "the name of the evaluator")
-
-
-def _state(upload: Upload, afterwards: BackgroundTask | None = None) -> JSONResponse:
-    state = {"upload": upload.id, "received": upload.received, "size": upload.size}
-    return JSONResponse(state, background=afterwards)
 
 
 def _started(jobs: list[Job]) -> JSONResponse:

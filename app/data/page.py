@@ -21,7 +21,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import Benchmark, benchmarks
 from stepsight.storage.jobs.jobs import Job, State, Task, list_requests
-from stepsight.storage.jobs.uploads import LARGEST, PART, Upload, list_uploads
+from stepsight.storage.jobs.uploads import LARGEST, Upload, list_uploads
 from stepsight.storage.judgments.evaluators import count_evaluators
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
@@ -52,7 +52,6 @@ def router(store: Store, *, read_only: bool = False) -> APIRouter:
                 may_add=may_add(request),
                 uploads=[upload for upload in uploads if upload.id not in added],
                 largest=LARGEST,
-                part=PART,
                 state=state_html(store, may_add=may_add(request), uploads=uploads),
             )
         )

@@ -12,6 +12,9 @@ from stepsight.app.web.failures import failure_response
 LARGEST_BODY = 1_000_000
 """The largest body of a request in bytes."""
 
+UPLOADS = "/data/uploads"
+"""The path of the route that receives files."""
+
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
@@ -21,7 +24,7 @@ class Gate:
     - A request that changes something and comes from a page of a different site is refused with 403. Browsers
       send the origin of these requests. A client that sends no origin is a program, not the page of a site.
     - A body larger than `LARGEST_BODY` is refused with 413, whether its size is announced in advance or found while
-      reading.
+      reading. Only that of `UPLOADS` may be larger, and is left to its route, which bounds it.
     - WebSockets are refused, since the application does not use them.
     """
 
@@ -38,8 +41,9 @@ class Gate:
         if scope["method"] in SAFE_METHODS:
             await self.app(scope, receive, send)
             return
-        refusal = _refusal(scope)
-        if refusal is None:
+        is_upload = scope["path"] == UPLOADS
+        refusal = _refusal(scope, is_upload=is_upload)
+        if refusal is None and not is_upload:
             body = await _read(receive)
             if body is None:
                 refusal = _too_large(scope)
@@ -48,12 +52,12 @@ class Gate:
         await (refusal or self.app)(scope, receive, send)
 
 
-def _refusal(scope: Scope) -> Response | None:
+def _refusal(scope: Scope, *, is_upload: bool) -> Response | None:
     headers = Headers(scope=scope)
     if not _is_ours(headers):
         return failure_response(scope, 403, "This request comes from another site.", "Use StepSight's own pages.")
     length = headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > LARGEST_BODY:
+    if not length.isdigit() or (int(length) > LARGEST_BODY and not is_upload):
         return _too_large(scope)
     return None
 

@@ -140,6 +140,14 @@ class Child:
         if self._process is not None and self._process.poll() is None:
             return self._process
         self._end()
+        # One that was killed while it started says nothing of the next.
+        process = self._begun() or self._begun()
+        if process is None:
+            raise UserError("a process for reading does not start.", "Its messages are above.")
+        return process
+
+    def _begun(self) -> subprocess.Popen[bytes] | None:
+        """Start a process and return it once it is ready, or None if it ends before that."""
         # The process must find the same modules, whatever its current folder.
         path = os.pathsep.join(one or os.getcwd() for one in sys.path)
         kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
@@ -158,8 +166,7 @@ class Child:
                 ready = False
         if not ready:
             self._end()
-            raise UserError("a process for reading does not start.", "Its messages are above.")
-        return process
+        return process if ready else None
 
     def _end(self) -> int:
         """Kill the process, if there is one, and return its exit status."""
@@ -183,7 +190,7 @@ class Children:
     def __init__(self, make: Callable[[], Answerer], bounds: Bounds, most: int) -> None:
         self._all = [Child(make, bounds, fresh=True) for _ in range(most)]
         # The one that was used last comes first: it runs.
-        self._free: LifoQueue[Child] = LifoQueue()
+        self._free: LifoQueue[Child] = LifoQueue(most)
         for one in self._all:
             self._free.put(one)
 
@@ -191,6 +198,11 @@ class Children:
         """End the processes that run."""
         for one in self._all:
             one.close()
+
+    def start(self) -> None:
+        """Start one, as `Child.start` does, if all are free."""
+        if self._free.full():
+            self._all[-1].start()
 
     def ask(
         self,

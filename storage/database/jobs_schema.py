@@ -8,7 +8,6 @@ from sqlalchemy import (
     CheckConstraint,
     ForeignKey,
     Index,
-    LargeBinary,
     String,
     Text,
 )
@@ -82,12 +81,10 @@ Index(
 
 
 class UploadRow(Base):
-    """A file that a user's browser sends in parts.
+    """A file that a user's browser has sent, and that lies under the name `file` in the folder of uploads.
 
-    `received` is the number of bytes that have arrived, out of `size`. `modified` is the file's modification time
-    as reported by the browser, which helps to recognise the file when an upload is resumed. `sha256` is the hash of
-    the content, set once the upload is complete. An upload and its parts are deleted once it has been imported, or
-    a day after `touched`.
+    `sha256` is the hash of its content. An upload and its file are deleted once it has been imported, or a day
+    after `touched`.
     """
 
     __tablename__ = "uploads"
@@ -96,25 +93,9 @@ class UploadRow(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="CASCADE"))
     name: Mapped[str] = mapped_column(String(NAME_LENGTH))
     size: Mapped[int]
-    modified: Mapped[str] = mapped_column(String(40))
-    received: Mapped[int] = mapped_column(default=0)
-    sha256: Mapped[str | None] = mapped_column(String(DIGEST_LENGTH))
+    sha256: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
+    file: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
     created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
     touched: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
-    __table_args__ = (
-        CheckConstraint("size > 0 AND received >= 0 AND received <= size", name="received"),
-        CheckConstraint("sha256 IS NULL OR received = size", name="whole"),
-        Index("ix_uploads_user_id", "user_id", "id"),
-        NEW_IDS,
-    )
-
-
-class UploadPartRow(Base):
-    """A part of an upload. `content` holds the bytes from offset `start` on."""
-
-    __tablename__ = "upload_parts"
-
-    upload_id: Mapped[int] = mapped_column(ForeignKey("uploads.id", ondelete="CASCADE"), primary_key=True)
-    start: Mapped[int] = mapped_column(primary_key=True)
-    content: Mapped[bytes] = mapped_column(LargeBinary)
+    __table_args__ = (Index("ix_uploads_user_id", "user_id", "id"), NEW_IDS)

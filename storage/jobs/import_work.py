@@ -147,7 +147,7 @@ def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Impo
         return _stored_before(store, wanted)
     if wanted.sha256 != upload.sha256:
         raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
-    source = UploadSource(store, upload)
+    source = UploadSource(upload)
     parts = _watched(source, upload.size, progress)
     # This process reads no file of a stranger before, and none of traces at all.
     if wanted.holds == Holds.TRACES:

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.validation import STRICT, Record, choice, validate
 from stepsight.storage.database.store import Store
@@ -53,12 +52,9 @@ class BenchmarkImport(Record):
 
 
 def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
-    """Queue the import of an uploaded file. Raises `NotFoundError` if this user has no such upload, and `UserError`
-    if the upload is incomplete."""
+    """Queue the import of an uploaded file. Raises `NotFoundError` if this user has no such upload."""
     upload = get_upload(store, wanted.upload, user_id)
-    if not upload.is_whole:
-        raise UserError(f"{upload.name}: only a part of the file is here.", "Send the rest first.")
-    keep_upload(store, upload.id)
+    keep_upload(store, upload)
     what = wanted.dataset
     if wanted.holds == Holds.SCORES:
         what = f"scores of {wanted.evaluator} for {wanted.dataset}"

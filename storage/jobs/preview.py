@@ -20,7 +20,6 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.child import Answerer, Bounds, ChildError, Children
 from stepsight.core.files.jsonl import format_trace, parse_trace
 from stepsight.core.files.row_conditions import RowConditions
-from stepsight.core.files.text_lines import PARQUET, ZIP
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import read_traces
@@ -53,8 +52,6 @@ _MOST_BYTES, _MOST_ROWS, _HEAD = 30_000_000, 100_000, 1_000_000
 
 # How many files are read at once: nobody waits for another's deadline, unless there are more.
 _AT_ONCE = 2
-# A text of so few bytes takes little of anything, whatever it holds, and is read in this process.
-_SHORT = 16_384
 _FIRST_FILES = {
     "a.jsonl": b'{"problem": "What is 2 + 3?", "steps": ["2 + 3 = 5.", "So 5."], "id": "a"}\n',
     "a.csv": b"problem,solution\nWhat is 2 + 3?,2 + 3 = 5. So 5.\n",
@@ -104,7 +101,7 @@ class Preview(UploadReading):
 def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | None = None) -> Preview:
     """Preview a complete upload. If `kind` or `columns` is given, it replaces the one suggested for the file.
     Raises `UserError` if the content of the upload cannot be recognised."""
-    source = UploadSource(store, upload)
+    source = UploadSource(upload)
     shown = _read_upload(source, kind, columns)
     if shown.finding.holds == Holds.SCORES:
         shown = _with_dataset(store, shown, source)
@@ -142,22 +139,10 @@ def _read_upload(source: UploadSource, kind: str = "", columns: ColumnMap | None
     Raises `UserError` if its content cannot be recognised, or if reading it exceeds the bounds of a preview."""
     asked = {"name": source.name, "sha256": source.sha256, "kind": kind, "columns": columns and asdict(columns)}
     try:
-        if source.size <= _SHORT and _is_text(content := b"".join(source.parts())):
-            found = _preview(asked, iter([content]))
-        else:
-            found = _reader.ask({"preview": asked}, source.parts())
+        found = _reader.ask({"preview": asked}, source.parts())
     except ChildError as error:
         raise _unreadable(source.name, error) from None
     return _reading(found, source.name)
-
-
-def _is_text(content: bytes) -> bool:
-    """True if the content is read by Python's own readers, and not by a library that unpacks it."""
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return False
-    return not content.startswith((PARQUET, ZIP))
 
 
 def check_upload(source: UploadSource, parts: Iterable[bytes], request: Mapping[str, Any]) -> None:
@@ -198,10 +183,8 @@ def _import_upload(
 
 
 def prepare() -> None:
-    """Start the process that reads previews, if it does not run."""
-    with suppress(UserError, ChildError):
-        # What fails now fails with the preview too, which says so.
-        _reader.ask({})
+    """Start the process that reads previews if it does not run, without waiting for it."""
+    _reader.start()
 
 
 def _bounds(size: int) -> Bounds:

@@ -1,15 +1,19 @@
-"""Files that browsers send in parts, kept in the database until a job has read them.
+"""Files that browsers send, which lie beside the store until a job has read them.
 
-An incomplete upload can be resumed. The parts that have arrived are kept even if the page is closed, the server is
-restarted, or a different server takes over the database.
+A file is received as one stream, under a random name that ends in `.partial` until it is whole. What a killed
+server leaves behind, or nobody adds, is deleted after a day.
 """
 
 import hashlib
 import os
+import secrets
 import shutil
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
 
 from sqlalchemy import ColumnElement, delete, func, select, update
 from sqlalchemy.orm import Session
@@ -17,8 +21,8 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.files.compression import split_lines, unpacked
 from stepsight.core.files.text_lines import check_beginning
-from stepsight.core.paths import format_bytes
-from stepsight.storage.database.jobs_schema import UploadPartRow, UploadRow
+from stepsight.core.paths import cache_folder, format_bytes
+from stepsight.storage.database.jobs_schema import UploadRow
 from stepsight.storage.database.schema import check_name, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 
@@ -26,8 +30,6 @@ LARGEST = 256_000_000
 """The largest file, in bytes, as sent and unpacked."""
 MOST_STORED = 4 * LARGEST
 """The most bytes that the traces of a file take."""
-PART = 512 * 1024
-"""The number of bytes that a browser sends at a time."""
 LASTS = timedelta(days=1)
 """The time for which an abandoned upload is kept."""
 
@@ -37,71 +39,111 @@ _ROOM = 4 * LARGEST
 _WRITTEN = 3
 # The bytes to be left free for other writes.
 _RESERVE = 20_000_000
-_LARGEST_PART = 2 * PART
+_PIECE = 512 * 1024
+_AGAIN = "Send it again."
 _BY_COMMAND = "Import it on the machine that StepSight runs on: stepsight import auto FILE"
 
 
 @dataclass(frozen=True)
 class Upload:
-    """A file that a browser sends in parts. `received` of its `size` bytes have arrived.
-
-    `sha256` is empty until the file is complete.
-    """
+    """A file that a browser has sent, and where it lies."""
 
     id: int
     name: str
     size: int
-    received: int
     sha256: str
-
-    @property
-    def is_whole(self) -> bool:
-        return self.received == self.size
+    path: Path
 
 
-def begin_upload(store: Store, user_id: int, name: str, size: int, modified: str = "") -> Upload:
-    """Start an upload, or resume one if the same user is already uploading the same file.
+class Receiving:
+    """A context manager that receives a file of `size` bytes from a user. What was received is deleted at the end
+    of the `with` block unless `finish` was called.
 
-    Files count as the same if their names, sizes and modification times are equal. Raises `UserError` if the file
-    is empty or too large, or if the disk or the user's quota has no room for it.
+    Raises `UserError` if the file is empty or too large, or if the disk or the user's quota has no room for it.
     """
-    check_name(name, "the name of the file")
-    modified = modified[:40] if modified.isprintable() else ""
-    if size <= 0:
-        raise UserError(f"{name}: the file is empty.", "Choose another file.")
-    if size > LARGEST:
-        raise UserError(
-            f"{name}: {size / 1e6:,.0f} MB; this page takes files of up to {LARGEST / 1e6:,.0f} MB.",
-            _BY_COMMAND,
-        )
-    check_disk(store, name, size)
-    with store.write() as session:
-        _sweep(session)
-        same = (UploadRow.user_id == user_id, UploadRow.name == name, UploadRow.size == size)
-        row = session.scalars(select(UploadRow).where(*same, UploadRow.modified == modified)).first()
-        if row is None:
-            mine = select(func.coalesce(func.sum(UploadRow.size), 0)).where(UploadRow.user_id == user_id)
-            taken = session.scalar(mine) or 0
-            if taken + size > _ROOM:
-                raise ConflictError(
-                    "Too many of your files wait to be added.", "Add or remove them first; each is kept for a day."
-                )
-            row = UploadRow(user_id=user_id, name=name, size=size, modified=modified)
+
+    def __init__(self, store: Store, user_id: int, name: str, size: int) -> None:
+        check_name(name, "the name of the file")
+        if size <= 0:
+            raise UserError(f"{name}: the file is empty.", "Choose another file.")
+        if size > LARGEST:
+            raise UserError(
+                f"{name}: {size / 1e6:,.0f} MB; this page takes files of up to {LARGEST / 1e6:,.0f} MB.",
+                _BY_COMMAND,
+            )
+        folder = uploads_folder(store)
+        check_disk(store, name, size, folder)
+        with store.write() as session:
+            _sweep(session, folder)
+            _check_quota(session, user_id, size)
+        self._store, self._user_id, self._name, self._size = store, user_id, name, size
+        self._path = folder / secrets.token_hex(16)
+        self._partial = self._path.with_suffix(".partial")
+        self._file = os.fdopen(os.open(self._partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
+        self._hash, self._received = hashlib.sha256(), 0
+
+    def add(self, content: bytes) -> None:
+        """Append bytes. Raises `UserError` if the first ones show that the file cannot be imported, if there are
+        too many, or if the disk is full."""
+        if not self._received:
+            check_beginning(content, self._name)
+        self._received += len(content)
+        if self._received > self._size:
+            raise UserError(f"{self._name}: more bytes than the {self._size:,} that were announced.", _AGAIN)
+        self._hash.update(content)
+        try:
+            self._file.write(content)
+        except OSError as fault:
+            raise UserError(
+                f"{self._path.parent}: cannot be written ({fault.strerror}).", "Make room there."
+            ) from None
+
+    def finish(self) -> Upload:
+        """Keep the file, and return it. Raises `UserError` if bytes are missing."""
+        if self._received < self._size:
+            raise UserError(f"{self._name}: {self._received:,} of {self._size:,} bytes are here.", _AGAIN)
+        self._file.close()
+        with self._store.write() as session:
+            _check_quota(session, self._user_id, self._size)
+            row = UploadRow(user_id=self._user_id, name=self._name, size=self._size, file=self._path.name)
+            row.sha256 = self._hash.hexdigest()
             session.add(row)
-        row.touched = now()
-        session.flush()
-        return _upload(row)
+            session.flush()
+            os.replace(self._partial, self._path)
+            return _upload(row, self._path.parent)
+
+    def __enter__(self) -> "Receiving":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        self._partial.unlink(missing_ok=True)
 
 
-def check_disk(store: Store, name: str, size: int) -> None:
-    """Raise `UserError` if the store is a file and its disk has no room for another upload, or its traces, of
-    `size` bytes.
+def uploads_folder(store: Store) -> Path:
+    """Return the folder of the uploaded files, beside a store on SQLite and otherwise in the cache folder, creating
+    it for its owner alone. Raises `UserError` if it cannot be created."""
+    on_sqlite = store.engine.dialect.name == "sqlite"
+    folder = Path(f"{os.path.realpath(store.name)}.uploads") if on_sqlite else cache_folder() / "uploads"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as fault:
+        raise _unwritable(folder, fault) from None
+    return folder
+
+
+def check_disk(store: Store, name: str, size: int, folder: Path | None = None) -> None:
+    """Raise `UserError` if `folder`, by default that of a store on SQLite, has no room for another upload, or its
+    traces, of `size` bytes.
 
     On a full disk nothing could be deleted either, because SQLite has to write in order to delete.
     """
-    if store.engine.dialect.name != "sqlite":
-        return
-    folder = os.path.dirname(os.path.abspath(store.name))
+    if folder is None:
+        if store.engine.dialect.name != "sqlite":
+            return
+        folder = Path(os.path.abspath(store.name)).parent
     free = shutil.disk_usage(folder).free
     if free < _WRITTEN * size + _RESERVE:
         raise UserError(
@@ -110,76 +152,55 @@ def check_disk(store: Store, name: str, size: int) -> None:
         )
 
 
-def add_part(store: Store, upload_id: int, user_id: int, start: int, content: bytes) -> Upload:
-    """Append the bytes that begin at the offset `start` to an upload. They are ignored unless they continue it.
-
-    The field `received` of the returned upload says where to continue. Raises `NotFoundError` if the upload does
-    not exist, and `UserError` if the part is too long. If the first part shows that the file cannot be imported,
-    the upload is removed and `UserError` is raised.
-    """
-    if len(content) > _LARGEST_PART:
-        raise UserError(f"A part of {len(content):,} bytes.", f"Send at most {_LARGEST_PART:,}.")
-    with store.write() as session:
-        row = _get(session, upload_id, user_id, lock=True)
-        if start != row.received or not content:
-            return _upload(row)
-        if start + len(content) > row.size:
-            raise UserError(f"{row.name}: more bytes than the {row.size:,} that were announced.", "Send it again.")
-        refusal = _refusal(content, row.name) if start == 0 else None
-        if refusal is None:
-            session.add(UploadPartRow(upload_id=row.id, start=start, content=content))
-            row.received, row.touched = start + len(content), now()
-            session.flush()
-            if row.received == row.size:
-                row.sha256 = _sha256(session, row)
-            return _upload(row)
-        session.delete(row)
-    raise refusal
-
-
 def get_upload(store: Store, upload_id: int, user_id: int | None = None) -> Upload:
     """Return the upload with this id, provided that it belongs to the user `user_id`, if that is given. Raises
     `NotFoundError` if there is no such upload."""
     with store.read() as session:
-        return _upload(_get(session, upload_id, user_id))
+        row = session.scalars(select(UploadRow).where(*_chosen(upload_id, user_id))).one_or_none()
+        if row is None:
+            raise _gone()
+        return _upload(row, uploads_folder(store))
 
 
 def list_uploads(store: Store, user_id: int) -> list[Upload]:
     """List a user's uploads, oldest first."""
     with store.read() as session:
         rows = session.scalars(select(UploadRow).where(UploadRow.user_id == user_id).order_by(UploadRow.id))
-        return [_upload(row) for row in rows]
+        return [_upload(row, uploads_folder(store)) for row in rows]
 
 
-def keep_upload(store: Store, upload_id: int) -> None:
-    """Postpone the deletion of an upload to a day from now."""
+def keep_upload(store: Store, upload: Upload) -> None:
+    """Postpone the deletion of an upload to a day from now. Raises `NotFoundError` if its file is gone."""
+    try:
+        os.utime(upload.path)
+    except OSError:
+        raise _gone() from None
     with store.write() as session:
-        session.execute(update(UploadRow).where(UploadRow.id == in_range(upload_id)).values(touched=now()))
+        session.execute(update(UploadRow).where(UploadRow.id == upload.id).values(touched=now()))
 
 
 def remove_upload(store: Store, upload_id: int, user_id: int | None = None) -> None:
     """Remove an upload if it exists and, if `user_id` is given, belongs to that user."""
+    removed = delete(UploadRow).where(*_chosen(upload_id, user_id)).returning(UploadRow.file)
     with store.write() as session:
-        session.execute(delete(UploadRow).where(*_wanted(upload_id, user_id)))
+        file = session.scalar(removed)
+    if file is not None:
+        (uploads_folder(store) / file).unlink(missing_ok=True)
 
 
 class UploadSource:
-    """The lines of a complete upload, as a `storage.traces.imports.LineSource`. Raises `UserError` if the upload is
-    incomplete, and `NotFoundError` if it is removed while being read."""
+    """The lines of an upload, as a `storage.traces.imports.LineSource`. Raises `NotFoundError` while being read if
+    its file is gone."""
 
-    def __init__(self, store: Store, upload: Upload) -> None:
-        if not upload.is_whole:
-            raise UserError(
-                f"{upload.name}: {upload.received:,} of {upload.size:,} bytes are here.", "Send the rest."
-            )
+    def __init__(self, upload: Upload) -> None:
         self.name = self.file_name = upload.name
         self.sha256, self.size = upload.sha256, upload.size
-        self._store, self._upload = store, upload
+        self._path = upload.path
         self.read = 0
 
     @property
     def fraction(self) -> float:
-        return min(1.0, self.read / self._upload.size)
+        return min(1.0, self.read / self.size)
 
     def __iter__(self) -> Iterator[bytes]:
         return _unpacked(self._counted(split_lines(self.parts(), self.name)), self.name)
@@ -191,18 +212,17 @@ class UploadSource:
             yield line
 
     def parts(self) -> Iterator[bytes]:
-        """Yield the content as it was sent, in parts."""
-        start = 0
-        while start < self._upload.size:
-            # A session for each part, since a reader may stop anywhere.
-            with self._store.read() as session:
-                content = _part(session, self._upload.id, start)
-            start += len(content)
-            yield content
+        """Yield the content as it was sent, in pieces."""
+        try:
+            with open(self._path, "rb") as file:
+                while content := file.read(_PIECE):
+                    yield content
+        except FileNotFoundError:
+            raise _gone() from None
 
 
 def upload_lines(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
-    """Yield the lines of an upload that comes in parts."""
+    """Yield the lines of an upload that comes in pieces."""
     return _unpacked(split_lines(parts, name), name)
 
 
@@ -211,52 +231,35 @@ def _unpacked(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     return unpacked(lines, name, LARGEST, _BY_COMMAND)
 
 
-def _part(session: Session, upload_id: int, start: int) -> bytes:
-    """Return the part that begins at the offset `start`. Raises `NotFoundError` if the upload was removed."""
-    part = select(UploadPartRow.content).where(UploadPartRow.upload_id == upload_id, UploadPartRow.start == start)
-    content = session.scalar(part)
-    if content is None:
-        raise _gone()
-    return content
-
-
-def _sha256(session: Session, row: UploadRow) -> str:
-    digest, start = hashlib.sha256(), 0
-    while start < row.size:
-        content = _part(session, row.id, start)
-        digest.update(content)
-        start += len(content)
-    return digest.hexdigest()
+def _unwritable(folder: Path, fault: OSError) -> UserError:
+    return UserError(f"{folder}: cannot be written ({fault.strerror}).", "Make room there, or allow writing.")
 
 
 def _gone() -> NotFoundError:
     return NotFoundError("This file is no longer here.", "Choose it again.")
 
 
-def _refusal(content: bytes, name: str) -> UserError | None:
-    try:
-        check_beginning(content, name)
-    except UserError as error:
-        return error
-    return None
+def _check_quota(session: Session, user_id: int, size: int) -> None:
+    taken = select(func.coalesce(func.sum(UploadRow.size), 0)).where(UploadRow.user_id == user_id)
+    if session.scalars(taken).one() + size > _ROOM:
+        raise ConflictError(
+            "Too many of your files wait to be added.", "Add or remove them first; each is kept for a day."
+        )
 
 
-def _sweep(session: Session) -> None:
+def _sweep(session: Session, folder: Path) -> None:
+    """Delete what is a day old: uploads, their files, and what a killed server has received of one."""
     session.execute(delete(UploadRow).where(UploadRow.touched < now() - LASTS))
+    oldest = time.time() - LASTS.total_seconds()
+    for path in folder.iterdir():
+        if path.is_file() and path.stat().st_mtime < oldest:
+            path.unlink(missing_ok=True)
 
 
-def _wanted(upload_id: int, user_id: int | None) -> list[ColumnElement[bool]]:
-    wanted: list[ColumnElement[bool]] = [UploadRow.id == in_range(upload_id)]
-    return wanted if user_id is None else [*wanted, UploadRow.user_id == user_id]
+def _chosen(upload_id: int, user_id: int | None) -> list[ColumnElement[bool]]:
+    chosen: list[ColumnElement[bool]] = [UploadRow.id == in_range(upload_id)]
+    return chosen if user_id is None else [*chosen, UploadRow.user_id == user_id]
 
 
-def _get(session: Session, upload_id: int, user_id: int | None, *, lock: bool = False) -> UploadRow:
-    statement = select(UploadRow).where(*_wanted(upload_id, user_id))
-    row = session.scalars(statement.with_for_update() if lock else statement).one_or_none()
-    if row is None:
-        raise _gone()
-    return row
-
-
-def _upload(row: UploadRow) -> Upload:
-    return Upload(row.id, row.name, row.size, row.received or 0, row.sha256 or "")
+def _upload(row: UploadRow, folder: Path) -> Upload:
+    return Upload(row.id, row.name, row.size, row.sha256, folder / row.file)

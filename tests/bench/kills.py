@@ -57,7 +57,7 @@ from stepsight.storage.people.users import Role, add_user
 from stepsight.storage.traces.queries import find_dataset
 from tests.annotators import Annotator, prepare
 from tests.app.processes import family, is_alive, silence, until
-from tests.bench.senders import PART, Fetching, Sender
+from tests.bench.senders import Fetching, Sender
 from tests.checkpoints import write_evaluator
 from tests.forked import Forked
 from tests.hub import Hub, point_to
@@ -122,6 +122,7 @@ class Killing:
     def learn(self) -> None:
         """See how long those take that nobody ends."""
         prepare_reader()
+        until(_readers)
         for kind in LEARNT:
             start = time.monotonic()
             getattr(self, f"_kill_{kind}")(spared=True)
@@ -181,7 +182,7 @@ class Killing:
     def _kill_children(self, *, spared: bool = False) -> None:
         prepare_reader()
         tally, name = self.tallies["children"], f"read-{len(self._asked)}"
-        upload = send(self.store, self._sender.user.id, self._rows.read_bytes(), f"{name}.jsonl", PART)
+        upload = send(self.store, self._sender.user.id, self._rows.read_bytes(), f"{name}.jsonl")
         wanted = FileImport(upload=upload.id, holds="traces", dataset=name, kind="plain")
         self._asked[name] = import_upload(self.store, wanted, self._sender.user.id).id
         worker = Worker(self.store, tasks=(Task.IMPORT,))

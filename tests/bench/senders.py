@@ -18,20 +18,19 @@ from stepsight.storage.people.users import User
 from tests.checkpoints import write_token_classifier
 from tests.hub import Hub
 
-PART = 20_000
 """The bytes of a file that are sent at a time."""
 _WIDTH = 4096
 
 
 class Sender:
-    """Somebody who sends files to a server in parts, and asks for their imports. `jobs` has the job of each dataset
+    """Somebody who sends files to a server, and asks for their imports. `jobs` has the job of each dataset
     that the server said it queued, and `answers` counts what it said."""
 
     def __init__(self, user: User, token: str, content: bytes) -> None:
         self.user, self.jobs, self.answers = user, dict[str, int](), 0
         self._token, self._content = token, content
         # Of the file that is being sent.
-        self._upload = self._received = self._number = 0
+        self._upload = self._number = 0
 
     def send(self, port: int, begin: Callable[[], None]) -> None:
         """Send one file after the other, until the server is gone. `begin` is called after the first answer."""
@@ -58,29 +57,21 @@ class Sender:
             connection.close()
 
     def count_lost(self, store: Store) -> int:
-        """Count the parts and the jobs that the server said it has and that are not there."""
+        """Count the files and the jobs that the server said it has and that are not there."""
         lost = sum(not _has_job(store, job) for job in self.jobs.values())
         name = f"sent-{self._number}"
-        if self._received and name not in self.jobs:
+        if self._upload and name not in self.jobs:
             # It may have been imported without an answer.
-            uploads = {one.id: one.received for one in list_uploads(store, self.user.id)}
             asked = any(job.subject.startswith(f"{name}.jsonl") for job in list_jobs(store, 10_000))
-            lost += uploads.get(self._upload, 0) < self._received and not asked
+            lost += self._upload not in {one.id for one in list_uploads(store, self.user.id)} and not asked
         return lost
 
     def _send_one(self, post: Callable[[str, bytes], Any]) -> None:
         name = f"sent-{self._number}"
-        begun = json.dumps({"name": f"{name}.jsonl", "size": len(self._content), "modified": name}).encode()
-        state = post("uploads", begun)
-        while True:
-            self._upload, self._received = state["upload"], state["received"]
-            if self._received == len(self._content):
-                break
-            part = self._content[self._received :][:PART]
-            state = post(f"uploads/{self._upload}/parts?start={self._received}", part)
+        self._upload = post(f"uploads?name={name}.jsonl", self._content)["upload"]
         file = {"upload": self._upload, "holds": "traces", "dataset": name, "kind": "plain"}
         (self.jobs[name],) = post("imports", json.dumps({"files": [file]}).encode())["jobs"]
-        self._number, self._received = self._number + 1, 0
+        self._number, self._upload = self._number + 1, 0
 
 
 def _has_job(store: Store, job_id: int) -> bool:

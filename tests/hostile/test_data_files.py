@@ -10,7 +10,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.jobs.import_work import run_import
 from stepsight.storage.jobs.preview import preview
-from stepsight.storage.jobs.uploads import PART
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import list_datasets
 from tests.hostile.data_files import FILES, ROW, lines
@@ -41,7 +40,7 @@ def test_a_hostile_file_harms_nobody(sqlite_store: Store, name: str) -> None:
     content = FILES[name]()
     before = memory()
     try:
-        upload = send(sqlite_store, me, content, name, PART)
+        upload = send(sqlite_store, me, content, name, 512 * 1024)
         shown = preview(sqlite_store, upload)
         if shown.can_be_added and shown.finding.holds == Holds.TRACES:
             wanted = {"upload": upload.id, "sha256": upload.sha256, "holds": "traces", "dataset": "theirs"}

@@ -70,7 +70,7 @@ ROUTES = {
         POST /annotate/disputes/{number}/entries""",
     "adjudicating": "GET /annotate/adjudicate POST /annotate/adjudicate/decisions",
     "managing": """
-        POST /data/uploads POST /data/uploads/{upload}/parts POST /data/uploads/{upload}/remove
+        POST /data/uploads POST /data/uploads/{upload}/remove
         GET /data/uploads/{upload} GET /changes/dataset POST /changes/dataset/rename
         POST /changes/dataset/delete
         GET /changes/scores POST /changes/scores/delete GET /changes/job POST /changes/job/delete

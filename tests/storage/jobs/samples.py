@@ -3,16 +3,16 @@
 from pathlib import Path
 
 from stepsight.storage.database.store import Store
-from stepsight.storage.jobs.uploads import Upload, add_part, begin_upload
+from stepsight.storage.jobs.uploads import Receiving, Upload
 
 
 def send(store: Store, user_id: int, content: bytes, name: str = "traces.jsonl", size: int = 1000) -> Upload:
-    """An upload of some content, in parts of that size."""
-    upload = begin_upload(store, user_id, name, len(content), "1")
-    while not upload.is_whole:
-        upload = add_part(store, upload.id, user_id, upload.received, content[upload.received :][:size])
-    return upload
+    """An upload of some content, which comes in pieces of that size."""
+    with Receiving(store, user_id, name, len(content)) as receiving:
+        for start in range(0, len(content), size):
+            receiving.add(content[start : start + size])
+        return receiving.finish()
 
 
 def send_file(store: Store, user_id: int, path: Path) -> Upload:
-    return send(store, user_id, path.read_bytes(), path.name, 512 * 1024)
+    return send(store, user_id, path.read_bytes(), path.name, 64 * 1024)

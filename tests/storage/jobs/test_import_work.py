@@ -29,7 +29,7 @@ from stepsight.storage.jobs.imports import (
 )
 from stepsight.storage.jobs.jobs import State, Task, list_jobs, list_requests
 from stepsight.storage.jobs.preview import preview
-from stepsight.storage.jobs.uploads import Upload, begin_upload, list_uploads
+from stepsight.storage.jobs.uploads import Upload, list_uploads
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.left_outs import iterate_left_out
 from stepsight.storage.people.users import local_user
@@ -62,18 +62,14 @@ def add(store: Store, upload: Upload, **asked: object) -> Imported:
     return run(store, wanted, lambda done, total: None)
 
 
-def test_a_large_score_file_fits_a_dataset_by_its_first_rows(
-    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_score_file_fits_a_dataset_by_its_first_rows(sqlite_store: Store) -> None:
     me = local_user(sqlite_store).id
-    # The preview of so short a text is made in this process.
-    monkeypatch.setattr("stepsight.storage.jobs.preview._MOST_ROWS", 2)
-    monkeypatch.setattr("stepsight.storage.jobs.preview._HEAD", 50)
-    for name, count in (("short", 3), ("long", 5)):
+    for name, count in (("short", 3), ("long", 40)):
         add(sqlite_store, send(sqlite_store, me, lines(*map(_plain, range(count))), f"{name}.jsonl"), dataset=name)
-    scores = [json.dumps({"id": number, "scores": [0.5] * 3}).encode() for number in range(4)]
-    shown = preview(sqlite_store, send(sqlite_store, me, lines(*scores), "scores.jsonl"))
-    assert (shown.good, shown.head.count("\n") + 1, shown.finding.dataset) == (4, 2, "long")
+    row = {"scores": [0.5] * 3, "about": "x" * 990_000}
+    scores = lines(*(json.dumps({"id": number} | row).encode() for number in range(32)))
+    shown = preview(sqlite_store, send(sqlite_store, me, scores, "scores.jsonl", 2**20))
+    assert (shown.good, shown.head.count("\n") + 1, shown.finding.dataset) == (32, 2, "long")
 
 
 def _plain(number: int) -> bytes:
@@ -207,15 +203,6 @@ def test_a_file_that_was_changed_or_removed_meanwhile_is_not_added(store: Store)
         run(store, wanted, lambda done, total: None)
     with refused(NotFoundError):
         import_upload(store, replace(wanted, upload=999), me)
-
-
-def test_a_part_of_a_file_is_not_added(store: Store) -> None:
-    me = local_user(store).id
-    upload = begin_upload(store, me, "long.jsonl", 100)
-    wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain")
-    with refused():
-        import_upload(store, wanted, me)
-    assert list_requests(store, Task.IMPORT) == []
 
 
 def test_an_import_stopped_while_storing_stores_nothing(store: Store) -> None:

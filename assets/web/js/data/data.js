@@ -1,42 +1,53 @@
 // The Data page: sends, previews and adds files; fetches benchmarks; and follows running imports.
-import { failure, patiently } from "../shared/connection.js";
+import { AGAIN, AWAY, failure, patiently } from "../shared/connection.js";
 import { element, html, onChange, showNotice } from "../shared/dom.js";
 import { update } from "../live/in_place.js";
 import { LivePart } from "../live/live_part.js";
 
-// --- sending files in parts, which continues after an outage of the server or a reload of the page ---
-
-const post = async (address, body, type, tell, signal) => {
-  const headers = { "content-type": type };
-  const response = await patiently(address, { method: "POST", headers, body, signal }, tell);
-  if (response.status === 401) location.reload();
-  if (!response.ok) throw new Error(await failure(response));
-  return response;
-};
+// --- sending files ---
 
 // The server's answer to an object. Throws an error with a message for the person.
 const postJson = async (address, values, tell, signal) => {
-  const response = await post(address, JSON.stringify(values), "application/json", tell, signal);
+  const headers = { "content-type": "application/json" };
+  const response = await patiently(address, { method: "POST", headers, body: JSON.stringify(values), signal }, tell);
+  if (response.status === 401) location.reload();
+  if (!response.ok) throw new Error(await failure(response));
   return response.status === 204 ? null : response.json();
 };
 
-// Begin to send a file, or continue: returns the number of its upload, and the number of bytes received.
-const beginUpload = (file, tell) => {
-  const values = { name: file.name, size: file.size, modified: String(file.lastModified ?? "") };
-  return postJson("/data/uploads", values, tell);
-};
+// `fetch` does not tell how much it has sent. Throws a TypeError, as `fetch` does, if the connection breaks.
+const sendOnce = (file, show, signal) => new Promise((resolve, reject) => {
+  const request = new XMLHttpRequest();
+  request.open("POST", `/data/uploads?name=${encodeURIComponent(file.name)}`);
+  request.setRequestHeader("content-type", "application/octet-stream");
+  request.upload.onprogress = ({ loaded }) => show(loaded);
+  request.onload = () => resolve(new Response(request.responseText, { status: request.status }));
+  request.onerror = () => reject(new TypeError("The connection broke."));
+  request.onabort = () => reject(signal.reason);
+  signal.onabort = () => request.abort();
+  request.send(file);
+});
 
-// Send the missing bytes of a file, `size` at a time; `show` is called with the number of bytes received.
-const sendRest = async (file, upload, size, { show, tell, signal }) => {
-  let { received } = upload;
-  while (received < file.size) {
-    const part = await file.slice(received, received + size).arrayBuffer().catch(() => {
+// Send a file, from its beginning again after an outage; `show` is called with the number of bytes sent. Returns the
+// number of its upload.
+const sendFile = async (file, largest, { show, tell, signal }) => {
+  if (file.size > largest) {
+    const [size, most] = [file.size, largest].map((bytes) => Math.round(bytes / 1e6).toLocaleString("en"));
+    throw new Error(`${file.name}: ${size} MB; this page takes files of up to ${most} MB.`);
+  }
+  for (;;) {
+    await file.slice(0, 1).arrayBuffer().catch(() => {
       throw new Error(`${file.name} can no longer be read. Choose it again.`);
     });
-    const address = `/data/uploads/${upload.upload}/parts?start=${received}`;
-    // The server says where to continue, which may differ if an answer was lost.
-    ({ received } = await (await post(address, part, "application/octet-stream", tell, signal)).json());
-    show(received);
+    const response = await sendOnce(file, show, signal).catch((error) => {
+      if (signal.aborted || !(error instanceof TypeError)) throw error;
+      tell(AWAY);
+    });
+    if (response?.status === 401) location.reload();
+    if (response?.ok) return (await response.json()).upload;
+    if (response) throw new Error(await failure(response));
+    await new Promise((resolve) => setTimeout(resolve, AGAIN));
+    signal.throwIfAborted();
   }
 };
 
@@ -165,20 +176,14 @@ const send = async (file) => {
   const stop = new AbortController();
   sending.set(row, stop);
   try {
-    const upload = await beginUpload(file, tell);
-    row.dataset.upload = upload.upload;
-    if (stop.signal.aborted) {
-      await postJson(`/data/uploads/${upload.upload}/remove`, {}, tell);
-      return;
-    }
-    const show = (received) => {
-      const percent = Math.floor((100 * received) / file.size);
+    const show = (sent) => {
+      const percent = Math.floor((100 * sent) / file.size);
       const meter = row.querySelector(".meter");
       meter?.setAttribute("aria-valuenow", percent);
       meter?.firstElementChild.setAttribute("style", `width:${percent}%`);
     };
-    const size = Number(room().querySelector(".add").dataset.partSize);
-    await sendRest(file, upload, size, { show, tell, signal: stop.signal });
+    const largest = Number(room().querySelector(".add").dataset.largest);
+    row.dataset.upload = await sendFile(file, largest, { show, tell, signal: stop.signal });
     sending.delete(row);
     await look(row);
   } catch (error) {
@@ -331,20 +336,12 @@ document.addEventListener("drop", (event) => {
   take([...event.dataTransfer.files]);
 });
 
-// Files sent before this page was opened are previewed; incomplete ones wait for their file.
+// Files sent before this page was opened are previewed.
 let met = null;
 const start = () => {
   if (!room() || met === room()) return;
   met = room();
-  for (const row of list()?.children ?? []) {
-    if (!row.dataset.upload || row.classList.contains("ready")) continue;
-    const { received, size, name } = row.dataset;
-    if (received === size) look(row);
-    else {
-      row.querySelector(".what").append(removing(name));
-      row.append(element("p", { class: "hint" }, `${Math.floor((100 * received) / size)} % is here. Choose the file again to go on.`));
-    }
-  }
+  for (const row of list()?.querySelectorAll("[data-upload]:not(.ready)") ?? []) look(row);
   live.start();
 };
 
