@@ -6,8 +6,9 @@ from fastapi import APIRouter, Depends, Query
 
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.api.models import Context, JobInfo, JobRequest
+from stepsight.storage.database.jobs_schema import Job
 from stepsight.storage.database.store import ForbiddenError
-from stepsight.storage.jobs.jobs import Job, cancel_job, get_job, list_jobs, resume_job, start_job
+from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
 _SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "state",

@@ -21,8 +21,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, ThresholdsRecord
 from stepsight.core.scores import Outputs
 from stepsight.core.text.signs import is_blank
+from stepsight.storage.database.jobs_schema import State, Task
 from stepsight.storage.database.store import Store
-from stepsight.storage.jobs.jobs import State, Task
 
 LabelName = Literal["neg", "neu", "pos"]
 

@@ -14,6 +14,7 @@ from stepsight.app.web.changes import write_dependencies
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
+from stepsight.storage.database.jobs_schema import Job
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS, THINKING
@@ -22,7 +23,6 @@ from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
 from stepsight.storage.importers.rows.fields import located
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
-from stepsight.storage.jobs.jobs import Job
 from stepsight.storage.jobs.preview import Preview, prepare, preview
 from stepsight.storage.jobs.uploads import LARGEST, Receiving, Upload, get_upload, remove_upload
 

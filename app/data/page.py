@@ -17,10 +17,11 @@ from starlette.responses import Response
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import Benchmark, benchmarks
-from stepsight.storage.jobs.jobs import Job, State, Task, list_requests
+from stepsight.storage.jobs.jobs import list_requests
 from stepsight.storage.jobs.uploads import LARGEST, Upload, list_uploads
 from stepsight.storage.judgments.evaluators import count_evaluators
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out

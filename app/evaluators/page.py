@@ -32,9 +32,9 @@ from stepsight.core.models.memory import needed_memory, total_memory
 from stepsight.core.models.placement import STORED, expected_dtype
 from stepsight.core.paths import asset
 from stepsight.core.validation import Model
+from stepsight.storage.database.jobs_schema import Job, State
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.jobs.fetches import list_fetches, start_fetch
-from stepsight.storage.jobs.jobs import Job, State
 from stepsight.storage.judgments.evaluators import list_evaluators
 
 PATH = "/evaluators"

@@ -10,7 +10,7 @@ from stepsight.core.models.memory import memory_of
 from stepsight.core.models.placement import Placement
 from stepsight.core.reading import split_reading
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.storage.jobs.jobs import Job
+from stepsight.storage.jobs.jobs import Judging
 
 
 class JobEvaluators:
@@ -26,7 +26,7 @@ class JobEvaluators:
         if self._loaded is not None and not is_shipped(self._loaded[0]):
             self._loaded = None
 
-    def scorer(self, job: Job) -> Scorer:
+    def scorer(self, job: Judging) -> Scorer:
         """Return a scorer for the job's evaluator, reusing the last scorer if it is for the same evaluator. Raises
         `UserError` if the evaluator cannot be loaded."""
         if (
@@ -38,7 +38,7 @@ class JobEvaluators:
             self._loaded = job.spec, Scorer(replace(self._load(job), name=job.evaluator))
         return self._loaded[1]
 
-    def _load(self, job: Job) -> Evaluator:
+    def _load(self, job: Judging) -> Evaluator:
         """Load the evaluator of a job on the device and in the data type that the server uses for it. A shipped
         evaluator is loaded at `place` only if it was named when the server started."""
         place = self._place or Placement()

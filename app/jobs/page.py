@@ -14,8 +14,9 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
 from stepsight.core.paths import format_bytes
+from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.store import Store
-from stepsight.storage.jobs.jobs import Job, State, Task, list_jobs
+from stepsight.storage.jobs.jobs import list_jobs
 from stepsight.storage.traces.queries import list_datasets
 
 _SHOWN = 50

@@ -24,13 +24,15 @@ from stepsight.app.options.shared import add_placement, is_placed, read_placemen
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import fetch_evaluator
+from stepsight.core.judgment import Mode
 from stepsight.core.models.memory import check_memory, has_room
 from stepsight.core.models.placement import Placement, dtype_in_name
+from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
 from stepsight.storage.jobs.fetches import Fetch, read_fetch
 from stepsight.storage.jobs.import_work import run_import
-from stepsight.storage.jobs.jobs import Job, State, Task
+from stepsight.storage.jobs.jobs import Judging, read_judging
 from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import find_dataset
@@ -194,43 +196,42 @@ class Worker:
 
     def _judge(self, job: Job, hold: "JobLease") -> str:
         """Judge the traces that the evaluator has not judged yet, and return a description of the outcome."""
-        assert job.dataset_id is not None
-        scorer = self.evaluators.scorer(job)
-        said = self._accept(job, scorer.evaluator)
+        request, dataset = read_judging(job), find_dataset(self.store, job.dataset)
+        scorer = self.evaluators.scorer(request)
+        remark = self._accept(job, request, scorer.evaluator)
         evaluator = register_loaded(self.store, scorer.evaluator)
-        dataset = find_dataset(self.store, job.dataset)
-        assert job.mode is not None
-        judged_in = self.store, job.dataset_id, evaluator.id, job.mode
+        mode = Mode(request.mode)
+        judged_in = self.store, dataset.id, evaluator.id, mode
         missing = count_missing(*judged_in)
         hold.begin(dataset.traces, dataset.traces - missing)
         traces = missing_traces(*judged_in)
-        judgments = scorer.score(traces, job.mode, hold.leave_out, hold.check)
+        judgments = scorer.score(traces, mode, hold.leave_out, hold.check)
         save_judgments(self.store, evaluator.id, hold.watch(judgments))
-        return said
+        return remark
 
-    def _accept(self, job: Job, evaluator: "Evaluator") -> str:
+    def _accept(self, job: Job, request: Judging, evaluator: "Evaluator") -> str:
         """Check that the job may continue with `evaluator`, although it may have changed since the job was queued.
 
         Returns a remark on the change, or "". Raises `UserError` if the weights have a different type, which makes
         them a different evaluator, or if a different job is doing the same work. Raises `_LostError` if the job no
         longer belongs to this worker.
         """
-        if evaluator.fingerprint == job.fingerprint:
+        if evaluator.fingerprint == request.fingerprint:
             return ""
-        if evaluator.dtype != self._asked_dtype(job):
+        if evaluator.dtype != self._asked_dtype(request):
             raise UserError(
-                f"{job.spec}: the job was started for another type of weights than {evaluator.dtype}.",
+                f"{request.spec}: the job was started for another type of weights than {evaluator.dtype}.",
                 "Start it again.",
             )
         if not jobs.take_for(self.store, job.id, self.name, evaluator.fingerprint):
             raise _LostError
         return "The evaluator has changed since the job was started; it judged as it is now."
 
-    def _asked_dtype(self, job: Job) -> str:
+    def _asked_dtype(self, request: Judging) -> str:
         """Return the type of weights for which a job was queued. It is that of the stored evaluator, if there is
         one, and is otherwise read from the evaluator's name."""
-        known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == job.fingerprint)
-        return next(known, None) or dtype_in_name(job.evaluator)
+        known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == request.fingerprint)
+        return next(known, None) or dtype_in_name(request.evaluator)
 
 
 class _Clock:
@@ -274,7 +275,7 @@ class JobLease:
         """Record the job's total amount of work and the amount already done. Raises `_LostError` if the job is
         lost."""
         self._done = done
-        if not jobs.begin_job(self._store, self._job.id, self._worker, total=total, done=done):
+        if not jobs.update_job(self._store, self._job.id, self._worker, total=total, done=done):
             raise _LostError
 
     def check(self) -> None:
@@ -307,7 +308,7 @@ class JobLease:
     def name_dataset(self, dataset_id: int, left_out: int) -> None:
         """Record which dataset an import has created, and how many rows it left out."""
         self._left_out = left_out
-        jobs.name_dataset(self._store, self._job.id, self._worker, dataset_id)
+        jobs.update_job(self._store, self._job.id, self._worker, dataset_id=dataset_id)
 
     def leave_out(self, trace: object, error: UserError) -> None:
         """Count a trace that is left out. For the first such trace, record the reason."""
@@ -316,11 +317,11 @@ class JobLease:
 
     def finish(self, state: State, reason: str = "") -> None:
         self._write()
-        jobs.finish_job(self._store, self._job.id, self._worker, state, reason or self._reason)
+        jobs.update_job(self._store, self._job.id, self._worker, state=state, reason=reason or self._reason)
 
     def release(self) -> None:
         self._write()
-        jobs.release_job(self._store, self._job.id, self._worker)
+        jobs.update_job(self._store, self._job.id, self._worker, state=State.QUEUED)
 
     def _wait(self) -> None:
         """Wait until the last heartbeat is recent, because a different worker may have taken the job otherwise."""
@@ -340,7 +341,7 @@ class JobLease:
     def _write(self) -> None:
         asked = time.monotonic()
         progress = {"done": self._done, "left_out": self._left_out, "reason": self._reason}
-        if jobs.beat(self._store, self._job.id, self._worker, **progress):  # type: ignore[arg-type]
+        if jobs.update_job(self._store, self._job.id, self._worker, **progress):
             self._last = asked
         else:
             self.lost.set()

@@ -1,44 +1,80 @@
 """The tables of unfinished work: jobs, and files that browsers upload for import."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import (
-    BigInteger,
-    CheckConstraint,
-    ForeignKey,
-    Index,
-    String,
-    Text,
-)
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import BigInteger, CheckConstraint, Enum, ForeignKey, Index, String, Text, func, select
+from sqlalchemy.orm import Mapped, column_property, mapped_column
 
+from stepsight.core.judgment import Mode
 from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, NEW_IDS, Base, UtcDateTime, now
+from stepsight.storage.database.schema import (
+    DIGEST_LENGTH,
+    NAME_LENGTH,
+    NEW_IDS,
+    Base,
+    DatasetRow,
+    UtcDateTime,
+    now,
+)
 from stepsight.storage.database.stored_json import StoredJson
 
 
-class JobRow(Base):
-    """Work that runs in the background, outside any request (see `storage.jobs.jobs`).
+class Task(StrEnum):
+    JUDGE = "judge"
+    IMPORT = "import"
+    FETCH = "fetch"
 
-    `task` says whether the job judges a dataset with an evaluator, imports a file, or fetches an evaluator. For
-    imports and fetches, `request` holds the details (see `storage.jobs.imports` and `storage.jobs.fetches`), and
-    `subject` is a description to show to users. `attempts` counts the workers that have taken the job since it last
-    made progress. Deleting a dataset deletes its jobs. An import job refers to no dataset until the import is done.
+
+class State(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_active(self) -> bool:
+        return self in ACTIVE
+
+
+ACTIVE = (State.QUEUED, State.RUNNING)
+
+
+def _words(kind: type[StrEnum]) -> Enum:
+    return Enum(
+        kind,
+        native_enum=False,
+        create_constraint=True,
+        length=20,
+        name=kind.__name__.lower(),
+        values_callable=lambda members: [member.value for member in members],
+    )
+
+
+class Job(Base):
+    """Work that runs in the background, outside any request, and its progress (see `storage.jobs.jobs`).
+
+    `request` holds the parameters of the task: those of `storage.jobs.jobs.Judging`, `storage.jobs.imports` or
+    `storage.jobs.fetches`. `subject` describes an import or a fetch to users. `dataset` is the name of the dataset
+    `dataset_id`, or "" as long as an import has none. Deleting a dataset deletes its jobs.
+
+    For a judging job, `total` counts the traces to judge, and `done` those already judged, of which `began` were
+    done before the current worker took the job. `left_out` counts the traces that are too long for the evaluator.
+    For an import or a fetch, the first three are in bytes, and `left_out` counts rows. `reason` says why the job
+    failed, or why the first trace was left out; it may also be the outcome in words. `attempts` counts the workers
+    that have taken the job since it last made progress.
     """
 
     __tablename__ = "jobs"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    task: Mapped[str] = mapped_column(String(20), server_default="judge")
-    subject: Mapped[str] = mapped_column(Text, server_default="")
-    request: Mapped[dict[str, Any] | None] = mapped_column(StoredJson("jobs.request", dict[str, Any] | None))
-    dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id", ondelete="CASCADE"))
-    evaluator: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    spec: Mapped[str | None] = mapped_column(Text)
-    fingerprint: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    mode: Mapped[str | None] = mapped_column(String(20))
-    state: Mapped[str] = mapped_column(String(20))
+    task: Mapped[Task] = mapped_column(_words(Task))
+    subject: Mapped[str] = mapped_column(Text, default="")
+    request: Mapped[dict[str, Any]] = mapped_column(StoredJson("jobs.request", dict[str, Any]))
+    dataset_id: Mapped[int | None] = mapped_column(ForeignKey(DatasetRow.id, ondelete="CASCADE"))
+    state: Mapped[State] = mapped_column(_words(State), default=State.QUEUED)
     total: Mapped[int] = mapped_column(BigInteger)
     began: Mapped[int] = mapped_column(BigInteger, default=0)
     done: Mapped[int] = mapped_column(BigInteger, default=0)
@@ -50,16 +86,15 @@ class JobRow(Base):
     started: Mapped[datetime | None] = mapped_column(UtcDateTime)
     heartbeat: Mapped[datetime | None] = mapped_column(UtcDateTime)
     finished: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    dataset: Mapped[str] = column_property(
+        select(func.coalesce(func.max(DatasetRow.name), ""))
+        .where(DatasetRow.id == dataset_id)
+        .correlate_except(DatasetRow)
+        .scalar_subquery()
+    )
 
     __table_args__ = (
-        CheckConstraint("mode IN ('offline', 'online', 'hindsight')", name="mode"),
-        CheckConstraint("state IN ('queued', 'running', 'done', 'failed', 'cancelled')", name="state"),
-        CheckConstraint(
-            "task = 'judge' AND dataset_id IS NOT NULL AND evaluator IS NOT NULL AND spec IS NOT NULL"
-            " AND fingerprint IS NOT NULL AND mode IS NOT NULL"
-            " OR task IN ('import', 'fetch') AND request IS NOT NULL",
-            name="task",
-        ),
+        CheckConstraint("task <> 'judge' OR dataset_id IS NOT NULL", name="judges_a_dataset"),
         CheckConstraint(
             "state <> 'running' OR (worker IS NOT NULL AND heartbeat IS NOT NULL)", name="running_has_a_worker"
         ),
@@ -67,17 +102,40 @@ class JobRow(Base):
         NEW_IDS,
     )
 
+    @property
+    def evaluator(self) -> str:
+        """The name of the evaluator that judges, or ""."""
+        return str(self.request.get("evaluator", "")) if self.task == Task.JUDGE else ""
 
-# No two jobs do the same at the same time.
-Index(
-    "uq_jobs_active",
-    JobRow.dataset_id,
-    JobRow.fingerprint,
-    JobRow.mode,
-    unique=True,
-    sqlite_where=JobRow.state.in_(["queued", "running"]),
-    postgresql_where=JobRow.state.in_(["queued", "running"]),
-)
+    @property
+    def fingerprint(self) -> str:
+        return str(self.request.get("fingerprint", ""))
+
+    @property
+    def mode(self) -> Mode | None:
+        """The mode to judge in, or None for other tasks."""
+        return Mode(self.request["mode"]) if self.task == Task.JUDGE else None
+
+    @property
+    def progress(self) -> float:
+        """The fraction of the work that is done, from 0 to 1. A dataset without traces counts as done."""
+        if self.task != Task.JUDGE:
+            return 1.0 if self.state == State.DONE else min(1.0, self.done / self.total) if self.total else 0.0
+        return min(1.0, (self.done + self.left_out) / self.total) if self.total else 1.0
+
+    @property
+    def rate(self) -> float | None:
+        """Traces or bytes per second since the worker took the job, or None if that is not yet known."""
+        if self.state != State.RUNNING or self.started is None or self.heartbeat is None:
+            return None
+        seconds = (self.heartbeat - self.started).total_seconds()
+        return (self.done - self.began) / seconds if seconds > 0 and self.done > self.began else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The estimated remaining time in seconds at the current rate, or None if it is unknown."""
+        passed = self.done + (self.left_out if self.task == Task.JUDGE else 0)
+        return max(0, self.total - passed) / self.rate if self.rate else None
 
 
 class UploadRow(Base):

@@ -10,9 +10,10 @@ from pydantic.dataclasses import dataclass
 from stepsight.core.hubs.hub_cache import Fetched
 from stepsight.core.hubs.hub_lookup import Remote
 from stepsight.core.validation import STRICT, Record, validate
+from stepsight.storage.database.jobs_schema import Job, Task
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
-from stepsight.storage.jobs.jobs import Job, Task, list_requests, start_request
+from stepsight.storage.jobs.jobs import list_requests, start_request
 
 
 @dataclass(frozen=True, config=STRICT)

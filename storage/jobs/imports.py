@@ -8,11 +8,12 @@ from pydantic.dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
 from stepsight.core.validation import STRICT, Record, choice, validate
+from stepsight.storage.database.jobs_schema import Job, Task
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.catalogue import find_benchmark
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.recognition import Holds
-from stepsight.storage.jobs.jobs import Job, Task, start_request
+from stepsight.storage.jobs.jobs import start_request
 from stepsight.storage.jobs.uploads import get_upload, keep_upload
 
 

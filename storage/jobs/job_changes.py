@@ -7,15 +7,14 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.paths import format_bytes
-from stepsight.storage.database.jobs_schema import JobRow, UploadRow
-from stepsight.storage.database.schema import DatasetRow, in_range
+from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task, UploadRow
+from stepsight.storage.database.schema import in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError
-from stepsight.storage.jobs.jobs import ACTIVE
 from stepsight.storage.people.changes import Changeable, Dependents, counted
 
 
 @dataclass(frozen=True)
-class ChangeableJobs(Changeable[Sequence[JobRow]]):
+class ChangeableJobs(Changeable[Sequence[Job]]):
     """The jobs with these ids or, without an id, all that have ended. A failed or cancelled import is deleted
     together with its uploaded file. Results that a job has stored, such as judgments, stay.
 
@@ -26,9 +25,9 @@ class ChangeableJobs(Changeable[Sequence[JobRow]]):
 
     kind = "job"
 
-    def find(self, session: Session, *, lock: bool = False) -> Sequence[JobRow]:
-        chosen = JobRow.id.in_(map(in_range, self.ids)) if self.ids else JobRow.state.not_in(ACTIVE)
-        wanted = select(JobRow).where(chosen).order_by(JobRow.id)
+    def find(self, session: Session, *, lock: bool = False) -> Sequence[Job]:
+        chosen = Job.id.in_(map(in_range, self.ids)) if self.ids else Job.state.not_in(ACTIVE)
+        wanted = select(Job).where(chosen).order_by(Job.id)
         rows = session.scalars(wanted.with_for_update() if lock else wanted).all()
         if not rows and not self.ids:
             raise NotFoundError("No job has ended.", "A job that is waiting or running can be cancelled.")
@@ -36,10 +35,10 @@ class ChangeableJobs(Changeable[Sequence[JobRow]]):
             raise NotFoundError(f"There is no job {missing[0]}.", "It may have been deleted meanwhile.")
         return rows
 
-    def dependents(self, session: Session, row: Sequence[JobRow]) -> Dependents:
+    def dependents(self, session: Session, row: Sequence[Job]) -> Dependents:
         files = _files(session, row)
         active = [one for one in row if one.state in ACTIVE]
-        name = _name(session, row[0]) if len(row) == 1 else counted(len(row), "job")
+        name = _name(row[0]) if len(row) == 1 else counted(len(row), "job")
         waiting = [f"{file.name} ({format_bytes(file.size)})" for file in files]
         lines = [f"{counted(len(row), 'job')} that ended", counted(len(files), "file", waiting)]
         return Dependents(
@@ -52,22 +51,19 @@ class ChangeableJobs(Changeable[Sequence[JobRow]]):
             else None,
         )
 
-    def remove(self, session: Session, row: Sequence[JobRow]) -> None:
+    def remove(self, session: Session, row: Sequence[Job]) -> None:
         session.execute(delete(UploadRow).where(UploadRow.id.in_([file.id for file in _files(session, row)])))
-        session.execute(delete(JobRow).where(JobRow.id.in_([one.id for one in row])))
+        session.execute(delete(Job).where(Job.id.in_([one.id for one in row])))
 
 
-def _name(session: Session, row: JobRow) -> str:
-    if row.dataset_id is None or row.evaluator is None:
-        return row.subject
-    dataset = session.scalar(select(DatasetRow.name).where(DatasetRow.id == row.dataset_id))
-    return f"{dataset}, {row.evaluator}, {row.mode}"
+def _name(row: Job) -> str:
+    return row.subject or f"{row.dataset}, {row.evaluator}, {row.mode}"
 
 
-def _files(session: Session, rows: Sequence[JobRow]) -> Sequence[UploadRow]:
+def _files(session: Session, rows: Sequence[Job]) -> Sequence[UploadRow]:
     """Return the uploaded files that only these jobs would import, leaving out files that another active job
     imports."""
-    active = select(JobRow.request).where(JobRow.state.in_(ACTIVE), JobRow.task == "import")
-    used = {(request or {}).get("upload") for request in session.scalars(active)}
-    ids = {(row.request or {}).get("upload") for row in rows} - used - {None}
+    active = select(Job.request).where(Job.state.in_(ACTIVE), Job.task == Task.IMPORT)
+    used = {request.get("upload") for request in session.scalars(active)}
+    ids = {row.request.get("upload") for row in rows} - used - {None}
     return session.scalars(select(UploadRow).where(UploadRow.id.in_(ids)).order_by(UploadRow.id)).all()

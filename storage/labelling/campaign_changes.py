@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task
 from stepsight.storage.database.labelling_schema import (
     CampaignAnnotatorRow,
     CampaignRow,
@@ -128,9 +128,9 @@ def _open_invitations(campaign_id: int) -> Select[Any]:
 
 def _importing(session: Session, row: CampaignRow) -> list[str]:
     """Return the subjects of the active jobs that import labels into the campaign."""
-    active = select(JobRow).where(JobRow.state.in_(("queued", "running")), JobRow.task == "import")
-    jobs = session.scalars(active.order_by(JobRow.id))
-    return [job.subject for job in jobs if (job.request or {}).get("campaign") == row.name]
+    active = select(Job).where(Job.state.in_(ACTIVE), Job.task == Task.IMPORT)
+    jobs = session.scalars(active.order_by(Job.id))
+    return [job.subject for job in jobs if job.request.get("campaign") == row.name]
 
 
 def _dataset(session: Session, row: CampaignRow) -> str | None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from sqlalchemy import delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 
-from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.jobs_schema import ACTIVE, Job
 from stepsight.storage.database.labelling_schema import CampaignRow, DisputeRow, ItemRow
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -55,7 +55,7 @@ class ChangeableDataset(Changeable[DatasetRow]):
                 for table, conditions in ((JudgmentRow, (~JudgmentRow.derived,)), (TriangleRow, ()))
             ),
             "scores without a step": count(session, LeftOutScoresRow.dataset_id == row.id),
-            "jobs": count(session, JobRow.dataset_id == row.id),
+            "jobs": count(session, Job.dataset_id == row.id),
         }
         judgments, left_out = counts["judgments"], counts["scores without a step"]
         of_evaluators = counted(len(evaluators), "evaluator", sorted(evaluators.values()))
@@ -116,12 +116,12 @@ def evaluators_on(session: Session, dataset_id: int) -> dict[int, str]:
 def find_busy(session: Session, row: DatasetRow, fingerprint: str | None = None) -> ConflictError | None:
     """Return the error that names the active jobs that read the dataset or add to it, or None if there is none.
     With a `fingerprint`, judging jobs of other evaluators do not count."""
-    active = select(JobRow).where(JobRow.state.in_(("queued", "running"))).order_by(JobRow.id)
+    active = select(Job).where(Job.state.in_(ACTIVE)).order_by(Job.id)
     working = [
         job.evaluator or job.subject
         for job in session.scalars(active)
-        if job.dataset_id == row.id or row.name in map((job.request or {}).get, ("dataset", "benchmark"))
-        if fingerprint is None or job.fingerprint in (None, fingerprint)
+        if job.dataset_id == row.id or row.name in map(job.request.get, ("dataset", "benchmark"))
+        if fingerprint is None or job.fingerprint in ("", fingerprint)
     ]
     return busy(working)
 

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.jobs_schema import Job
 from stepsight.storage.database.schema import JudgmentRow, TriangleRow, now
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import LEASE, get_job, start_job
@@ -32,7 +32,7 @@ def judged(store):
 def silence(store: Store) -> None:
     """As if the last heartbeat were long ago."""
     with store.write() as session:
-        session.execute(update(JobRow).values(heartbeat=now() - 2 * LEASE))
+        session.execute(update(Job).values(heartbeat=now() - 2 * LEASE))
 
 
 def is_alive(pid: int) -> bool:

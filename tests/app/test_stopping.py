@@ -14,7 +14,8 @@ from contextlib import contextmanager
 import pytest
 
 from stepsight.app.jobs.worker import Worker
-from stepsight.storage.jobs.jobs import State, get_job
+from stepsight.storage.database.jobs_schema import State
+from stepsight.storage.jobs.jobs import get_job
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.people.users import local_user
 from tests.app.processes import is_alive, silence, start, until, worker_of

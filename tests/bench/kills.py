@@ -45,11 +45,12 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.hub_cache import cache_of_hub
 from stepsight.core.judgment import Mode
 from stepsight.storage.backup import check_backup
+from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, TriangleRow
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.jobs.imports import FileImport, import_upload
-from stepsight.storage.jobs.jobs import Job, State, Task, get_job, list_jobs, resume_job, start_job
+from stepsight.storage.jobs.jobs import get_job, list_jobs, resume_job, start_job
 from stepsight.storage.jobs.preview import prepare as prepare_reader
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.people.logins import open_login

@@ -9,7 +9,8 @@ import pytest
 from stepsight.app.jobs import worker as worker_module
 from stepsight.app.jobs.worker import Worker
 from stepsight.core.judgment import Mode
-from stepsight.storage.jobs.jobs import LEASE, State, beat, get_job, start_job, take_job
+from stepsight.storage.database.jobs_schema import State
+from stepsight.storage.jobs.jobs import LEASE, get_job, start_job, take_job, update_job
 from stepsight.storage.labelling.queue import assign_next, last_submitted
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.results.annotations import iterate_annotations
@@ -142,7 +143,7 @@ def test_a_job_whose_worker_lives_stays_its_own(store, job, time_of_day):
     assert take_job(store, "first").id == job.id
     for hours in (-1, 2):
         time_of_day.set(hours * HOUR)
-        assert beat(store, job.id, "first", done=0, left_out=0)
+        assert update_job(store, job.id, "first", done=0, left_out=0)
         assert take_job(store, "second") is None
         assert get_job(store, job.id).worker == "first"
 

@@ -11,10 +11,10 @@ from sqlalchemy import func, select
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.score.entered import Entered
 from stepsight.core.trace import Trace
-from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.jobs_schema import Job, State
 from stepsight.storage.database.schema import TraceRow, TriangleRow
 from stepsight.storage.database.store import open_store
-from stepsight.storage.jobs.jobs import State, get_job, list_jobs
+from stepsight.storage.jobs.jobs import get_job, list_jobs
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user, set_password
 from stepsight.storage.traces.queries import find_dataset, list_datasets
@@ -111,7 +111,7 @@ def test_one_of_two_servers_is_killed_while_people_label(postgresql, tmp_path):
                 judged = session.scalars(
                     select(TriangleRow.trace_id).where(TriangleRow.dataset_id == job.dataset_id)
                 ).all()
-                assert session.scalar(select(func.count()).select_from(JobRow)) == 1
+                assert session.scalar(select(func.count()).select_from(Job)) == 1
             assert len(judged) == len(set(judged)) == JUDGED
 
             assert ask(second.port, "POST", f"/annotate/campaigns/{campaign.id}/close", boss, "{}")[0].status == 200

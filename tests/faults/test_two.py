@@ -8,9 +8,9 @@ from sqlalchemy import select
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.jobs_schema import Job, State
 from stepsight.storage.database.schema import JudgmentRow
-from stepsight.storage.jobs.jobs import State, list_jobs, start_job
+from stepsight.storage.jobs.jobs import list_jobs, start_job
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.traces.queries import find_dataset
 from tests.annotators import Annotator, faults, prepare
@@ -62,6 +62,6 @@ def test_each_job_runs_once_by_either_of_two_workers(store, reach, tmp_path):
     assert sum(int(text.split()[0]) for text in said) == JOBS
     assert {(job.state, job.done, job.total) for job in list_jobs(store)} == {(State.DONE, TRACES, TRACES)}
     with store.read() as session:
-        assert set(session.scalars(select(JobRow.attempts))) <= {0, 1}
+        assert set(session.scalars(select(Job.attempts))) <= {0, 1}
         judged = session.scalars(select(JudgmentRow.trace_id)).all()
     assert len(judged) == len(set(judged)) == JOBS * TRACES

@@ -16,8 +16,9 @@ from starlette.testclient import TestClient
 
 from stepsight.app.commands.cli import main
 from stepsight.core.keyed_cache import KeyedCache
+from stepsight.storage.database.jobs_schema import Task
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.jobs.jobs import Task, start_request
+from stepsight.storage.jobs.jobs import start_request
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.queue import assign_next

@@ -24,9 +24,10 @@ from urllib.parse import quote
 import pytest
 
 from stepsight.app.access.rules import PAGES
+from stepsight.storage.database.jobs_schema import ACTIVE, State
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.jobs.jobs import ACTIVE, State, get_job
+from stepsight.storage.jobs.jobs import get_job
 from stepsight.storage.traces.queries import list_datasets
 from tests.app.processes import family, until
 from tests.checkpoints import TOKEN_CLASSIFIERS, write_token_classifier

@@ -10,8 +10,9 @@ import json
 
 from stepsight.app.commands.changing import add_action, change_found
 from stepsight.app.options.shared import add_db
+from stepsight.storage.database.jobs_schema import Job, Task
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.jobs.jobs import Job, Task, cancel_job, list_jobs
+from stepsight.storage.jobs.jobs import cancel_job, list_jobs
 
 _COLUMNS = ("id", "task", "subject", "dataset", "evaluator", "state", "total", "done", "left_out", "reason")
 

@@ -13,10 +13,11 @@ from playwright.sync_api import Page, Route, expect
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.jobs.worker_signals import WorkerSignals
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.jobs.imports import FileImport, import_upload
-from stepsight.storage.jobs.jobs import State, list_jobs
+from stepsight.storage.jobs.jobs import list_jobs
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets

@@ -17,8 +17,9 @@ from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.placement import Placement
+from stepsight.storage.database.jobs_schema import State, Task
 from stepsight.storage.database.store import open_store
-from stepsight.storage.jobs.jobs import State, Task, list_jobs
+from stepsight.storage.jobs.jobs import list_jobs
 from tests.app.browser.acts import PROBLEM, SOLUTION, listening, overflow, score
 from tests.app.browser.test_accessibility import violations
 from tests.checkpoints import write_token_classifier

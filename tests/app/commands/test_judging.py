@@ -9,7 +9,8 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.models import kernels
 from stepsight.core.models.placement import Placement, typed_name
-from stepsight.storage.jobs.jobs import State, get_job
+from stepsight.storage.database.jobs_schema import State
+from stepsight.storage.jobs.jobs import get_job
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import count_missing
 from stepsight.storage.traces.queries import find_dataset

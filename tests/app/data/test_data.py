@@ -7,7 +7,8 @@ import pytest
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.web.page_route import PART
 from stepsight.core.trace import Trace
-from stepsight.storage.jobs.jobs import State, finish_job, list_jobs, start_job, take_job
+from stepsight.storage.database.jobs_schema import State
+from stepsight.storage.jobs.jobs import list_jobs, start_job, take_job, update_job
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.results.annotations import iterate_annotations
@@ -291,7 +292,7 @@ def test_fetching_is_a_job(client, sqlite_store):
     assert job.subject == "MR-MATH, invalid steps with the scores of 12 evaluators"
     assert "Being fetched" in client.get("/data/state").text
     take_job(sqlite_store, "w")
-    finish_job(sqlite_store, job.id, "w", State.FAILED, "no network.")
+    update_job(sqlite_store, job.id, "w", state=State.FAILED, reason="no network.")
     card = page_of(client).one("li", data_card="mr-math-invalid")
     assert "no network." in card.text
     assert "Fetch again" in card.text

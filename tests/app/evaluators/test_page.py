@@ -19,7 +19,8 @@ from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import find_fetched, storage_folder
 from stepsight.core.models import kernels, memory
 from stepsight.core.models.placement import Placement
-from stepsight.storage.jobs.jobs import State, cancel_job, get_job, list_jobs, resume_job
+from stepsight.storage.database.jobs_schema import State
+from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from tests.app.client import asking
 from tests.app.elements import read

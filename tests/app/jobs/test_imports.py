@@ -12,19 +12,11 @@ import pytest
 import stepsight.app.jobs.worker
 from stepsight.app.jobs.supervisor import Supervisor
 from stepsight.app.jobs.worker import Worker
+from stepsight.storage.database.jobs_schema import ACTIVE, State, Task
 from stepsight.storage.database.store import open_store
+from stepsight.storage.jobs import uploads
 from stepsight.storage.jobs.imports import FileImport, import_upload
-from stepsight.storage.jobs.jobs import (
-    ACTIVE,
-    State,
-    Task,
-    cancel_job,
-    get_job,
-    list_jobs,
-    on_queued,
-    resume_job,
-    take_job,
-)
+from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, on_queued, resume_job, take_job
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
@@ -34,10 +26,10 @@ from tests.storage.jobs.samples import send
 from tests.storage.samples import add, plain_row
 
 
-def request(store, rows=3, name="mine", part=512 * 1024):
+def request(store, rows=3, name="mine"):
     me = local_user(store).id
     content = "".join(json.dumps(plain_row(number)) + "\n" for number in range(rows)).encode()
-    upload = send(store, me, content, f"{name}.jsonl", part)
+    upload = send(store, me, content, f"{name}.jsonl", 2**20)
     return import_upload(store, FileImport(upload=upload.id, holds="traces", dataset=name, kind="plain"), me)
 
 
@@ -66,7 +58,8 @@ def test_a_worker_takes_what_it_is_for(sqlite_store, tiny):
 def test_a_cancelled_import_stores_nothing_and_can_be_resumed(sqlite_store, monkeypatch):
     """Cancelled while the file is looked through, before the store is written to."""
     monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
-    job = request(sqlite_store, rows=400, part=100)
+    monkeypatch.setattr(uploads, "_PIECE", 100)
+    job = request(sqlite_store, rows=400)
     real = stepsight.app.jobs.worker.JobLease.watch_bytes
 
     def slowly(self, done, total):
@@ -104,7 +97,7 @@ def test_an_import_over_which_workers_die_fails_in_the_end(sqlite_store):
     job = request(sqlite_store)
     for number in range(3):
         assert take_job(sqlite_store, f"worker {number}").id == job.id
-        stepsight.app.jobs.worker.jobs.beat(sqlite_store, job.id, f"worker {number}", done=100, left_out=0)
+        stepsight.app.jobs.worker.jobs.update_job(sqlite_store, job.id, f"worker {number}", done=100, left_out=0)
         silence(sqlite_store)
     assert take_job(sqlite_store, "last") is None
     assert "3 workers in a row ended without making progress." in get_job(sqlite_store, job.id).reason

@@ -7,9 +7,9 @@ from sqlalchemy import update
 
 from stepsight.app.jobs.page import jobs_html
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.jobs_schema import JobRow
+from stepsight.storage.database.jobs_schema import Job, State
 from stepsight.storage.database.schema import now
-from stepsight.storage.jobs.jobs import State, beat, begin_job, cancel_job, finish_job, start_job, take_job
+from stepsight.storage.jobs.jobs import cancel_job, start_job, take_job, update_job
 from tests.storage.samples import add
 
 WILD = "<script>alert(1)</script> ${x} \"'"
@@ -39,10 +39,10 @@ def test_the_form_offers_every_dataset_and_evaluator(sqlite_store, evaluators):
 def test_a_running_job_shows_how_far_it_is(sqlite_store, evaluators):
     job = start(sqlite_store)
     take_job(sqlite_store, "w")
-    begin_job(sqlite_store, job.id, "w", total=3000, done=0)
+    update_job(sqlite_store, job.id, "w", total=3000, done=0)
     with sqlite_store.write() as session:
-        session.execute(update(JobRow).values(started=now() - timedelta(seconds=100)))
-    beat(sqlite_store, job.id, "w", done=1200, left_out=300)
+        session.execute(update(Job).values(started=now() - timedelta(seconds=100)))
+    update_job(sqlite_store, job.id, "w", done=1200, left_out=300)
     shown = jobs_html(sqlite_store, evaluators)
     # 1,500 of 3,000 are gone through; 12 a second for 100 s, and 1,500 to go: 125 s.
     assert 'aria-valuenow="50.0"' in shown
@@ -60,7 +60,9 @@ def test_an_ended_job_can_be_resumed_unless_it_is_done(sqlite_store, evaluators,
     if state == State.CANCELLED:
         cancel_job(sqlite_store, job.id)
     else:
-        finish_job(sqlite_store, job.id, "w", state, "the folder is gone" if state == State.FAILED else "")
+        update_job(
+            sqlite_store, job.id, "w", state=state, reason="the folder is gone" if state == State.FAILED else ""
+        )
     shown = jobs_html(sqlite_store, evaluators)
     assert f'class="card {state.value}"' in shown
     assert (f'data-post="/api/v1/jobs/{job.id}/resume"' in shown) == (state != State.DONE)

@@ -15,7 +15,8 @@ from stepsight.app.jobs.supervisor import Supervisor
 from stepsight.app.jobs.worker_signals import ENDED
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.storage.jobs.jobs import State, get_job, on_queued
+from stepsight.storage.database.jobs_schema import State
+from stepsight.storage.jobs.jobs import get_job, on_queued
 from tests.app.processes import is_alive, silence, start, until, worker_of
 from tests.conftest import ROOT
 from tests.storage.samples import add, many

@@ -26,9 +26,10 @@ from stepsight.core.models.model import THREE_WAY
 from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
+from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.database.schema import JudgmentRow
 from stepsight.storage.database.store import UnavailableError, open_store
-from stepsight.storage.jobs.jobs import State, cancel_job, get_job, list_jobs, resume_job
+from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.traces.queries import find_dataset
 from tests.app.processes import judged, silence, start, until, worker_of
@@ -237,17 +238,18 @@ def test_nothing_is_done_while_the_heartbeat_cannot_be_written(sqlite_store, tin
     """Somebody else may have taken the job up by then."""
     add(sqlite_store, many(20))
     start(sqlite_store, tiny)
-    real = stepsight.app.jobs.worker.jobs.beat
+    real = stepsight.app.jobs.worker.jobs.update_job
     seen = []
 
-    def late(*args, **progress):
-        if len(seen) < 3:
-            time.sleep(0.3)
-        seen.append(progress["done"])
-        return real(*args, **progress)
+    def late(*args, **values):
+        if "left_out" in values:
+            if len(seen) < 3:
+                time.sleep(0.3)
+            seen.append(values["done"])
+        return real(*args, **values)
 
     monkeypatch.setattr(stepsight.app.jobs.worker.jobs, "LEASE", timedelta(seconds=0.2))
-    monkeypatch.setattr(stepsight.app.jobs.worker.jobs, "beat", late)
+    monkeypatch.setattr(stepsight.app.jobs.worker.jobs, "update_job", late)
     assert Worker(sqlite_store).work_one()
     # 0.1 s is half the lease: at 20 ms each no more than a handful of traces come between two heartbeats.
     assert all(later - earlier <= 8 for earlier, later in pairwise(seen[:4]))

@@ -1,9 +1,10 @@
 """Deleting jobs that have ended."""
 
+from stepsight.storage.database.jobs_schema import State, Task
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.job_changes import ChangeableJobs
-from stepsight.storage.jobs.jobs import State, Task, cancel_job, finish_job, list_jobs, start_job, take_job
+from stepsight.storage.jobs.jobs import cancel_job, list_jobs, start_job, take_job, update_job
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.people.users import local_user
 from tests.messages import refused
@@ -15,7 +16,7 @@ def fail(store: Store, upload: int) -> int:
     """The id of a job that could not add the upload."""
     job = import_upload(store, FileImport(upload, "traces", "mine", "plain"), local_user(store).id)
     assert take_job(store, "w", tasks=[Task.IMPORT]) is not None
-    finish_job(store, job.id, "w", State.FAILED, "Bad rows.")
+    update_job(store, job.id, "w", state=State.FAILED, reason="Bad rows.")
     return job.id
 
 
