@@ -31,12 +31,13 @@ from stepsight.training.report.results import (
     merged,
     notes,
 )
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, show, slug
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, show, slug, table_of
 
 Figure = Literal["step_auc", "step_f1", "sol_auc", "sol_f1"]
 
 FIGURES: tuple[Figure, ...] = ("step_auc", "step_f1", "sol_auc", "sol_f1")
 _NONE = Value.none("")
+_SOURCE = Column("source", "Source", CellKind.TEXT)
 _MACROS = "results/macros.html"
 
 
@@ -170,32 +171,26 @@ def overview_table(columns: Sequence[OverviewColumn], figure: Figure, mode: Mode
     rows of their own.
     """
     rows = overview_rows(columns)
-    heads = [EVALUATOR, Column("source", "Source", CellKind.TEXT)]
-    for column in columns:
-        key = f"{slug(column.name)}-{column.errors}"
-        heads.append(Column(key, column.title))
-        if reference:
-            heads.append(Column(f"{key}-minus", f"minus {reference}", CellKind.POINTS))
+    cells: list[dict[Column, Cell]] = []
+    for row in rows:
+        cells.append({EVALUATOR: row.evaluator, _SOURCE: "published" if row.published else "measured"})
+        for column in columns:
+            key = f"{slug(column.name)}-{column.errors}"
+            cells[-1][Column(key, column.title)] = _value(row, column, figure)
+            if reference:
+                minus = _NONE if row.published else column.difference(row.evaluator, figure)
+                cells[-1][Column(f"{key}-minus", f"minus {reference}", CellKind.POINTS)] = minus
     published = [i for i, row in enumerate(rows) if row.published]
     baselines = [i for i, row in enumerate(rows) if row.evaluator.startswith(PREFIX)]
-    return Table(
-        name=f"overview-{figure.replace('_', '-')}-{mode}",
-        caption=f"{PROTOCOL[figure]}, {mode}, in percent with 95 % intervals over traces",
-        columns=tuple(heads),
-        rows=tuple(_cells(row, columns, figure, reference) for row in rows),
+    return table_of(
+        f"overview-{figure.replace('_', '-')}-{mode}",
+        f"{PROTOCOL[figure]}, {mode}, in percent with 95 % intervals over traces",
+        cells,
         notes=merged(note for column in columns for note in _notes(column, figure)),
-        rules=tuple(i for i in [*baselines[:1], *published[:1]] if i),
-        faint=tuple(published),
+        rules=[i for i in [*baselines[:1], *published[:1]] if i],
+        faint=published,
+        least=(EVALUATOR, _SOURCE),
     )
-
-
-def _cells(row: OverviewRow, columns: Sequence[OverviewColumn], figure: Figure, reference: str) -> tuple[Cell, ...]:
-    cells: list[Cell] = [row.evaluator, "published" if row.published else "measured"]
-    for column in columns:
-        cells.append(_value(row, column, figure))
-        if reference:
-            cells.append(_NONE if row.published else column.difference(row.evaluator, figure))
-    return tuple(cells)
 
 
 def _value(row: OverviewRow, column: OverviewColumn, figure: Figure) -> Value:
