@@ -2,15 +2,23 @@ import csv
 import re
 import shutil
 from collections.abc import Iterator
+from math import nan
 
 import pytest
 from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
+from stepsight.app.annotate.agreement import ROWS, Heatmap, Order, figures, heatmap_rows, matrix, verdict
+from stepsight.app.annotate.agreement_tables import overall_table, pair_table
+from stepsight.app.web.html import render
+from stepsight.core.metrics.bootstrap import Value, resamples
+from stepsight.core.metrics.labels.agreement import ONE_ANNOTATOR
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.campaigns import Campaign, close_campaign
+from stepsight.storage.labelling.results.ratings import RatedTrace
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user
+from tests.app.annotate.rated import rated
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, person, take
 from tests.storage.samples import evaluator
@@ -182,3 +190,114 @@ def test_somebody_not_logged_in_reads_no_names(sqlite_store, evaluators, of):
             assert public.get(f"{PATH}?{query}").status_code == 403
     assert page.count('<th scope="col">annotator 1</th>') == 1
     assert re.search(r">(ada|bo|cy)<", page) is None
+
+
+# All agree, two of three agree and the gold is another, all differ; then one label alone, only unsure, none.
+SAID = rated("nnn p?-", "nnu -?-", "npp ---", gold="np- ---")
+
+
+def heatmap_html(heatmap: Heatmap, page: int) -> str:
+    return render("annotate/heatmap.html", rows=heatmap_rows(heatmap, page, link))
+
+
+def link(trace: RatedTrace, disputed: bool) -> str:
+    return f"/{'decide' if disputed else 'see'}/{trace.trace_id}"
+
+
+def rows(page: str) -> list[list[str]]:
+    body = re.search("<tbody>(.*)</tbody>", page)[1]
+    return [re.findall("<td.*?</td>", row) for row in re.findall("<tr>(.*?)</tr>", body)]
+
+
+def test_cells_say_what_was_said_and_lead_to_their_trace():
+    first, second = rows(heatmap_html(Heatmap.of(SAID, Order.QUEUE), 1))
+    assert [re.sub("<[^>]*>", "", cell) for cell in first] == ["✕", "2/3", "1/3"]
+    assert [re.search('--x:([^"]*)', cell)[1] for cell in first] == ["0.00", "0.67", "1.00"]
+    assert 'aria-label="step 2: 2 neg, 1 pos; gold pos"' in first[1]
+    assert ["differs" in cell for cell in first] == [False, True, False]
+    assert all('href="/decide/100"' in cell and 'tabindex="-1"' in cell for cell in first)
+    # One label alone has no colour; somebody was unsure of the second step, which is to be decided.
+    assert [re.sub("<[^>]*>", "", cell) for cell in second] == ["✓", "?", ""]
+    assert all('class="alone"' in cell and "--x" not in cell for cell in second)
+    assert all('href="/decide/101"' in cell for cell in second)
+    assert 'aria-label="step 3: not labelled"' in second[2]
+
+
+def test_of_what_everybody_agrees_on_nothing_is_to_be_decided():
+    (cells,) = rows(heatmap_html(Heatmap.of(rated("pn", "pn"), Order.QUEUE), 1))
+    assert all('href="/see/100"' in cell for cell in cells)
+
+
+def test_gold_of_validity_alone_differs_from_neg_only():
+    valid = rated("npu", gold="---", valid="ppp")
+    cells = rows(heatmap_html(Heatmap.of(valid, Order.QUEUE), 1))[0]
+    assert ["differs" in cell for cell in cells] == [True, False, False]
+    assert "gold valid" in cells[0]
+
+
+def test_most_disagreement_comes_first():
+    said = rated("p pp nn pp", "p pp pp pn")
+    assert Heatmap.of(said, Order.QUEUE).places.tolist() == [0, 1, 2, 3]
+    # Two steps, then one; those without any as they come.
+    assert Heatmap.of(said, Order.DISAGREEMENT).places.tolist() == [2, 3, 0, 1]
+
+
+def test_pages():
+    many = rated(" ".join(["p"] * (2 * ROWS + 1)))
+    found = Heatmap.of(many, Order.QUEUE)
+    assert found.pages == 3
+    assert found.on_page(2).tolist() == list(range(ROWS, 2 * ROWS))
+    # What lies behind the end is the end.
+    assert found.on_page(9).tolist() == [2 * ROWS]
+    nothing = Heatmap.of(many.of_traces([]), Order.DISAGREEMENT)
+    assert (nothing.pages, nothing.on_page(1).tolist()) == (1, [])
+
+
+DRAWS = resamples(2, 50)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "said"),
+    [
+        (Value(0.9, low=0.85, high=0.95), "Reliable (0.800 or more)."),
+        (Value(0.8, low=0.75, high=0.85), "Reliable (0.800 or more). The interval reaches below 0.800."),
+        (Value(0.667, low=0.667, high=0.8), "Good for tentative conclusions (0.667 to 0.800)."),
+        (
+            Value(0.7, low=0.6, high=0.8),
+            "Good for tentative conclusions (0.667 to 0.800). The interval reaches below 0.667.",
+        ),
+        (Value(0.6, low=0.5, high=0.9), "Too low to draw conclusions from (below 0.667)."),
+        # Without an interval nothing is said of it.
+        (Value(0.8, low=nan, high=nan), "Reliable (0.800 or more)."),
+        (Value.none("why"), "No alpha: why."),
+    ],
+)
+def test_a_verdict_follows_from_alpha_and_its_interval(alpha, said):
+    assert verdict(alpha) == said
+
+
+def test_a_card_for_each_figure():
+    cards = figures(overall_table(rated("np pu", "np pp"), DRAWS))
+    assert len(cards) == 4
+    # 1 - 7 * 2 / 34, as in the test of the table.
+    assert cards[1]["alpha"].text == "0.588"
+    assert cards[1]["pairs"] == "75.0 % of pairs agree, on 4 steps."
+    assert cards[3]["pairs"] == "100.0 % of pairs agree, on 2 traces."
+
+
+def test_a_card_without_a_figure_says_why():
+    cards = figures(overall_table(rated("np pu"), DRAWS))
+    assert [(card["verdict"], card["pairs"]) for card in cards] == [(f"No alpha: {ONE_ANNOTATOR}.", "")] * 4
+
+
+def test_the_matrix_has_each_pair_twice():
+    shown = matrix(pair_table(rated("np pp", "nn pp", "pp pp", "-- --"), DRAWS))
+    # The fourth shares nothing with anybody, and is in no pair.
+    assert list(shown) == ["a", "b", "c"]
+    cells = [[None if kappa is None else (kappa.number, steps) for kappa, steps in row] for row in shown.values()]
+    # a and b: 1/2, as in the test of the table; c says pos only: 0 with both.
+    assert cells == [[None, (0.5, 4), (0.0, 4)], [(0.5, 4), None, (0.0, 4)], [(0.0, 4), (0.0, 4), None]]
+
+
+def test_two_people_need_no_matrix():
+    assert matrix(pair_table(rated("np pp", "nn pp"), DRAWS)) == {}

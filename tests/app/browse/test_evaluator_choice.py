@@ -1,18 +1,22 @@
+import numpy as np
 import pytest
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import (
     EvaluatorChoice,
     default_choice,
+    judge_trace,
     list_choices,
     shown_choices,
 )
-from stepsight.core.judgment import Mode
-from stepsight.core.scores import Outputs
-from stepsight.storage.judgments.evaluators import register_evaluator
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.step_bars import TraceJudgments
+from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import find_dataset
-from tests.storage.samples import add, judge
+from stepsight.storage.traces.queries import find_dataset, get_trace
+from tests.storage.samples import ERROR, add, by_mode, evaluator, judge, same, scores
 
 
 @pytest.fixture
@@ -74,3 +78,120 @@ def test_one_that_never_judged_is_known_by_what_it_gives(sqlite_store, mixed, da
     assert found["math-shepherd"] == found["two"] == (None, Outputs.VALIDITY)
     assert found["tiny"] == (None, Outputs.THREE_WAY)
     assert found["old"][1] == Outputs.THREE_WAY
+
+
+@pytest.fixture
+def trace(sqlite_store):
+    """Three sub-steps."""
+    return add(sqlite_store, [ERROR])[0]
+
+
+def answers(store, evaluators, trace):
+    offers = list_choices(store, evaluators, trace.dataset_id)
+    return {answer.name: answer for answer in judge_trace(store, evaluators, offers, trace)}
+
+
+def test_a_loaded_evaluator_without_a_judgment_judges_now(sqlite_store, evaluators, trace):
+    found = answers(sqlite_store, evaluators, trace)
+    assert list(found) == ["tiny", "tiny-causal"]
+    tiny = found["tiny"]
+    assert (tiny.stored, tiny.runs, tiny.silence) == (False, True, "")
+    assert same(tiny.judgments[0].result, evaluators.judge("tiny", trace).result)
+    assert list(tiny.modes) == [Mode.ONLINE, Mode.OFFLINE]
+    assert np.allclose(tiny.change, tiny.offline.validity - tiny.online.validity)
+    assert not found["tiny-causal"].change.any()
+
+
+def test_a_stored_judgment_comes_first(sqlite_store, evaluators, trace):
+    row = evaluators.register(sqlite_store, "tiny")
+    stored = judge(trace, Mode.HINDSIGHT)
+    save_judgments(sqlite_store, row.id, [stored])
+    tiny = answers(sqlite_store, evaluators, trace)["tiny"]
+    assert tiny.stored
+    assert len(tiny.judgments) == 1
+    assert same(tiny.judgments[0].result, stored.result)
+
+
+def test_one_that_runs_here_is_asked_for_the_mode_that_is_not_stored(sqlite_store, evaluators, trace):
+    row = evaluators.register(sqlite_store, "tiny")
+    save_judgments(sqlite_store, row.id, [judge(trace, Mode.OFFLINE)])
+    tiny = answers(sqlite_store, evaluators, trace)["tiny"]
+    assert not tiny.stored
+    assert list(tiny.modes) == [Mode.ONLINE, Mode.OFFLINE]
+
+
+def test_one_that_does_not_run_here_says_what_is_stored(sqlite_store, evaluators, trace):
+    row = evaluator(sqlite_store)
+    offline = judge(trace, Mode.OFFLINE)
+    save_judgments(sqlite_store, row.id, [offline])
+    mini = answers(sqlite_store, evaluators, trace)["mini"]
+    assert (mini.stored, mini.runs) == (True, False)
+    assert mini.online is None
+    assert mini.change is None
+    assert same(mini.offline, offline.result)
+    save_judgments(sqlite_store, row.id, [judge(trace, Mode.ONLINE)])
+    assert list(answers(sqlite_store, evaluators, trace)["mini"].modes) == [Mode.ONLINE, Mode.OFFLINE]
+
+
+def test_a_trace_that_was_not_judged_or_has_changed_since_says_so(sqlite_store, evaluators, trace):
+    other = add(sqlite_store, dataset="sums")[-1]
+    row = evaluator(sqlite_store)
+    save_judgments(sqlite_store, row.id, [judge(trace, Mode.OFFLINE)])
+    assert answers(sqlite_store, evaluators, other)["mini"].silence == "has not judged this trace"
+    with sqlite_store.write() as session:
+        session.connection().exec_driver_sql(f"UPDATE traces SET digest = 'x' WHERE id = {trace.trace_id}")
+        session.connection().exec_driver_sql("UPDATE judgments SET digest = 'y'")
+    changed = get_trace(sqlite_store, trace.trace_id)
+    found = answers(sqlite_store, evaluators, changed)["mini"]
+    assert found.silence == "its judgment is of an earlier version of this trace"
+    assert (found.judgments, found.modes, found.solution) == ((), {}, None)
+
+
+def test_one_that_takes_longer_than_the_patience_is_still_at_it(sqlite_store, tiny, trace):
+    evaluators = Evaluators([tiny], shipped=False)
+    offers = list_choices(sqlite_store, evaluators, trace.dataset_id)
+    # Traces are scored where there is a place, and both are taken.
+    places = evaluators._places.short
+    with places, places:
+        for _ in range(2):
+            (answer,) = judge_trace(sqlite_store, evaluators, offers, trace, patience=0.01)
+            assert (answer.waits, answer.judgments, answer.runs) == (True, (), True)
+        row = evaluators.register(sqlite_store, "tiny")
+        save_judgments(sqlite_store, row.id, [judge(trace, Mode.OFFLINE)])
+        offers = list_choices(sqlite_store, evaluators, trace.dataset_id)
+        (answer,) = judge_trace(sqlite_store, evaluators, offers, trace, patience=0.01)
+        # What is stored of it is shown meanwhile.
+        assert (answer.waits, answer.stored, list(answer.modes)) == (True, True, [Mode.OFFLINE])
+    (answer,) = judge_trace(sqlite_store, evaluators, offers, trace)
+    assert (answer.waits, list(answer.modes)) == (False, [Mode.ONLINE, Mode.OFFLINE])
+
+
+def test_an_evaluator_of_solutions_says_nothing_of_steps(sqlite_store, evaluators, trace):
+    row = register_evaluator(
+        sqlite_store,
+        name="one number",
+        fingerprint="imported:one number",
+        format="imported",
+        attention="unknown",
+        info={"outputs": Outputs.SOLUTION.value},
+    )
+    zeros = StepScores(np.zeros((3, 3), np.float32))
+    save_judgments(sqlite_store, row.id, [Judgment(trace, Mode.OFFLINE, zeros, 0.0354)])
+    found = answers(sqlite_store, evaluators, trace)["one number"]
+    assert found.modes == {}
+    assert found.solution == pytest.approx(0.0354)
+
+
+def test_rows_of_zeros_are_silence():
+    rows = StepScores(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 0]], np.float32))
+    judgment = Judgment(ERROR, Mode.OFFLINE, rows)
+    answer = TraceJudgments("gpt", Outputs.VERDICT, Thresholds(), by_mode(judgment))
+    assert answer.silent[Mode.OFFLINE].tolist() == [False, False, True]
+
+
+def test_the_thresholds_are_those_in_force(sqlite_store, evaluators, trace):
+    row = evaluator(sqlite_store)
+    save_judgments(sqlite_store, row.id, [Judgment(trace, Mode.OFFLINE, scores(3))])
+    assert answers(sqlite_store, evaluators, trace)["mini"].thresholds == Thresholds()
+    save_calibration(sqlite_store, row.id, find_dataset(sqlite_store, "sums"), Threshold.VALIDITY, 0.3, {})
+    assert answers(sqlite_store, evaluators, trace)["mini"].thresholds == Thresholds(validity=0.3)

@@ -1,17 +1,37 @@
 import json
+import random
+import shlex
+import subprocess
 from collections import namedtuple
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from stepsight.app.score.comparison import StepMatches
-from stepsight.app.score.entered import EarlierSolution
-from stepsight.app.score.result import ScoredSolution, scored_html
+from stepsight.app.score.entered import EarlierSolution, Entered
+from stepsight.app.score.result import (
+    ADDRESS,
+    ScoredSolution,
+    curl_lines,
+    exports_html,
+    python_snippet,
+    result_html,
+    scored_html,
+)
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.step_bars import TraceJudgments
+from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import Hindsight, Outputs, Thresholds
+from stepsight.core.models.placement import Placement
+from stepsight.core.scores import Hindsight, Outputs, Thresholds, judge_solution
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from tests.app.elements import read
+from stepsight.training.evaluate.gallery import read_gallery
+from tests.app.elements import INJECTIONS, read
+from tests.app.entries import typed
+from tests.forked import Forked
 
 
 def row(*probs):
@@ -244,3 +264,217 @@ def test_a_long_solution_has_room_for_a_strip_with_a_lane_for_each_bar_and_for_f
     names = ["mini online", "mini offline", "PRM online", "PRM offline"]
     assert json.loads(strip["data-lanes"]) == [*names, "equations"]
     assert strip["data-columns"] == str(len(names))
+
+
+PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
+FORM = typed(PROBLEM, SOLUTION, ("tiny",))
+LONGER = typed(PROBLEM, SOLUTION + "\n3. Check: 5 - 3 = 2.", ("tiny", "tiny-causal"))
+
+
+def notices(html):
+    return [alert.text for alert in read(html).all("div", role="alert")]
+
+
+@pytest.mark.parametrize("names", [("tiny",), ("tiny-causal", "tiny")])
+def test_a_solution_is_judged_with_the_evaluators_numbers(evaluators, names):
+    page = read(result_html(evaluators, typed(PROBLEM, SOLUTION, names)))
+    trace = Trace.of(PROBLEM, ["2 + 3 = 5.", "So the answer is 5."])
+    for i, item in enumerate(page.one("ol", cls="steps").all("li")):
+        expected = []
+        for name in names:
+            hindsight = evaluators.judge(name, trace).hindsight
+            expected += [hindsight.online.validity[i], hindsight.offline.validity[i]]
+        assert [bar.one(cls="num").text for bar in item.all("div", cls="c")] == [f"{v:.2f}" for v in expected]
+    assert page.one("div", cls="q").text == PROBLEM
+
+
+def test_another_solution_is_compared_only_with_one_that_was_kept(evaluators):
+    other = replace(typed(PROBLEM, "1. Nothing\n2. in common.", ("tiny",)), before=(FORM.token(),))
+    assert read(result_html(evaluators, other)).all("div", cls="earlier") == []
+    page = read(result_html(evaluators, replace(other, kept=True)))
+    assert page.one("section")["data-kept"] == FORM.token()
+    # The same solution has nothing to tell of itself.
+    for token in (FORM.token(), "cut off"):
+        same = replace(FORM, before=(token,), kept=True)
+        assert read(result_html(evaluators, same)).all("div", cls="earlier") == []
+
+
+def test_a_trace_of_the_gallery_comes_with_its_sentence(evaluators):
+    trace = read_gallery()[0]
+    page = read(result_html(evaluators, Entered.of(trace, ["tiny"])))
+    assert page.one("p", cls="reveals").text == f"About this solution: {trace.meta['note']}"
+    assert read(result_html(evaluators, FORM)).all("p", cls="reveals") == []
+
+
+def test_a_failing_equation_is_told_of_a_solution_that_no_evaluator_can_read(evaluators):
+    """A step of 20,000 digits fits into no window."""
+    html = result_html(evaluators, typed(PROBLEM, f"1. 2 + 3 = 6.\n2. {'7' * 20_000}", ("tiny",)))
+    assert read(html).one("p", cls="conclusion").text.startswith("Step 1 is wrong: 2 + 3 is 5, not 6.")
+    assert "tiny reads at most 1,024." in notices(html)[0]
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        (typed("", SOLUTION, ("tiny",)), "The problem is empty. Enter the problem, then score again."),
+        (typed(PROBLEM, "7" * 20_000, ("tiny",)), "tokens, tiny reads at most 1,024."),
+        (typed(PROBLEM, SOLUTION, ()), "No evaluator is chosen. Choose one or more, then score again."),
+        (
+            typed(PROBLEM, SOLUTION, ("gone",)),
+            "There is no evaluator 'gone'. Choose one of: tiny, tiny-causal.",
+        ),
+    ],
+    ids=lambda value: value[:30] if isinstance(value, str) else "",
+)
+def test_a_solution_that_cannot_be_scored_gets_a_notice(evaluators, form, message):
+    html = result_html(evaluators, form)
+    assert len(notices(html)) == 1
+    assert message in notices(html)[0]
+    assert read(html).all("section") == []
+
+
+def test_one_that_cannot_judge_does_not_keep_the_others_from_it(evaluators):
+    html = result_html(evaluators, typed(PROBLEM, SOLUTION, ("gone", "tiny")))
+    assert notices(html) == ["There is no evaluator 'gone'. Choose one of: tiny, tiny-causal."]
+    page = read(html)
+    assert [who.one("strong").text for who in page.all("span", cls="who")] == ["tiny"]
+    assert Entered.from_token(page.one("section")["data-token"]).evaluators == ("tiny",)
+
+
+EXPORTED = typed("What is 2 + 3?", "1. 2 + 3 = 5.\n2. So 5.", ("tiny", "tiny-causal"), 0.4, 0.2)
+
+
+def exports(evaluators, form=EXPORTED, **options):
+    return read(exports_html(evaluators, form.trace, form.evaluators, form.thresholds, form.token(), **options))
+
+
+def test_links_lead_to_the_result_its_evidence_and_its_files(evaluators):
+    links = {link.text: link["href"] for link in exports(evaluators).all("a")}
+    token = EXPORTED.token()
+    assert links == {
+        "Link to this result": f"/?s={token}",
+        "Evidence": f"/evidence?s={token}",
+        "Download JSON": f"/score/result.json?s={token}",
+        "Download CSV": f"/score/result.csv?s={token}",
+    }
+
+
+def test_the_code_is_what_the_snippets_say(evaluators):
+    python, curl = (code.text for code in exports(evaluators).all("code"))
+    specs = {name: evaluators.spec(name) for name in EXPORTED.evaluators}
+    assert python == python_snippet(EXPORTED.trace, specs, EXPORTED.thresholds)
+    assert curl.splitlines() == curl_lines(EXPORTED.trace, EXPORTED.evaluators)
+
+
+def test_the_script_finds_what_it_keeps_up_to_date(evaluators):
+    # A step that says what the program says must not be taken for it.
+    form = typed("q", f"thresholds = Thresholds(validity=0.4, redundancy=0.2)\n{ADDRESS}", ("tiny",), 0.4, 0.2)
+    page = exports(evaluators, form)
+    python, curl = page.all("code")
+    assert [span.text for span in python.all("span")] == ["0.4", "0.2"]
+    assert python.text == python_snippet(form.trace, {"tiny": evaluators.spec("tiny")}, Thresholds(0.4, 0.2))
+    assert python.text.rindex("Thresholds(") > python.text.index("evaluators = {")
+    assert [span.text for span in curl.all("span")] == [ADDRESS]
+
+
+def test_a_read_only_page_has_no_form_and_tells_no_folder(evaluators, tiny):
+    page = exports(evaluators, read_only=True)
+    assert page.all("form") == []
+    assert str(tiny) not in page.text
+    assert "'tiny': 'tiny'" in page.text
+    saving = exports(evaluators)
+    assert saving.one("form", cls="save").one("input")["value"] == "saved"
+    assert str(tiny) in saving.text
+
+
+def test_the_type_of_the_weights_comes_back_with_the_code(tiny):
+    placed = Evaluators([tiny, "mini-causal"], shipped=False, place=Placement(dtype="bfloat16"))
+    form = replace(EXPORTED, evaluators=("tiny (bfloat16)", "mini-causal (bfloat16)"))
+    assert f"'tiny (bfloat16)': ({str(tiny)!r}, 'bfloat16')" in exports(placed, form).text
+    public = exports(placed, form, read_only=True).text
+    assert "'tiny (bfloat16)': ('tiny', 'bfloat16')" in public
+    assert "'mini-causal (bfloat16)': ('mini-causal', 'bfloat16')" in public
+    # One that was asked for in float32 may be stored in another type.
+    asked = Evaluators([tiny], shipped=False, place=Placement(dtype="float32"))
+    assert f"'tiny': ({str(tiny)!r}, 'float32')" in exports(asked, replace(EXPORTED, evaluators=("tiny",))).text
+
+
+def test_a_solution_too_long_for_a_link_says_how_to_go_on(evaluators):
+    draw = random.Random(0)
+    noise = "".join(chr(draw.randrange(0x4E00, 0x9FFF)) for _ in range(8000))
+    page = exports(evaluators, typed("q", noise, ("tiny",)))
+    assert page.all("a") == []
+    assert "Too long for a link: save it to a dataset." in page.text
+
+
+WILD = Trace.of(
+    "What's \"$2 + 3$\"?\n'''\\", ["It is 5.\\n", ["{value}", "$(touch x) `id` !! %s"], *INJECTIONS, "é 数 \u202e"]
+)
+
+
+@pytest.mark.slow
+def test_the_program_runs_and_prints_what_the_page_shows(evaluators, tiny, tiny_causal, tmp_path):
+    trace = Trace.of('What\'s "2 + 3"?', ["2 + 3 = 5.\n'''", ["So {it}", "is \\5 é."]])
+    thresholds = Thresholds(0.45, 0.15)
+    specs = {name: evaluators.spec(name) for name in ("tiny", "tiny-causal")}
+    assert specs == {"tiny": str(tiny), "tiny-causal": str(tiny_causal)}
+    program = python_snippet(trace, specs, thresholds)
+    with Forked(program, []) as run:
+        printed, complaints = run.communicate()
+    assert run.returncode == 0, complaints
+    expected = []
+    for name in specs:
+        hindsight = evaluators.judge(name, trace).hindsight
+        for mode, scores in (("online", hindsight.online), ("offline", hindsight.offline)):
+            verdict = "valid" if judge_solution(scores, thresholds).valid else "not valid"
+            expected.append(" ".join([name, mode, *(f"{value:.4f}" for value in scores.validity), verdict]))
+    assert printed.splitlines() == expected
+
+
+def test_the_program_holds_every_text_as_it_is():
+    program = python_snippet(WILD, {"it's": "a\\b"}, Thresholds())
+    before_evaluators = program.split("thresholds = ")[0].replace("from stepsight", "# from stepsight")
+    found = {"Trace": Trace}
+    exec(before_evaluators, found)  # only literals and Trace.of are left
+    assert found["trace"] == WILD
+    assert found["evaluators"] == {"it's": "a\\b"}
+
+
+def test_a_request_per_evaluator_with_the_body_of_the_api():
+    lines = curl_lines(WILD, ["tiny", "it's"])
+    assert len(lines) == 2
+    for line, name in zip(lines, ["tiny", "it's"], strict=True):
+        assert "\n" not in line
+        words = shlex.split(line)
+        assert words[:3] == ["curl", "-s", f"{ADDRESS}/api/v1/score"]
+        body = json.loads(words[words.index("-d") + 1])
+        assert (body["problem"], body["evaluator"], body["mode"]) == (WILD.problem, name, "hindsight")
+        assert Trace.of(body["problem"], body["steps"]) == WILD
+
+
+def test_a_shell_gives_the_body_unchanged():
+    (line,) = curl_lines(WILD, ["tiny"])
+    printed = subprocess.run(
+        ["sh", "-c", line.replace("curl -s", "printf '%s\\n'", 1)], capture_output=True, text=True, check=True
+    ).stdout
+    assert Trace.of("q", json.loads(printed.splitlines()[-1])["steps"]).steps == WILD.steps
+
+
+@pytest.mark.parametrize("value", [0.5, 0.15, 1, 0])
+def test_the_thresholds_stand_in_the_program_as_numbers(value):
+    program = python_snippet(WILD, {}, Thresholds(value, 0.2))
+    assert f"Thresholds(validity={value!r}, redundancy=0.2)" in program
+
+
+def test_the_type_of_the_weights_stands_in_the_program(tiny, capsys):
+    """Where one of them is not float32; run here, since the program above is run by itself."""
+    trace, specs = Trace.of("What is 2 + 3?", ["It is 5."]), {"tiny": str(tiny), "tiny (bfloat16)": str(tiny)}
+    exec(python_snippet(trace, specs, Thresholds(), {"tiny (bfloat16)": "bfloat16"}), {})
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.rpartition(" o")[0] for line in printed] == ["tiny"] * 2 + ["tiny (bfloat16)"] * 2
+    for dtype, line in zip((torch.float32, torch.bfloat16), printed[::2], strict=True):
+        evaluator = load_evaluator(tiny, dtype=dtype)
+        assert line.startswith(f"{evaluator.name} ")
+        online = Scorer(evaluator).score_one(trace).hindsight.online
+        assert f" online {online.validity[0]:.4f} " in line
+    assert "dtype" not in python_snippet(trace, specs, Thresholds())
