@@ -168,6 +168,6 @@ def weigh(fetched: Fetched) -> FetchedWeights:
     """Return the description of a downloaded evaluator's weights. Raises `UserError` if a part is missing or
     damaged."""
     checkpoint = open_checkpoint(fetched.folder)
-    chosen = checkpoint.card.get("dtype")
-    dtype = resolve_placement(Placement(), checkpoint).dtype if chosen else stored_dtype(checkpoint)
-    return FetchedWeights(count=count_weights(fetched), dtype=dtype, is_chosen=chosen is not None)
+    stored, chosen = stored_dtype(checkpoint), checkpoint.card.get("dtype")
+    dtype = resolve_placement(Placement(), checkpoint).dtype if chosen else stored
+    return FetchedWeights(count=count_weights(fetched, stored), dtype=dtype, is_chosen=chosen is not None)

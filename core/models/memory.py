@@ -9,7 +9,6 @@ from pathlib import Path
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Bounds
 from stepsight.core.hubs.hub_cache import Fetched
-from stepsight.core.models.placement import stored_dtype
 from stepsight.core.paths import format_bytes
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -76,15 +75,11 @@ def memory_of(fetched: Fetched, dtype: str) -> int:
     return needed_memory(fetched.weights.count if fetched.weights else fetched.size // 2, dtype)
 
 
-def count_weights(fetched: Fetched) -> int:
+def count_weights(fetched: Fetched, dtype: str) -> int:
     """Estimate the number of weights of a downloaded evaluator and of the models it depends on, from the sizes of
-    their files and the types that these name."""
-    models = (fetched, *fetched.parts.values())
-    # Weights that came without a config have the type of their base.
-    known = next(filter(None, (stored_dtype(one.folder, "") for one in models)), "")
-    types = ((one, stored_dtype(one.folder, known) or "float32") for one in models)
+    their files and the type in which they are stored."""
     # A type without a line here may have one byte.
-    return sum(one.own_size // _BYTES.get(dtype, 1) for one, dtype in types)
+    return sum(one.own_size // _BYTES.get(dtype, 1) for one in (fetched, *fetched.parts.values()))
 
 
 def has_room(needed: int) -> bool:

@@ -7,21 +7,8 @@ estimates all use this module, so that they agree. It needs PyTorch only if it h
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from math import prod
-from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-
-from stepsight.core.errors import UserError
-from stepsight.core.hubs.checkpoint_files import (
-    ADAPTER_WEIGHTS,
-    INDEX,
-    check_header,
-    read_config_file,
-    read_shards,
-)
 from stepsight.core.reading import split_reading
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -89,28 +76,13 @@ def computed_dtype(stored: str, place: Placement) -> str:
     return stored if kernels.is_native(stored) else "float32"
 
 
-def stored_dtype(folder: Path, untold: str = "float32") -> str:
-    """Return the data type in which a folder's weights are stored, as `chosen_dtype` does. A damaged file has no
-    weights here; loading it reports the fault."""
-    try:
-        config = read_config_file(folder)
-    except UserError:
-        config = {}
-    counts: Counter[str] = Counter()
-    for path in _weight_files(folder):
-        about = path.stat()
-        counts.update(dict(_counts(path, about.st_size, about.st_mtime_ns)))
-    return chosen_dtype(config, counts, untold)
-
-
-def chosen_dtype(config: Mapping[str, Any], counts: Counter[str], untold: str = "float32") -> str:
+def chosen_dtype(config: Mapping[str, Any], counts: Counter[str]) -> str:
     """Return the data type of weights of which `counts` elements have each type.
 
-    This is the type that the config names if at least one tensor has it or if there are no safetensors. Otherwise
-    it is the type of the largest number of elements. If neither config nor tensors give a type, `untold` is
-    returned.
+    This is the type that the config names if at least one tensor has it. Otherwise it is the type of the largest
+    number of elements.
     """
-    named = str(config.get("dtype") or config.get("torch_dtype") or untold)
+    named = str(config.get("dtype") or config.get("torch_dtype") or "float32")
     return named if named in counts or not counts else counts.most_common(1)[0][0]
 
 
@@ -120,29 +92,3 @@ def expected_dtype(stored: str, place: Placement) -> str:
     `stored` is the type in which the weights are stored. If it is "", bfloat16, the most common type, is assumed.
     """
     return computed_dtype(stored or "bfloat16", place) if place.dtype == STORED else place.dtype
-
-
-def _weight_files(folder: Path) -> list[Path]:
-    names = {path.name for path in folder.glob("*.safetensors")} - {ADAPTER_WEIGHTS}
-    if (folder / INDEX).is_file():
-        try:
-            names &= set(read_shards(folder / INDEX))
-        except UserError:
-            return []
-    return [folder / name for name in sorted(names)]
-
-
-@lru_cache(512)
-def _counts(path: Path, size: int, changed: int) -> tuple[tuple[str, int], ...]:
-    """Count the elements of each data type in a safetensors file by reading its header. `size` and `changed` also
-    serve as cache keys."""
-    counts: Counter[str] = Counter()
-    try:
-        check_header(path)
-        with safe_open(path, framework="np") as file:
-            for name in file.keys():  # noqa: SIM118
-                tensor = file.get_slice(name)
-                counts[DTYPE_NAMES.get(tensor.get_dtype(), tensor.get_dtype())] += prod(tensor.get_shape())
-    except (OSError, SafetensorError, UserError):
-        return ()
-    return tuple(counts.items())

@@ -8,17 +8,15 @@ import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partialmethod
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from tokenizers import AddedToken, Tokenizer
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
 from stepsight.core.prompts.tokenizer_files import TokenizerFiles, normalizing_steps, panics_explained
-
-Answer = TypeVar("Answer")
 
 BOUNDS = Bounds(seconds=20, memory=2_000_000_000)
 """The limits for loading a tokenizer and for a request to it. The largest public ones load in a second, in 600
@@ -154,56 +152,30 @@ class ChildVocabulary(Vocabulary):
             vocabulary.guard(self._guarded)
         return vocabulary.tokenizer
 
-    def token_id(self, token: str) -> int | None:
-        return self._kept(Vocabulary.token_id, token)
-
-    def token(self, number: int) -> str | None:
-        return self._kept(Vocabulary.token, number)
-
-    def first_token(self) -> str | None:
-        return self._kept(Vocabulary.first_token)
-
-    def first_added(self, text: str) -> str | None:
-        return self._asked(Vocabulary.first_added, text)
-
-    def split(self, text: str) -> list[int | str]:
-        return self._asked(Vocabulary.split, text)
-
-    def is_added(self, number: int) -> bool:
-        return self._kept(Vocabulary.is_added, number)
-
-    def is_within(self, folder: str) -> bool:
-        return self._asked(Vocabulary.is_within, folder)
-
-    def last_id(self) -> int:
-        return self._kept(Vocabulary.last_id)
-
-    def marks_once(self) -> bool:
-        return self._kept(Vocabulary.marks_once)
-
     def guard(self, numbers: Sequence[int]) -> None:
         self._guarded = sorted(numbers)
 
-    def encode(self, texts: Sequence[str], *, bare: bool = False) -> list[list[int]]:
-        return self._asked(Vocabulary.encode, list(texts), bare=bare)
-
-    def _kept(self, question: Callable[..., Answer], *arguments: Any) -> Answer:
-        """Return the answer to a question, asking it only once."""
-        key = question.__name__, arguments
-        if key not in self._known:
-            self._known[key] = self._asked(question, *arguments)
-        answer: Answer = self._known[key]
-        return answer
-
-    def _asked(self, question: Callable[..., Answer], *arguments: Any, **options: Any) -> Answer:
+    def _asked(self, name: str, *arguments: Any, **options: Any) -> Any:
+        """Return what the method `name` of the tokenizer returns in the child."""
         files = [str(self._files.folder), self._files.rows, self._files.added]
-        asked: dict[str, Any] = {"files": files, "guarded": self._guarded, "name": question.__name__}
+        asked: dict[str, Any] = {"files": files, "guarded": self._guarded, "name": name}
         asked |= {"arguments": arguments, "options": options}
         try:
-            answer: Answer = self._child.ask(asked)
+            return self._child.ask(asked)
         except ChildError as error:
             raise UserError(f"its tokenizer fails: {error}.", "Choose another model, or another text.") from None
-        return answer
+
+    def _kept(self, name: str, *arguments: Any) -> Any:
+        """Like `_asked`, but asks each question only once."""
+        if (name, arguments) not in self._known:
+            self._known[name, arguments] = self._asked(name, *arguments)
+        return self._known[name, arguments]
+
+
+for _name in ("token_id", "token", "first_token", "is_added", "last_id", "marks_once"):
+    setattr(ChildVocabulary, _name, partialmethod(ChildVocabulary._kept, _name))
+for _name in ("first_added", "split", "is_within", "encode"):
+    setattr(ChildVocabulary, _name, partialmethod(ChildVocabulary._asked, _name))
 
 
 def open_vocabulary(files: TokenizerFiles, *, strange: bool) -> Vocabulary:

@@ -185,7 +185,7 @@ def test_a_pair_comes_with_its_reference_and_takes_the_memory_of_both(hub, tmp_p
     assert fetched.size == sum(sizes)
     stored = json.loads((folder / "config.json").read_text()).get("dtype", "float32")
     each = {"float32": 4, "bfloat16": 2}[stored]
-    assert count_weights(fetched) == sum(size // each for size in sizes)
+    assert count_weights(fetched, stored) == sum(size // each for size in sizes)
     assert describe_fetched(fetched, Placement()).format == "log-ratio"
     assert find_fetched(EURUS).parts == fetched.parts
 
