@@ -26,17 +26,17 @@ _SHOWN_OF_FINGERPRINT = 8
 class EvaluatorChoice:
     """An evaluator that can be chosen. `key` identifies it in URLs.
 
-    `loaded` is its name if it can score on this server, or else None. `row` is its row in the store, or None if it
-    has never judged anything. `judged` is True if it has judged a trace of the dataset, and `shipped` if every
-    installation has it.
+    `runs` is True if it can score on this server, where `key` is then its name. `row` is its row in the store, or
+    None if it has never judged anything. `judged` is True if it has judged a trace of the dataset, and `shipped` if
+    every installation has it.
     """
 
     key: str
-    loaded: str | None
     row: StoredEvaluator | None
     judged: bool
     outputs: Outputs = Outputs.THREE_WAY
     shipped: bool = False
+    runs: bool = False
 
     @property
     def id(self) -> int | None:
@@ -51,26 +51,24 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, asked: s
     rows = {row.fingerprint: row for row in list_evaluators(store)}
     here = [*evaluators.all_names, *([asked] if evaluators.is_reread(asked) else [])]
     loaded = {name: evaluators.about(name) for name in here}
-    fingerprints = {name: evaluator.fingerprint for name, evaluator in loaded.items()}
     choices = [
         EvaluatorChoice(
             name,
-            name,
-            rows.get(known.fingerprint),
-            known.fingerprint in judged,
-            known.outputs,
+            rows.get(about.fingerprint),
+            about.fingerprint in judged,
+            about.outputs,
             evaluators.is_shipped(name),
+            runs=True,
         )
-        for name, known in loaded.items()
+        for name, about in loaded.items()
     ]
-    others = [row for fingerprint, row in judged.items() if fingerprint not in fingerprints.values()]
+    fingerprints = {about.fingerprint for about in loaded.values()}
+    others = [row for fingerprint, row in judged.items() if fingerprint not in fingerprints]
     names = Counter([*loaded, *(row.name for row in others)])
-    choices += [
-        EvaluatorChoice(
-            _keys_of(row)[names[row.name] > 1], None, row, True, row.outputs, evaluators.is_shipped(row.name)
-        )
-        for row in others
-    ]
+    for row in others:
+        # Two of one name are mostly one evaluator before and after a change.
+        key = row.name if names[row.name] == 1 else f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"
+        choices.append(EvaluatorChoice(key, row, True, row.outputs, evaluators.is_shipped(row.name)))
     return choices
 
 
@@ -93,7 +91,7 @@ def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
     return min(
         choices,
         key=lambda one: (
-            not one.judged, one.judged and one.shipped, list(Outputs).index(one.outputs), one.loaded is None
+            not one.judged, one.judged and one.shipped, list(Outputs).index(one.outputs), not one.runs
         ),
     )  # fmt: skip
 
@@ -104,13 +102,6 @@ def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> li
     first, *others = keys
     wanted = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
     return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
-
-
-def _keys_of(row: StoredEvaluator) -> tuple[str, str]:
-    """Return two keys for a stored evaluator: its name, and a longer key that is used if several evaluators have
-    this name."""
-    # Two of one name are mostly one evaluator before and after a change.
-    return row.name, f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"
 
 
 def judge_trace(
@@ -146,10 +137,10 @@ def _begin(
 ) -> "Future[Judgment] | None":
     """Start judging a trace and return the future judgment. Returns None if the store has a standing hindsight
     judgment, or if the evaluator does not run on this server."""
-    if choice.loaded is None or standing(stored, Mode.HINDSIGHT) is not None:
+    if not choice.runs or standing(stored, Mode.HINDSIGHT) is not None:
         return None
     try:
-        return evaluators.begin(choice.loaded, trace)
+        return evaluators.begin(choice.key, trace)
     except UserError as error:
         refused: Future[Judgment] = Future()
         refused.set_exception(error)
@@ -174,14 +165,15 @@ def _judgments(
             waits = True
         except UserError as error:
             silence = str(error.without_options())
-    runs = choice.loaded is not None
     if by_mode:
-        return TraceJudgments(choice.key, choice.outputs, thresholds, by_mode, stored=True, runs=runs, waits=waits)
-    return TraceJudgments(choice.key, choice.outputs, thresholds, runs=runs, silence=silence, waits=waits)
+        return TraceJudgments(
+            choice.key, choice.outputs, thresholds, by_mode, stored=True, runs=choice.runs, waits=waits
+        )
+    return TraceJudgments(choice.key, choice.outputs, thresholds, runs=choice.runs, silence=silence, waits=waits)
 
 
 def _thresholds(store: Store, evaluators: Evaluators, choice: EvaluatorChoice) -> Thresholds:
     """Return the evaluator's current thresholds, which are the ones that filters use."""
     if choice.id is None:
-        return evaluators.thresholds(store, choice.loaded) if choice.loaded is not None else Thresholds()
+        return evaluators.thresholds(store, choice.key) if choice.runs else Thresholds()
     return find_thresholds(store, choice.id)

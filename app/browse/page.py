@@ -302,7 +302,7 @@ def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) ->
     shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
     judgments: list[ByMode] = []
     for choice, answer in zip(shown, judge_trace(store, evaluators, shown, trace), strict=True):
-        evaluator = choice.row or evaluators.about(choice.loaded or choice.key)
+        evaluator = choice.row or evaluators.about(choice.key)
         records = {
             one: concluded_record(one, evaluator, answer.thresholds, answer.name) for one in answer.judgments
         }

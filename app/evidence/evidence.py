@@ -249,16 +249,15 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     stored = answer.by_mode.get(Mode.HINDSIGHT)
     judgment = stored or _constant(offer.row, answer, known=bool(gaps))
     if answer.waits and judgment is None:
-        name = offer.loaded or offer.key
-        raise JudgingError(name, trace, len(evaluators.begin(name, trace).steps))
+        raise JudgingError(offer.key, trace, len(evaluators.begin(offer.key, trace).steps))
     if judgment is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
     evaluator_ids = {*hindsight_evaluators(store).get(trace.dataset_id, ()), *left_out}
-    choices = [one.key for one in offers if one.loaded or one.id in evaluator_ids or _is_causal(one.row)]
-    about = evaluators.about(offer.loaded) if offer.loaded else offer.row
+    choices = [one.key for one in offers if one.runs or one.id in evaluator_ids or _is_causal(one.row)]
+    about = evaluators.about(offer.key) if offer.runs else offer.row
     assert about is not None
-    ask = _asked(evaluators, offer.loaded) if offer.loaded else None
+    ask = _asked(evaluators, offer.key) if offer.runs else None
     find = partial(find_left_out, store, about.fingerprint, trace)
     only_offline = stored is None and not _is_causal(offer.row)
     return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, gaps, find, only_offline)

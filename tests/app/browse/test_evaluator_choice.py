@@ -38,7 +38,7 @@ def keys(offers):
 def test_those_loaded_come_first_and_others_of_their_name_by_fingerprint(sqlite_store, evaluators, dataset):
     offers = list_choices(sqlite_store, evaluators, dataset.id)
     assert keys(offers) == ["tiny", "tiny-causal", "old", "tiny 01234567"]
-    assert [offer.loaded for offer in offers] == ["tiny", "tiny-causal", None, None]
+    assert [offer.runs for offer in offers] == [True, True, False, False]
     assert [offer.judged for offer in offers] == [False, False, True, True]
     assert [offer.id is None for offer in offers] == [True, True, False, False]
 
@@ -55,11 +55,11 @@ def test_a_page_that_names_nobody_is_about_one_that_has_judged(sqlite_store, eva
     offers = list_choices(sqlite_store, evaluators, dataset.id)
     assert default_choice(offers).key == "old"
     assert default_choice(offers[:2]).key == "tiny"
-    judged_here = EvaluatorChoice("mine", "mine", None, judged=True)
+    judged_here = EvaluatorChoice("mine", None, judged=True, runs=True)
     assert default_choice([*offers, judged_here]).key == "mine"
     # A job of a shipped evaluator does not take the page from one that had judged before.
-    demonstration = EvaluatorChoice("mini-bidir", "mini-bidir", None, judged=True, shipped=True)
-    published = EvaluatorChoice("published", None, None, judged=True, outputs=Outputs.VALIDITY)
+    demonstration = EvaluatorChoice("mini-bidir", None, judged=True, shipped=True, runs=True)
+    published = EvaluatorChoice("published", None, judged=True, outputs=Outputs.VALIDITY)
     assert default_choice([demonstration, published]).key == "published"
 
 
@@ -69,7 +69,7 @@ def test_those_side_by_side(sqlite_store, evaluators, dataset):
     assert keys(shown_choices(offers, Address(evaluator="tiny", against="old").shown)) == ["tiny", "old"]
     beside = ("tiny 01234567", "tiny-causal")
     assert keys(shown_choices(offers, Address(evaluator="tiny", beside=beside).shown)) == list(beside)
-    many = [EvaluatorChoice(f"e{i}", None, None, judged=True) for i in range(8)]
+    many = [EvaluatorChoice(f"e{i}", None, judged=True) for i in range(8)]
     assert keys(shown_choices(many, Address(beside=tuple(keys(many))).shown)) == ["e0", "e1", "e2", "e3", "e4"]
 
 

@@ -15,8 +15,8 @@ from tests.app.client import asking
 from tests.app.elements import read
 from tests.storage.samples import add
 
-MINI, OTHER = EvaluatorChoice("mini", "mini", None, judged=True), EvaluatorChoice("other", None, None, judged=True)
-SILENT = EvaluatorChoice("silent", "silent", None, judged=False)
+MINI, OTHER = EvaluatorChoice("mini", None, judged=True, runs=True), EvaluatorChoice("other", None, judged=True)
+SILENT = EvaluatorChoice("silent", None, judged=False, runs=True)
 COUNTS = {
     "gold": {"error": 3, "clean": 2, "redundant": 1, "missing": 0},
     "group": {"algebra": 1, "geometry": 4},
@@ -115,7 +115,7 @@ def test_where_nothing_is_left_it_says_which_condition_to_loosen():
 
 
 def test_no_solution_is_called_redundant_by_one_that_gives_validity_only():
-    theirs = EvaluatorChoice("theirs", "theirs", None, judged=True, outputs=Outputs.VALIDITY)
+    theirs = EvaluatorChoice("theirs", None, judged=True, outputs=Outputs.VALIDITY, runs=True)
     assert list(section(sidebar(), "Solution judged")) == ["valid", "not valid", "redundant", "not judged"]
     assert list(section(sidebar(about=theirs), "Solution judged")) == ["valid", "not valid", "not judged"]
 
