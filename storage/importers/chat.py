@@ -23,6 +23,7 @@ ShareGPT's form is the same under other names (`stepsight import sharegpt`):
     {"conversations": [{"from": "human", "value": "What is …?"}, {"from": "gpt", "value": "First, …"}]}
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -42,13 +43,17 @@ from stepsight.storage.importers.rows.fields import (
     rest,
 )
 from stepsight.storage.importers.rows.kind import EndlessThoughts, FileKind, OnBad, Row, Rows, json_rows
-from stepsight.storage.importers.rows.messages import is_thought, optional_text, thoughts_of, written_json
 
 _SOLVER, _ASKER = "assistant", "user"
 _HINT = "Expected messages with a role and a content: a user's with the problem, then an assistant's."
 _MESSAGES = {"messages": "messages", "role": "role", "content": "content"}
 _CONVERSATIONS = {"messages": "conversations", "role": "from", "content": "value"}
 _ROLES = {"human": _ASKER, "gpt": _SOLVER}
+# The kinds of parts that hold a thought, the fields of their texts, and those of a message for its thoughts.
+_HIDDEN = "redacted_thinking"
+_THOUGHTS = ("thinking", "reasoning", _HIDDEN)
+_TEXTS = ("thinking", "reasoning", "content", "text", "summary")
+_FIELDS = ("reasoning_content", "reasoning")
 # What an assistant answers where each message of a user is a step to be judged.
 _VERDICTS = ("+", "-")
 
@@ -100,7 +105,7 @@ def _with_tools(turns: Iterable[tuple[Mapping[str, Any], str, str, list[str]]], 
             steps.append("\n".join(line for line in lines if line.strip()))
             aside += () if is_judged else thoughts
         elif steps:
-            heading = " ".join(filter(None, (role, optional_text(message, "name"))))
+            heading = " ".join(filter(None, (role, _first_text(message, "name"))))
             steps[-1] = f"{steps[-1]}\n[{heading}]\n{text}".strip()
     asides = tuple(f"<think>\n{thought}\n</think>" for thought in aside)
     return Split(tuple(step for step in steps if step.strip()), asides)
@@ -118,13 +123,35 @@ def _call(call: Any) -> str:
     if not isinstance(name, str):
         raise UserError(f"a call of a tool is {describe(call)} without a name.", _HINT)
     arguments = given.get("arguments")
-    return f"{name}({arguments if isinstance(arguments, str) else written_json(arguments)})"
+    return f"{name}({arguments if isinstance(arguments, str) else _json(arguments)})"
 
 
 def _thoughts(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    """Return the thoughts that a message stores separately from its text."""
+    """Return the thoughts that a message stores separately from its text: in a field, and in parts of its
+    content."""
     content = message.get(names["content"])
-    return thoughts_of(message, content if isinstance(content, list) else [])
+    thoughts = [_first_text(message, *_FIELDS)]
+    for part in content if isinstance(content, list) else ():
+        if not _is_thought(part):
+            continue
+        if part["type"] == _HIDDEN:
+            thoughts.append("[redacted]")
+        elif any(part.get(key) not in (None, "", []) for key in _TEXTS):
+            thoughts.append(_first_text(part, *_TEXTS) or _json(part))
+    return list(filter(None, thoughts))
+
+
+def _is_thought(part: object) -> bool:
+    return isinstance(part, dict) and part.get("type") in _THOUGHTS
+
+
+def _first_text(values: Mapping[str, Any], *keys: str) -> str:
+    """Return the first text under one of the keys that is not empty, or ""."""
+    return next((value for key in keys if isinstance(value := values.get(key), str) and value), "")
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _noting_rows(
@@ -146,7 +173,7 @@ def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str
         raise UserError(f"message {number} is {describe(message)}, expected an object.", _HINT)
     # An assistant's call of a tool has no content.
     content = message.get(names["content"]) or ""
-    parts = [part for part in content if not is_thought(part)] if isinstance(content, list) else [content]
+    parts = [part for part in content if not _is_thought(part)] if isinstance(content, list) else [content]
     texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]
     if not all(isinstance(text, str) for text in texts):
         raise UserError(f"message {number} has something other than text.", _HINT)

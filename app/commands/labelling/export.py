@@ -19,8 +19,8 @@ from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.outcomes import outcome_table
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.exports.dataset_folders import NAME as FOLDER
 from stepsight.storage.exports.frames import judgment_frames, named_evaluators
+from stepsight.storage.exports.judgment_folders import NAME as FOLDER
 from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import left_out_frames
 from stepsight.storage.exports.table_files import (

@@ -27,13 +27,13 @@ when rows are added or moved, and records by different labelers get different id
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Step, Trace, check_text
+from stepsight.core.trace import Trace, check_text
 from stepsight.storage.importers.rows.fields import (
     RATINGS,
     check_object,
     content_id,
     field,
-    labelled_step,
+    labelled_steps,
     listed,
     rest,
     text,
@@ -55,10 +55,16 @@ def _read(row: Row) -> Trace:
     items = listed(label, "steps")
     if items and items[-1] in _GIVEN_UP:
         items = items[:-1]
+    texts, ratings = [], []
+    for number, item in enumerate(items, start=1):
+        what = f"step {number}"
+        picked = _picked(check_object(item, what), what)
+        texts.append(check_text(field(picked, "text"), what))
+        ratings.append(field(picked, "rating"))
     return Trace(
         id=content_id(row),
         problem=text(question, "problem"),
-        steps=tuple(_step(item, f"step {number}", number) for number, item in enumerate(items, start=1)),
+        steps=labelled_steps(texts, ratings, RATINGS),
         meta=rest(row, "question", "label")
         | rest(question, "problem")
         | rest(label, "steps")
@@ -71,11 +77,6 @@ def beside_the_paper(traces: int, labelled: int) -> str:
     (appendix "Data and Reproducibility") does not say which records of the files it counts."""
     counts = "; ".join(f"{of}: {n:,} and {steps:,}" for of, (n, steps) in PAPER.items())
     return f"{traces:,} traces with {labelled:,} labelled steps; the paper has {counts}"
-
-
-def _step(item: object, what: str, number: int) -> Step:
-    picked = _picked(check_object(item, what), what)
-    return labelled_step((check_text(field(picked, "text"), what),), field(picked, "rating"), number, RATINGS)
 
 
 def _picked(step: Row, what: str) -> Row:

@@ -20,7 +20,7 @@ from stepsight.core.files.jsonl import with_shares
 from stepsight.core.label import Label
 from stepsight.core.text.printed import MISSING, is_printed, parse_printed
 from stepsight.core.text.signs import comparable, is_blank
-from stepsight.core.trace import Step, Trace, check_text, is_text
+from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.importers.rows.kind import Row
 
 Meaning = Label | bool
@@ -234,11 +234,8 @@ def _checked(check: Callable[[object, str], object]) -> PlainValidator:
 
 
 def _check_texts(value: object, what: str) -> list[str]:
-    items = check_list(value, what)
-    if not all(map(is_text, items)):
-        for number, item in enumerate(items, start=1):
-            check_text(item, f"step {number} of {what.removeprefix('the field ')}")
-    return items
+    name = what.removeprefix("the field ")
+    return [check_text(item, f"step {number} of {name}") for number, item in enumerate(check_list(value, what), 1)]
 
 
 def _check_substeps(value: object, what: str) -> list[tuple[str, ...]]:
@@ -356,7 +353,7 @@ def labelled_steps(
     are_shares: bool = False,
 ) -> tuple[Step, ...]:
     """Return steps with their labels, which are shares from 0 to 1 if `are_shares`. Otherwise `numbers` gives the
-    meaning of each number.
+    meaning of each number. A step whose label is missing is unlabelled, and one only known to be wrong is neg.
 
     Raises `UserError` if a value is not a label, or if there is not one for each step; `called` is what the message
     then calls labels and steps.
@@ -369,26 +366,17 @@ def labelled_steps(
     texts = list(map(substeps_of, steps))
     if are_shares:
         return with_shares(list(map(Step, texts)), [None if is_missing(label) else label for label in labels])
-    pairs = zip(texts, labels, strict=True)
-    return tuple(labelled_step(step, label, number, numbers) for number, (step, label) in enumerate(pairs, start=1))
-
-
-def labelled_step(texts: tuple[str, ...], label: object, number: int, numbers: Mapping[int, Meaning]) -> Step:
-    """Build a step from its sub-step texts and its label. If the label is missing, the step is unlabelled; if the
-    step is only known to be wrong, it becomes neg.
-
-    `numbers` gives the meaning of each number. Raises `UserError`, with a message that names step `number`, if the
-    value is not a label.
-    """
-    says = label if isinstance(label, bool) else meaning(label, numbers)
-    if says is None:
-        if is_missing(label):
-            return Step(texts)
-        known = ", ".join(map(str, numbers))
-        raise UserError(f"the label of step {number} is {describe(label)}.", f"Expected {known}, or {_NAMES}.")
-    if isinstance(says, Label):
-        return Step(texts, says)
-    return Step(texts, valid=True) if says else Step(texts, Label.NEG)
+    labelled = []
+    for number, (substeps, label) in enumerate(zip(texts, labels, strict=True), start=1):
+        says = meaning(label, numbers)
+        if says is None and not is_missing(label):
+            expected = ", ".join(map(str, numbers))
+            raise UserError(
+                f"the label of step {number} is {describe(label)}.", f"Expected {expected}, or {_NAMES}."
+            )
+        step = Step(substeps, says) if isinstance(says, Label) else Step(substeps, valid=says)
+        labelled.append(Step(substeps, Label.NEG) if says is False else step)
+    return tuple(labelled)
 
 
 def are_shares(labels: Sequence[object]) -> bool:
