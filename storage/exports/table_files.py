@@ -60,7 +60,9 @@ def frame_parts(frames: "Iterable[pd.DataFrame]", format: str, *, plain: bool = 
     _check_format(format)
     if format == "parquet":
         return _parquet(_arrow_frames(frames, plain=plain))
-    cells = ((tuple(frame), zip(*(_cells(frame[name]) for name in frame), strict=True)) for frame in frames)
+    cells = (
+        (list(map(str, frame)), zip(*(_cells(frame[name]) for name in frame), strict=True)) for frame in frames
+    )
     return _text(cells, format)
 
 

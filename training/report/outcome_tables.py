@@ -42,10 +42,15 @@ def outcomes_by_field(
     title, basis = ("Steps", "length") if by == BY_LENGTH else (by, by)
     kinds = [kind for kind in OUTCOMES if any(value.counts[kind] for _, value in values)]
     of_value, share = Column("value", title, CellKind.TEXT), Column("share_right", "Right, share")
+    of_kind = {kind: Column(kind.value, OUTCOMES[kind], CellKind.COUNT) for kind in kinds}
     rows: list[Mapping[Column, Cell]] = [
-        {EVALUATOR: name, of_value: value.value, share: value.right}
-        | {Column(kind.value, OUTCOMES[kind], CellKind.COUNT): value.counts[kind] for kind in kinds}
-        | {TRACES: value.traces}
+        {
+            EVALUATOR: name,
+            of_value: value.value,
+            share: value.right,
+            **{column: value.counts[kind] for kind, column in of_kind.items()},
+            TRACES: value.traces,
+        }
         for name, value in values
     ]
     names = [name for name, _ in values]
