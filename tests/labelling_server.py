@@ -14,7 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from stepsight.app.annotate.pages import labelling_routes
-from stepsight.app.commands.server.app import listen
+from stepsight.app.commands.serve import listen
 from stepsight.app.web.access import Access
 from stepsight.app.web.request_guard import Gate
 from stepsight.app.web.requests import Failures

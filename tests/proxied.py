@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.app.commands.server.app import listen
+from stepsight.app.commands.serve import listen
 from tests.forked import Forked
 from tests.programs import find_nginx
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from stepsight.app.commands.server.app import listen
+from stepsight.app.commands.serve import listen
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.app.server import KEEP_ALIVE, build_app

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from stepsight.app.commands.cli import build_parser
-from stepsight.app.commands.server.app import listen
+from stepsight.app.commands.serve import listen
 from stepsight.app.scoring.evaluators import Evaluators
 from tests.checkpoints import write_evaluator
 from tests.serving import served

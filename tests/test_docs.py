@@ -22,7 +22,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from stepsight.app.api.models import ScoreRequest
-from stepsight.app.commands.cli import build_parser, main
+from stepsight.app.commands.cli import COMMANDS, build_parser, main
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import open_store
 from tests.cases import each
@@ -222,9 +222,22 @@ def test_the_request_of_the_api_page_is_one():
     assert ScoreRequest.model_validate_json(body[1]).steps
 
 
-def test_every_command_is_in_the_list_of_commands():
-    listed = {words[0] for words in read_page(ROOT / "docs" / "commands.md").commands}
-    assert listed >= {words[0] for words in parsers() if len(words) == 1}
+def command_table() -> str:
+    """Each command with its actions, its line of help and the page of the manual that has most of it."""
+    pages = [read_page(path) for path in FILES if path.parent.name == "docs" and path.name != "commands.md"]
+    rows = ["| command | does | more |", "|---|---|---|"]
+    for name, (_, about) in COMMANDS.items():
+        actions = [f"`{words[1]}`" for words in parsers() if words[:1] == (name,) and len(words) == 2]
+        page = max(pages, key=lambda page: sum(words[:1] == [name] for words in page.commands))
+        title = page.path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        command = ": ".join([f"`stepsight {name}`", ", ".join(actions)]) if actions else f"`stepsight {name}`"
+        rows.append(f"| {command} | {about} | [{title}]({page.path.name}) |")
+    return "\n".join(rows)
+
+
+def test_the_list_of_commands_is_that_of_the_parsers():
+    """If it differs, put the table of the message into docs/commands.md."""
+    assert f"\n\n{command_table()}\n\n" in (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
 
 
 def test_the_readme_is_short():

@@ -1,10 +1,6 @@
-"""The subcommands of `stepsight`: one module for each, in folders by subject.
+"""The commands of `stepsight`, in modules by subject.
 
-A module is named after its command, so `stepsight import-scores` is `data/import_scores.py`. If the name is
-reserved in Python, it gets a trailing `_` (`data/import_.py`). The module's docstring says what the command is for
-and gives example command lines. `add_arguments(parser)` declares the options and may set `parser.description`, and
-`run(args)` carries out the command.
-
-`cli` lists the commands, each with its folder and a line of help. It imports a module only when its command is run.
-A command can therefore import what it needs at the top of its module, and `stepsight --help` stays fast.
+The command `import-scores` is `import_scores_command` of `data`: a function that carries it out, under a decorator
+with its options. `cli` lists the commands with their modules, and imports a module only when one of its commands is
+run, so that `stepsight --help` stays fast. Commands that need PyTorch are apart from those that do not.
 """

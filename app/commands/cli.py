@@ -7,70 +7,51 @@ import argparse
 import atexit
 import gc
 import io
-import keyword
 import os
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from tempfile import gettempdir
-from types import ModuleType
 
 import stepsight
+from stepsight.app.options.command import Command
 from stepsight.core.errors import UserError
 from stepsight.core.gone import on_command_line
 
 COMMANDS = {
-    "app": "serve the pages on this machine",
-    "demo": "serve a Gradio interface that scores solutions",
-    "score": "score a file, or a dataset of the store",
-    "import": "store the traces of a file, or people's labels",
-    "import-scores": "store the scores of a file as judgments of a dataset",
-    "campaign": "make and follow campaigns in which people label traces, rename and delete them",
-    "export": "write labels, judgments or traces of the store into a file",
-    "agreement": "measure how far the annotators of a campaign agree",
-    "datasets": "list the datasets of the store, rename and delete them",
-    "evaluators": "list evaluators, fetch public ones, and verify their published figures",
-    "evaluate": "measure evaluators on a dataset of the store",
-    "card": "write how far an evaluator can be trusted on a dataset",
-    "calibrate": "choose a threshold of an evaluator on a validation dataset",
-    "patch": "export accepted disputes as a label patch, and show one",
-    "report": "write a report of stored judgments: a page and tables",
-    "doubtful": "list the gold labels that judgments and equations speak against",
-    "stress": "change solutions by rule, and measure whether verdicts move as they must",
-    "rerank": "choose among candidate solutions of a problem",
-    "train": "train an evaluator from a configuration file",
-    "grid": "train and measure a grid of evaluators",
-    "filter": "choose solutions of a pool by an evaluator's scores",
-    "sft": "fine-tune a causal language model on a subset",
-    "math500": "measure causal language models on MATH-500",
-    "filter-study": "filter a pool, fine-tune on each subset and measure",
-    "synth": "write synthetic traces with planted errors as JSON Lines",
-    "user": "add, list and change the people who may log in",
-    "work": "run the jobs that wait in the store",
-    "jobs": "list the jobs of the store, cancel them, and delete those that have ended",
-    "backup": "copy the whole store into one file, while it is in use",
-    "restore": "replace a store's content by a backup",
+    "app": ("serve", "serve the pages on this machine"),
+    "demo": ("demo", "serve a Gradio interface that scores solutions"),
+    "score": ("score", "score a file, or a dataset of the store"),
+    "import": ("data", "store the traces of a file, or people's labels"),
+    "import-scores": ("data", "store the scores of a file as judgments of a dataset"),
+    "campaign": ("label", "make and follow campaigns in which people label traces, rename and delete them"),
+    "export": ("export", "write labels, judgments or traces of the store into a file"),
+    "agreement": ("label", "measure how far the annotators of a campaign agree"),
+    "datasets": ("store", "list the datasets of the store, rename and delete them"),
+    "evaluators": ("evaluators", "list evaluators, fetch public ones, and verify their published figures"),
+    "evaluate": ("measure", "measure evaluators on a dataset of the store"),
+    "card": ("evaluators", "write how far an evaluator can be trusted on a dataset"),
+    "calibrate": ("evaluators", "choose a threshold of an evaluator on a validation dataset"),
+    "patch": ("export", "export accepted disputes as a label patch, and show one"),
+    "report": ("report", "write a report of stored judgments: a page and tables"),
+    "doubtful": ("measure", "list the gold labels that judgments and equations speak against"),
+    "stress": ("score", "change solutions by rule, and measure whether verdicts move as they must"),
+    "rerank": ("report", "choose among candidate solutions of a problem"),
+    "train": ("train", "train an evaluator from a configuration file"),
+    "grid": ("train", "train and measure a grid of evaluators"),
+    "filter": ("train", "choose solutions of a pool by an evaluator's scores"),
+    "sft": ("train", "fine-tune a causal language model on a subset"),
+    "math500": ("train", "measure causal language models on MATH-500"),
+    "filter-study": ("train", "filter a pool, fine-tune on each subset and measure"),
+    "synth": ("data", "write synthetic traces with planted errors as JSON Lines"),
+    "user": ("store", "add, list and change the people who may log in"),
+    "work": ("serve", "run the jobs that wait in the store"),
+    "jobs": ("store", "list the jobs of the store, cancel them, and delete those that have ended"),
+    "backup": ("store", "copy the whole store into one file, while it is in use"),
+    "restore": ("store", "replace a store's content by a backup"),
 }
-
-# The folder of each command's module.
-_FOLDERS = {
-    "server": ("app", "demo", "work", "jobs", "user", "backup", "restore"),
-    "data": ("import_", "import_scores", "datasets", "views", "synth"),
-    "labelling": ("campaign", "export", "agreement", "patch"),
-    "evaluation": (
-        "score",
-        "evaluate",
-        "evaluators",
-        "card",
-        "calibrate",
-        "report",
-        "rerank",
-        "stress",
-        "doubtful",
-    ),
-    "training": ("train", "grid", "filter", "filter_study", "sft", "math500"),
-}
+"""The module of each command, and its line of help."""
 
 
 class _ShowVersion(argparse.Action):
@@ -88,18 +69,20 @@ def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     Only the subcommands in `loaded` get their arguments; the others are merely listed, so their modules are not
     imported.
     """
-    parser = argparse.ArgumentParser(
+    whole = argparse.ArgumentParser(
         prog="stepsight", description="Judge every step of a worked solution, with and without its later steps."
     )
-    parser.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, help_line in COMMANDS.items():
-        command = commands.add_parser(name, help=help_line, description=f"{help_line.capitalize()}.")
+    whole.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
+    commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, (module, help_line) in COMMANDS.items():
+        parser = commands.add_parser(name, help=help_line)
         if name in loaded:
-            module = _module(name)
-            command.set_defaults(run=module.run)
-            module.add_arguments(command)
-    return parser
+            _check_temporary_folder()
+            command: Command = getattr(
+                import_module(f"{__package__}.{module}"), f"{name.replace('-', '_')}_command"
+            )
+            command.add_to(parser)
+    return whole
 
 
 # Otherwise garbage collection at exit goes through all objects of PyTorch, which takes half a second.
@@ -117,14 +100,6 @@ def _uncollected() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _module(command: str) -> ModuleType:
-    name = command.replace("-", "_")
-    name = f"{name}_" if keyword.iskeyword(name) else name
-    _check_temporary_folder()
-    folder = next(folder for folder, names in _FOLDERS.items() if name in names)
-    return import_module(f"{__package__}.{folder}.{name}")
 
 
 def _check_temporary_folder() -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from stepsight.app.jobs.worker_signals import ENDED, WorkerSignals
-from stepsight.app.options.shared import add_placement, is_placed, read_placement
+from stepsight.app.options.shared import PLACEMENT, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import fetch_evaluator
@@ -350,7 +350,7 @@ class JobLease:
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out the jobs of the store at `STEPSIGHT_DB` until standard input is closed."""
     parser = argparse.ArgumentParser(prog="python -m stepsight.app.jobs.worker")
-    add_placement(parser)
+    PLACEMENT(parser)
     parser.add_argument("--log-format", choices=FORMATS, default=FORMATS[0])
     args = parser.parse_args(argv)
     set_up_logs(args.log_format)

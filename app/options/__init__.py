@@ -1,4 +1,4 @@
-"""Command-line options that several commands share, and the processes that the server starts.
+"""The commands' parsers: how a command and its options are declared, and options that several commands share.
 
-Begin in `shared`. Does not need PyTorch.
+Begin in `command`. Does not need PyTorch.
 """

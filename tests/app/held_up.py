@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from stepsight.app.commands.server.app import listen
+from stepsight.app.commands.serve import listen
 from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.scoring.scorer import Scorer

@@ -15,7 +15,7 @@ HEAVY = (
 )  # fmt: skip
 FIRST_PAGE = """
 from fastapi.testclient import TestClient
-from stepsight.app.commands.server import app
+from stepsight.app.commands import serve
 from stepsight.app.scoring.gallery_seed import open_evaluators
 from stepsight.app.server import build_app
 from stepsight.storage.database.store import open_store

@@ -14,11 +14,9 @@ from dataclasses import dataclass
 import pytest
 import yaml
 
-from stepsight.app.commands.cli import main
-from stepsight.app.commands.server.app import listen
+from stepsight.app.commands.serve import listen
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.jsonl import parse_trace
-from stepsight.core.gone import COMMAND_LINE, on_command_line
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import catalogue
@@ -27,8 +25,6 @@ from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from stepsight.training.evaluate.strength import concluded_record
 from tests.app.client import assert_alike
-from tests.cases import each
-from tests.checkpoints import write_evaluator
 from tests.conftest import ROOT
 from tests.storage.public_server import PublicServer
 from tests.storage.samples import plain_row, redundant_row, write_lines
@@ -167,63 +163,6 @@ def test_where_it_computes_makes_no_difference(score, file, argv):
         assert_alike(ours["offline"], theirs["offline"], 1e-5)
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--device", "cuda:77"], r"the device 'cuda:77' is not there: .*Choose another device"),
-        (["--device-map", '{"": 77}'], r"the device 'cuda:77' is not there"),
-        (["--device-map", '{"norm": "cpu"}'], r"tiny: the device map does not fit"),
-    ],
-)
-def test_a_device_that_cannot_be_had_is_named(fails, tiny, file, argv, message):
-    fails(message, "score", "--input", file, "--evaluator", tiny, *argv)
-
-
-@each(
-    "argv, message",
-    [
-        (["--device", "gpu"], "'gpu' found, expected cpu, cuda, cuda:N or auto"),
-        (["--dtype", "float64"], "invalid choice: 'float64'"),
-        (["--device-map", "everywhere"], "'everywhere' found, expected auto, balanced, balanced_low_0, sequential"),
-        (["--device-map", '{"": "auto"}'], "a device for each module"),
-        (["--device-map", '{"": -1}'], "a device for each module"),
-        (["--device-map", "{}"], "a device for each module"),
-        (["--device", "cpu", "--device-map", "auto"], "not allowed with argument"),
-    ],
-)
-@each("asked", [["score"], ["evaluate", "--dataset", "d"], ["app"], ["work"]])
-def test_an_unknown_device_or_type_is_refused(run, asked, argv, message):
-    outcome = run(*asked, *argv)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert message in outcome.err
-
-
-@each("entry", COMMAND_LINE)
-def test_what_went_names_what_there_is_instead(run, entry):
-    command, *option = entry.split()
-    command = "score" if command == "*" else command
-    outcome = run(command, "--db", "x", *option)
-    assert (outcome.code, outcome.out) == (2, "")
-    gone = " ".join(option) or command
-    assert outcome.err == f"stepsight {command}: there is no {gone} any more. {COMMAND_LINE[entry]}\n"
-
-
-@each(
-    "words",
-    [
-        ["export", "--format=potato"],
-        ["export", "labels", "--format", "potato", "out"],
-    ],
-)
-def test_an_option_that_went_is_found_anywhere(words):
-    assert on_command_line(words) == ("--format potato", COMMAND_LINE["export --format potato"])
-
-
-@each("words", [[], ["export"], ["import", "--format", "potato"], ["export", "--format"], ["export", "mcp"]])
-def test_what_is_still_there_did_not_go(words):
-    assert on_command_line(words) is None
-
-
 def test_standard_input_compressed_and_a_file_give_the_same(score, stdin, file, tmp_path):
     stdin(gzip.compress(file.read_bytes()))
     piped = score("--input", "-", "--output", "-")
@@ -295,48 +234,6 @@ def test_no_trace_at_all_is_an_error(fails, stdin, tiny, data):
         "--evaluator",
         tiny,
     )
-
-
-def test_files_that_are_not_there_are_named(fails, tiny, file, tmp_path):
-    fails(
-        r"none\.jsonl: cannot be read .No such file",
-        "score",
-        "--input",
-        tmp_path / "none.jsonl",
-        "--evaluator",
-        tiny,
-    )
-    fails("cannot be read .Is a directory", "score", "--input", tmp_path, "--evaluator", tiny)
-    for name, told in (("nobody", "'nobody'"), ("x" * 300, f"'{'x' * 60}…' .300 characters.")):
-        fails(f"there is no evaluator {told}. Give a folder", "score", "--input", file, "--evaluator", name)
-
-
-def test_an_evaluator_without_weights_is_named(fails, file, tmp_path):
-    folder = write_evaluator(tmp_path / "empty")
-    (folder / "model.safetensors").unlink()
-    message = r"empty: model\.safetensors is missing\. An evaluator needs its safetensors weights"
-    fails(message, "score", "--input", file, "--evaluator", folder)
-
-
-@pytest.mark.parametrize("path", ["none/out.jsonl", "traces.jsonl/out.jsonl", "folder", f"{'x' * 300}.jsonl"])
-def test_an_output_that_cannot_be_written_is_named(fails, tiny, file, tmp_path, path):
-    (tmp_path / "folder").mkdir()
-    message = r": cannot be written \(.+\)\. Check the path"
-    fails(message, "score", "--input", file, "--evaluator", tiny, "--output", tmp_path / path)
-    fails(message, "synth", "--size", "2", "--output", tmp_path / path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "traces.jsonl"]
-
-
-def test_either_a_dataset_or_a_file(fails, db, file):
-    fails("give either --dataset or --input", "score", "--db", db)
-    fails("give either --dataset or --input", "score", "--dataset", "sums", "--input", file, "--db", db)
-
-
-def test_a_threshold_is_from_0_to_1(run, file):
-    for value in ("-0.1", "half", "nan"):
-        outcome = run("score", "--input", file, "--validity", value)
-        assert outcome.code == 2
-        assert f"argument --validity: {value!r} found, expected a number from 0 to 1" in outcome.err
 
 
 def test_stopping_by_hand_says_so_and_leaves_nothing(score, monkeypatch, tmp_path):
@@ -416,14 +313,6 @@ def test_a_bad_row_is_named_and_nothing_is_stored(fails, db, tmp_path, kind, bad
     assert datasets(db) == []
 
 
-def test_bad_names_and_paths_of_an_import(fails, db, file, tmp_path):
-    fails("There is no kind 'prm'. The kinds are mr-math-invalid, .*jsonl", "import", "prm", file, "--db", db)
-    fails(r"none\.jsonl: cannot be read", "import", "jsonl", tmp_path / "none.jsonl", "--db", db)
-    file.write_bytes(b'{"id": "\xff"}')
-    fails(r"traces\.jsonl line 1: byte 9 is not UTF-8", "import", "jsonl", file, "--db", db)
-    assert datasets(db) == []
-
-
 def test_bad_rows_are_counted_or_left_out_and_listed(run, db, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -492,29 +381,6 @@ def test_a_published_file_without_a_known_hash_needs_one(run, fails, db, publish
     assert run(*unseen, "--sha256", "12").err.endswith("'12' found, expected 64 hexadecimal digits\n")
     fails("No public address of stepwise is known", "import", "stepwise", "--download", "--db", db)
     fails("There is no kind 'prm'", "import", "prm", "--download", "--db", db)
-
-
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
-        ("none/store.db", r"none/store\.db: the folder .*none does not exist\. Create it"),
-        ("", "a folder, expected a file"),
-        ("traces.jsonl", r"traces\.jsonl: (file is )?not a database\. Name a store"),
-        ("mysql://x/y", "A store cannot be kept in 'mysql'"),
-        (
-            "postgresql://nobody@127.0.0.1:1/x",
-            "nobody@127.0.0.1:1/x: .*Check the address, and that the server runs",
-        ),
-    ],
-)
-def test_a_database_that_cannot_be_opened_is_named(fails, tiny, file, tmp_path, address, message):
-    db = address if "://" in address else tmp_path / address
-    before = file.read_bytes()
-    fails(message, "import", "jsonl", file, "--db", db)
-    fails(message, "datasets", "--db", db)
-    fails(message, "score", "--dataset", "sums", "--evaluator", tiny, "--db", db)
-    assert [path.name for path in tmp_path.iterdir()] == ["traces.jsonl"]
-    assert file.read_bytes() == before
 
 
 def test_the_store_of_the_environment_is_used(run, db, file, monkeypatch):
@@ -684,23 +550,3 @@ def test_the_next_free_port_is_taken():
         with listen(port) as second:
             assert second.getsockname()[0] == "127.0.0.1"
             assert port < second.getsockname()[1] < port + 10
-
-
-@pytest.mark.parametrize("port", [-1, 65536])
-def test_a_port_that_cannot_be_is_refused(run, port):
-    outcome = run("app", "--port", port)
-    assert outcome.code == 2
-    assert outcome.err.splitlines()[-1] == f"stepsight app: --port is {port}, expected 0 to 65535."
-
-
-@pytest.mark.parametrize("argv", [[], ["sing"], ["score", "--mode", "sideways"], ["import", "jsonl"]])
-def test_a_command_line_that_makes_no_sense_is_explained(run, argv):
-    outcome = run(*argv)
-    assert outcome.code == 2
-    assert "usage: stepsight" in outcome.err
-    assert "Traceback" not in outcome.err
-
-
-def test_options_of_a_file_are_refused_for_a_dataset(capsys):
-    assert main(["score", "--dataset", "gallery", "--validity", "0.4"]) == 2
-    assert "--output, --validity and --redundancy go with --input" in capsys.readouterr().err

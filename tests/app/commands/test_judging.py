@@ -3,7 +3,6 @@
 import pytest
 from safetensors.torch import load_file, save_file
 
-from stepsight.app.commands.evaluation.judging import find_evaluators
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
@@ -14,6 +13,7 @@ from stepsight.storage.jobs.jobs import get_job
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import count_missing
 from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.judging import find_evaluators
 from tests.app.processes import start
 from tests.checkpoints import write_evaluator
 from tests.storage.samples import add

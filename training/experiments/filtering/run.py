@@ -67,16 +67,16 @@ class Filtering:
     seed: Annotated[int, "seed of the random choices"] = 0
     validity: float | None = None
     redundancy: float | None = None
-    skip_bad: Annotated[bool, "leave out, and count, rows that cannot be scored"] = False
-    benchmarks: Annotated[
-        tuple[Path, ...],
-        "leave out rows whose query is a problem of this file, such as MATH-500's; may be repeated",
-    ] = ()
     place: Placement = Placement()  # noqa: RUF009 (it is frozen)
     where: Annotated[
         tuple[str, ...], "only rows with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE; may be repeated"
     ] = ()
     sample: Annotated[int | None, "only so many of those rows, drawn by --seed before any is scored"] = None
+    skip_bad: Annotated[bool, "leave out, and count, rows that cannot be scored"] = False
+    benchmarks: Annotated[
+        tuple[Path, ...],
+        "leave out rows whose query is a problem of this file, such as MATH-500's; may be repeated",
+    ] = ()
 
     def pool(self, store: Store, dataset: Dataset) -> Pool:
         """Read the pool that the options describe. Raises `UserError` in the same cases as `Pool.read`."""

@@ -141,24 +141,6 @@ def test_a_table_comes_in_by_the_columns_that_are_named(command, db, tmp_path):
     assert "columns needs --fields" in err
 
 
-def test_options_that_do_not_go_together_are_refused(command, db, tmp_path):
-    file = write_lines(tmp_path / "a.jsonl", [plain_row(1)])
-    for arguments, message in (
-        (["auto", file, "--dataset", "x"], "do not go with auto"),
-        (["jsonl", file, "--scores"], "--scores goes with --download"),
-        (["prm800k", "phase1_test.jsonl", "--download", "--scores"], "No scores are published for phase1_test"),
-        (["jsonl", file, "--fields", "problem=a"], "--fields goes with any"),
-        (["labels", file, "--where", "a=b"], "--where goes with one file of traces"),
-        (["auto", file, "--where", "a=b"], "--where goes with one file of traces"),
-        (["jsonl", file, "--continued"], "--continued goes with prm800k"),
-        (["jsonl", file, "--part", "train"], "--split, --part and --revision go with any"),
-        (["any", file, "--fields", "problem=a,steps=b", "--revision", "v1"], "--revision goes with a dataset on"),
-    ):
-        code, _, err = command("import", *arguments, "--db", db)
-        assert (code, message in err) == (2, True), err
-    assert names(db) == {}
-
-
 def test_a_benchmark_comes_with_its_scores_from_the_cache(command, db, data, tmp_path, monkeypatch):
     """Fetched before, so that no server is needed."""
     import hashlib

@@ -48,22 +48,3 @@ def test_an_evaluator_that_can_run_scores_first(command: Command, sqlite_store: 
     )
     assert (code, err) == (0, "")
     assert out.startswith("tiny: threshold of validity ")
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--dataset", "nothing"], "There is no dataset 'nothing'."),
-        (["--evaluator", "nobody"], "there is no evaluator 'nobody'."),
-        (["--evaluator", "baseline:length"], "baseline:length is a baseline"),
-        (["--mode", "online"], "first on sums, online: there is no judgment."),
-        (["--recall", "0.5"], "--recall goes with the goal recall. Use --goal recall."),
-        (["--goal", "recall", "--recall", "0"], "--recall is 0, expected more than 0 and at most 1."),
-        (["--goal", "recall", "--recall", "nan"], "--recall is nan, expected more than 0 and at most 1."),
-    ],
-)
-def test_refusals(command: Command, db: str, argv: list[str], message: str) -> None:
-    code, out, err = command("calibrate", "--dataset", "sums", "--evaluator", "first", *argv, "--db", db)
-    assert (code, out) == (2, "")
-    assert err.startswith("stepsight calibrate: ")
-    assert message in err

@@ -157,13 +157,13 @@ def test_on_a_terminal_it_asks(
 
     monkeypatch.setattr("sys.stdin", Terminal(typed))
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("stepsight.app.commands.evaluation.completion.progress", lambda items, total, unit: items)
+    monkeypatch.setattr("stepsight.training.evaluate.completion.progress", lambda items, total, unit: items)
     code, _, err = command(
         "score", "--dataset", "sums", "--evaluator", name(chat), "--db", db, "--mode", "hindsight"
     )
     assert (code, len(chat.asked)) == (0 if calls else 2, calls)
     assert "Go on? [y/N]" in err
-    assert ("cancelled, nothing was sent" in err) == (calls == 0)
+    assert ("cancelled, nothing was done" in err) == (calls == 0)
 
 
 def test_figures_of_a_critic(command: Command, chat: ChatServer, db: str) -> None:
@@ -197,25 +197,6 @@ def test_judgments_before_a_failure_are_kept(command: Command, db: str) -> None:
         fails = False
         code, _, err = command("score", "--dataset", "sums", "--evaluator", name(chat), "--db", db)
         assert (code, "2 traces judged by" in err) == (0, True)
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("critic:http://127.0.0.1:9/v1#m", "there is no server"),
-        ("critic:http://127.0.0.1:9/v1", "the name of the model is missing"),
-        ("critic:127.0.0.1/v1#m", "http:// or https:// was expected"),
-        ("critic:http://127.0.0.1:9/v1#m,samples=none", "samples is 'none'"),
-    ],
-)
-def test_addresses_that_lead_nowhere(
-    command: Command, file: Path, monkeypatch: pytest.MonkeyPatch, spec: str, message: str
-) -> None:
-    monkeypatch.setattr("stepsight.core.inference_servers.server._FIRST_PAUSE", 0.01)
-    code, out, err = command("score", "--input", file, "--evaluator", spec)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert "Traceback" not in err
 
 
 def test_pages_ask_no_critic(command: Command, chat: ChatServer, db: str) -> None:

@@ -54,23 +54,6 @@ def test_a_valid_label_of_a_failing_equation_comes_first(
     assert len(written) == 102
 
 
-@pytest.mark.parametrize(
-    ("traces", "options", "message"),
-    [
-        ([Trace.of("q", ["a"], id="a")], (), "sums has no gold labels to doubt."),
-        (TRACES, (), "No evaluator has judgments of the steps of sums."),
-        (TRACES, ("--evaluator", "nobody"), "'nobody' has not judged sums. These have: none."),
-    ],
-)
-def test_what_cannot_be_ranked_is_said(
-    command: Command, sqlite_store: Store, traces: list[Trace], options: tuple[str, ...], message: str
-) -> None:
-    add(sqlite_store, traces)
-    code, told, err = command("doubtful", "--dataset", "sums", "--db", sqlite_store.name, *options)
-    assert (code, told) == (2, "")
-    assert err.startswith(f"stepsight doubtful: {message}")
-
-
 @pytest.mark.slow
 def test_flipped_labels_of_mr_math_are_found(data: Path, tmp_path: Path) -> None:
     """Of 5 % of the labels flipped at random, over 200 draws: with the published scores of ReasonEval and

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from sqlalchemy import delete
 
-from stepsight.app.commands.evaluation.processes import Processes
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.metrics.figures import METRICS
 from stepsight.core.metrics.measurement import Topic
@@ -22,6 +21,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import read_many
 from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.judging import Processes
 from tests.conftest import ROOT
 from tests.storage.samples import add, evaluator, many
 from tests.training.hand import GOLDS, say, traces, valid
@@ -346,51 +346,7 @@ def test_the_shares_are_the_same_whatever_is_judged_already(sqlite_store: Store)
     assert list(Processes().share(stored)) == stored
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--input", "traces.jsonl"], "--input goes with one process, and several were launched."),
-        (
-            ["--dataset", "sums", "--device-map", "auto"],
-            "--device-map gives the GPUs to one process, and several were launched.",
-        ),
-    ],
-)
-def test_options_for_one_process_are_refused_for_several(
-    command: Command, db: str, monkeypatch: pytest.MonkeyPatch, argv: list[str], message: str
-) -> None:
-    for name, value in (("WORLD_SIZE", "2"), ("RANK", "1"), ("LOCAL_RANK", "1")):
-        monkeypatch.setenv(name, value)
-    code, out, err = command("score", *argv, "--db", db)
-    assert (code, out) == (2, "")
-    assert message in err
-
-
 # --- refusals ---
-
-
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--dataset", "nothing"], "There is no dataset 'nothing'. The store holds sums."),
-        (["--dataset", "sums", "--evaluator", "nobody"], "there is no evaluator 'nobody'."),
-        (["--dataset", "sums", "--evaluator", "baseline:luck"], "there is no baseline 'baseline:luck'."),
-        (["--dataset", "sums", "--draws", "0"], "--draws is 0, expected more than 0."),
-        (["--dataset", "sums", "--group", "POT"], "sums has no group 'POT'. It has none."),
-        (["--dataset", "sums", "--compare", "first", "idle"], "'first' and 'idle' have no judgments of sums"),
-        (
-            ["--dataset", "sums", "--compare", "first", "baseline:substep-length"],
-            "No step of sums has several sub-steps, so baseline:substep-length equals its counterpart for steps",
-        ),
-    ],
-)
-def test_refusals(command: Command, sqlite_store: Store, db: str, argv: list[str], message: str) -> None:
-    evaluator(sqlite_store, "idle")
-    code, out, err = command("evaluate", *argv, "--db", db)
-    assert (code, out) == (2, "")
-    assert err.startswith("stepsight evaluate: ")
-    assert message in err
-    assert err.count("\n") == 1
 
 
 def test_thresholds_chosen_here_are_refused_or_marked(command: Command, db: str) -> None:

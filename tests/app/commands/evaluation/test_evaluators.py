@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.app.commands.evaluation import verifying
 from stepsight.core.hubs.hub_cache import find_fetched
 from stepsight.core.hubs.public import ProcessBenchFigures, PublicEvaluator
 from stepsight.core.models import memory
 from stepsight.core.scoring.scorer import Scorer
+from stepsight.training.evaluate import verification
 from tests.checkpoints import write_token_classifier
 from tests.hub import COMMIT, Hub, point_to
 
@@ -114,7 +114,7 @@ def test_an_unknown_model_or_revision_is_refused(command, hub, db, arguments, to
 def test_a_figure_is_verified_with_the_best_threshold_which_is_given_for_the_other_parts(
     command, hub, db, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(verifying, "find_public", lambda repo: known())
+    monkeypatch.setattr(verification, "find_public", lambda repo: known())
     command("evaluators", "fetch", REPO)
     math = ("evaluators", "verify", REPO, "--part", "math", "--input", part_file(tmp_path, "math"), "--db", db)
     code, _, err = command(*math)
@@ -134,7 +134,7 @@ def test_a_figure_is_verified_with_the_best_threshold_which_is_given_for_the_oth
 
 
 def test_a_threshold_of_its_authors_holds(command, hub, db, tmp_path, monkeypatch):
-    monkeypatch.setattr(verifying, "find_public", lambda repo: known(threshold=0.5))
+    monkeypatch.setattr(verification, "find_public", lambda repo: known(threshold=0.5))
     command("evaluators", "fetch", REPO)
     file = part_file(tmp_path, "math")
     code, out, _ = command("evaluators", "verify", REPO, "--part", "math", "--input", file, "--db", db)

@@ -77,26 +77,3 @@ def test_readings_are_measured_side_by_side(command: Command, sqlite_store: Stor
     code, out, _ = command("evaluate", *where)
     assert code == 0
     assert {row["evaluator"] for row in json.loads(out)["rows"]} >= set(names)
-
-
-def test_what_cannot_be_read_in_both_orders_is_refused(
-    command: Command, tiny: Path, tiny_causal: Path, tmp_path: Path
-) -> None:
-    file = tmp_path / "traces.jsonl"
-    file.write_text(json.dumps({"id": "a", "problem": "q", "steps": ["5"]}) + "\n")
-    for options, said in (
-        (("--evaluator", tiny, "--reading", "both-orders"), "tiny cannot be read in both orders: it is bidirect"),
-        (("--evaluator", tiny_causal, "--reading", "twice"), "there is no --reading twice any more"),
-        (
-            ("--evaluator", "equations", "--reading", "both-orders"),
-            "equations cannot be read in both orders: it is no",
-        ),
-        (
-            ("--evaluator", tiny, "--window", 5000),
-            "tiny cannot be read in windows of 5000 tokens: it reads at most",
-        ),
-        (("--evaluator", tiny_causal, "--first-copy", "other"), "there is no --first-copy any more"),
-    ):
-        code, out, err = command("score", "--input", file, *options)
-        assert (code, out) == (2, "")
-        assert said in err

@@ -20,19 +20,3 @@ def test_the_report_is_written_and_its_page_named(db, tmp_path, capsys):
     assert main(["report", "--dataset", "three_way", "--output", str(folder), "--draws", "20", "--db", db]) == 0
     assert capsys.readouterr().out == f"{folder / 'report.html'}\n"
     assert (folder / "tables" / "three-way-invalid-offline.csv").is_file()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--dataset", "nowhere"], "There is no dataset 'nowhere'. The store holds three_way."),
-        (["--dataset", "three_way", "--evaluator", "nobody"], "'nobody' has no judgments of three_way."),
-        (["--dataset", "three_way", "--draws", "0"], "--draws is 0, expected more than 0."),
-    ],
-)
-def test_mistakes_are_told_and_nothing_is_written(db, tmp_path, capsys, options, message):
-    folder = tmp_path / "out"
-    assert main(["report", "--output", str(folder), "--db", db, *options]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"stepsight report: {message}")
-    assert not folder.exists()

@@ -1,7 +1,6 @@
 """`stepsight rerank`."""
 
 import json
-import os
 
 import pytest
 
@@ -87,25 +86,6 @@ def test_without_right_answers_there_are_choices_and_no_figures(rerank, given, t
     assert (status, len(rows), capsys.readouterr().out) == (0, 2, "")
     assert rerank(*given, "--report", tmp_path / "report")[0] == 2
     assert "no right answer is known" in capsys.readouterr().err
-
-
-def test_mistakes_are_named_and_nothing_is_written(rerank, given, tmp_path, capsys):
-    plain = write_rows(tmp_path / "plain.jsonl", [{"problem": "q", "steps": ["a"]}])
-    bad = write_rows(tmp_path / "bad.jsonl", [ROWS[0], {"problem": "q"}])
-    for arguments, error in (
-        ([bad], "bad.jsonl line 2: the column 'solution' is missing"),
-        ([plain, "--method", "majority"], "plain: no candidate has an answer, and majority counts answers"),
-        ([], "no candidates to choose from"),
-        ([plain, "--output", plain], "candidates and choices need files of their own"),
-        (["--dataset", "nothing"], "There is no dataset 'nothing'"),
-        (["--dataset", "plain"], "no evaluator has scored the steps of plain"),
-        ([plain, "--evaluator", "nobody"], "there is no evaluator 'nobody'"),
-    ):
-        assert rerank(*arguments) == (2, None)
-        assert error in capsys.readouterr().err
-    assert read(plain) == [{"problem": "q", "steps": ["a"]}]
-    assert rerank(*given[1:], bad, "--skip-bad")[0] == 0
-    assert rerank(*given, "--output", os.devnull)[0] == 0
 
 
 def test_candidates_too_long_are_refused_or_named(rerank, given, tmp_path, capsys):

@@ -70,18 +70,3 @@ def test_one_transform_of_a_file(command: Command, tmp_path: Path) -> None:
     code, told, _ = command("stress", "--input", file, "--evaluator", "equations", "--transform", "sign-turned")
     assert code == 0
     assert {line.split()[0] for line in told.splitlines()[2:-1]} == {"sign-turned"}
-
-
-def test_what_cannot_be_done_is_said(command: Command, tmp_path: Path) -> None:
-    file = tmp_path / "traces.jsonl"
-    file.write_text(json.dumps({"id": "a", "problem": "Why?", "steps": ["— 因为"]}) + "\n")
-    assert command("stress") == (
-        2,
-        "",
-        "stepsight stress: give either --dataset or --input. See stepsight stress --help.\n",
-    )
-    code, told, err = command("stress", "--input", file)
-    assert (code, told) == (2, "")
-    assert err.startswith(
-        "stepsight stress: no transform finds anything to change in these traces. Most of them want"
-    )

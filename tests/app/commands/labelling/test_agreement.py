@@ -49,19 +49,3 @@ def test_json_has_every_number(command: Command, db: str) -> None:
     assert third["agreeing"]["value"] == 1
     # Everybody says the same in both campaigns.
     assert found["tables"]["majorities"][-1]["changed"]["value"] == 0
-
-
-@pytest.mark.parametrize(
-    ("argv", "told"),
-    [
-        (["nowhere"], "nowhere"),
-        (["first", "--against", "nowhere"], "nowhere"),
-        (["first", "--against", "first"], "'first' is compared with itself. Name another campaign."),
-        (["first", "--draws", "0"], "--draws is 0, expected more than 0."),
-    ],
-)
-def test_mistakes_are_told(command: Command, sqlite_store: Store, argv: list[str], told: str) -> None:
-    campaign(sqlite_store, (TWO,))
-    code, out, err = command("agreement", *argv, "--db", sqlite_store.name)
-    assert (code, out) == (2, "")
-    assert told in err

@@ -117,36 +117,6 @@ def test_conditions_on_metadata_may_be_repeated(command: Command, sqlite_store: 
     assert "source: MATH · level ≥ 4" in queue_terms(found)
 
 
-@pytest.mark.parametrize(
-    ("argv", "message"),
-    [
-        (["--meta", "source"], "'source' found, expected a field, one of = ~ >= <="),
-        (["--evaluator", "nobody"], "There is no evaluator 'nobody' in the store. It has none."),
-        (["--cell", "neg"], "cell: 'neg' found, expected a gold label"),
-        (["--overlap", "0"], "overlap is 0, expected 1 or more."),
-        (["--guideline", "nowhere.md"], "nowhere.md: cannot be read"),
-    ],
-    ids=str,
-)
-def test_impossible_campaigns_are_refused(
-    command: Command, filled: Store, guideline: Path, argv: list[str], message: str
-) -> None:
-    given = ["--guideline", guideline, *argv]
-    code, out, err = command("campaign", "create", "first", "sums", "--db", filled.name, *given)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert list_campaigns(filled) == []
-
-
-def test_an_unknown_campaign_and_an_unreadable_guideline(command: Command, filled: Store, tmp_path: Path) -> None:
-    code, _, err = command("campaign", "show", "second", "--db", filled.name)
-    assert (code, "There is no campaign 'second'" in err) == (2, True)
-    binary = tmp_path / "guideline.bin"
-    binary.write_bytes(b"\xff\xfe\x00")
-    code, _, err = command("campaign", "create", "a", "sums", "--guideline", binary, "--db", filled.name)
-    assert (code, "is not UTF-8 text" in err) == (2, True)
-
-
 def test_a_name_that_several_evaluators_have(command: Command, filled: Store, guideline: Path) -> None:
     evaluator(filled, "one")
     register_evaluator(filled, name="one", fingerprint="another", format="x", attention="causal")

@@ -36,21 +36,6 @@ def test_labels_go_out_and_in(path, command, tmp_path):
     assert command("import", "labels", file, "--db", other)[1].startswith("first: nothing new")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("labels",), "give the path of the file"),
-        (("labels", "x.jsonl"), "x.jsonl: cannot be read"),
-        (("labels", "x.jsonl", "--skip-bad"), "neither downloaded nor imported in part"),
-        (("jsonl", "x.jsonl", "--campaign", "a"), "--campaign and --annotator go with labels"),
-    ],
-)
-def test_unimportable_labels_are_refused(arguments, message, command, tmp_path):
-    code, _, err = command("import", *arguments, "--db", tmp_path / "new.db")
-    assert code == 2
-    assert message in err
-
-
 def test_a_store_is_backed_up_and_restored(path, command, tmp_path):
     file = tmp_path / "monday.backup"
     code, out, _ = command("backup", file, "--db", path)

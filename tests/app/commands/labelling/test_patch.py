@@ -56,20 +56,6 @@ def test_export_and_show(command: Command, db: str, patch: Path) -> None:
     assert (code, json.loads(out)["digest"]) == (0, read_patch(patch).digest)
 
 
-def test_refusals(command: Command, db: str, tmp_path: Path) -> None:
-    path = tmp_path / "fixes.json"
-    code, out, err = command("patch", "export", "sums", path, "--db", db)
-    assert (code, out) == (2, "")
-    assert err == "stepsight patch: No dispute of sums is accepted. See the page Disputes.\n"
-    assert not path.exists()
-    assert command("patch", "export", "none", path, "--db", db)[0] == 2
-    path.write_text("{}")
-    for argv in (["patch", "show", path], ["evaluate", "--dataset", "sums", "--patch", path, "--db", db]):
-        code, out, err = command(*argv)
-        assert (code, out) == (2, "")
-        assert "this is not a label patch" in err
-
-
 def test_evaluate_shows_every_figure_with_and_without(command: Command, db: str, patch: Path) -> None:
     argv = ["evaluate", "--dataset", "sums", "--evaluator", "first", "--patch", patch, "--db", db, "--draws", 20]
     code, out, err = command(*argv, "--mode", "offline")

@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.app.commands.server.app import check_host, is_loopback, listen, public_names
+from stepsight.app.commands.serve import check_host, is_loopback, listen, public_names
 from stepsight.storage.people.attempts import FREE_BY_ADDRESS
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import end_user
@@ -55,29 +55,6 @@ def test_and_where_somebody_has_to_log_in(sqlite_store):
     with refused() as caught:
         check_host("0.0.0.0", sqlite_store.name, public_read_only=False)
     assert caught.value.message.startswith("--host is '0.0.0.0'")
-
-
-def test_the_command_ends_with_2_and_says_why(command, tmp_path):
-    code, out, err = command("app", "--host", "0.0.0.0", "--db", tmp_path / "store.db")
-    assert (code, out) == (2, "")
-    assert err.startswith("stepsight app: --host is '0.0.0.0': other machines could change what is stored")
-    assert not (tmp_path / "store.db").exists()
-
-
-@pytest.mark.parametrize("argv", [["--device", "cuda"], ["--dtype", "bfloat16"], ["--device-map", "auto"]])
-def test_the_shipped_evaluators_stay_where_they_are(command, tmp_path, argv):
-    code, out, err = command("app", *argv, "--db", tmp_path / "store.db")
-    assert (code, out) == (2, "")
-    assert "--device, --device-map and --dtype are for evaluators given with --evaluator." in err
-    assert not (tmp_path / "store.db").exists()
-
-
-def test_a_device_that_is_not_there_is_told_before_anything_else(command, tiny, tmp_path):
-    argv = ("--evaluator", tiny, "--device", "cuda:77")
-    code, out, err = command("app", *argv, "--db", tmp_path / "store.db")
-    assert (code, out) == (2, "")
-    assert err.startswith("stepsight app: the device 'cuda:77' is not there")
-    assert not (tmp_path / "store.db").exists()
 
 
 def test_the_allowed_names_follow_the_address():
@@ -176,10 +153,3 @@ def test_only_a_named_proxy_says_where_a_request_comes_from(sqlite_store, proxie
         finally:
             process.kill()
             process.communicate()
-
-
-@pytest.mark.parametrize("argv", [["--proxy", "nginx"], ["--request-tokens", "0"], ["--request-seconds", "long"]])
-def test_an_impossible_option_is_refused(command, tmp_path, argv):
-    code, out, err = command("app", *argv, "--db", tmp_path / "store.db")
-    assert (code, out) == (2, "")
-    assert f"{argv[1]!r} found, expected" in err

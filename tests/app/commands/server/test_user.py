@@ -8,7 +8,6 @@ import pytest
 
 from stepsight.storage.people.logins import log_in, open_login, user_of
 from stepsight.storage.people.users import Role, find_user, list_users
-from tests.cases import each
 from tests.conftest import ROOT
 from tests.storage.people.samples import PASSWORD, user
 
@@ -67,30 +66,6 @@ def test_a_role_a_password_and_a_deactivation(typed, sqlite_store):
     assert told == "ada: adjudicator, deactivated\nNobody can log in any more, or has to.\n"
     told = typed("password", "ada", "--password-stdin", text=PASSWORD)[1]
     assert told == "ada: adjudicator\nFrom now on everybody has to log in.\n"
-
-
-@each(
-    "argv, text, message",
-    [
-        (["add", "ada", "--role", "boss"], "", "invalid choice: 'boss'"),
-        (["add", "ada"], "", "--role"),
-        (["add", "ada", "--role", "admin", "--password", PASSWORD], "", "unrecognized arguments: --password"),
-        (["add", "ada", "--role", "admin"], "", "There is no terminal to ask for the password on."),
-        (["add", "ada", "--role", "admin", "--password-stdin"], "", "has 0 characters, expected at least 10"),
-        (["add", " ", "--role", "admin", "--password-stdin"], PASSWORD, "the name of the user"),
-        (["add", "local", "--role", "admin", "--password-stdin"], PASSWORD, "'local' is the user of a server"),
-        (["role", "nobody", "admin"], "", "There is no user 'nobody'"),
-        (["password", "nobody"], "", "There is no user 'nobody'"),
-        (["deactivate", "nobody"], "", "There is no user 'nobody'"),
-        ([], "", "ACTION"),
-    ],
-)
-def test_impossible_users_end_with_2_and_add_nobody(typed, sqlite_store, argv, text, message):
-    code, out, err = typed(*argv, text=text)
-    assert (code, out) == (2, "")
-    assert message in err
-    assert PASSWORD not in err or "--password" in argv
-    assert list_users(sqlite_store) == []
 
 
 @pytest.mark.parametrize(("again", "code"), [(PASSWORD, 0), ("another password", 2)])

@@ -69,27 +69,3 @@ def test_every_option_is_passed_on(tmp_path, capsys, run, tiny):
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "manifest.json", "random.jsonl", "run.json", "val.jsonl",
     ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["{pool}", "--evaluator", "nobody"], "There is no evaluator 'nobody' in the store. It has none."),
-        (["{pool}", "none.jsonl"], "none.jsonl: cannot be read"),
-        ([], "no pool to choose from. Name a file of solutions, or a dataset with --dataset."),
-        (["--dataset", "nothing"], "There is no dataset 'nothing'."),
-    ],
-)
-def test_mistakes_are_named_and_nothing_is_written(tmp_path, capsys, run, pool, tiny, options, message):
-    given = [option.format(pool=pool) for option in options]
-    assert run("--output", tmp_path / "out", "--evaluator", tiny, *given) == 2
-    assert f"stepsight filter: {message}" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("options", [["--match", "0"], ["--match", "val"], ["--by", "both"], ["--validity", "2"]])
-def test_options_that_cannot_be_are_refused(tmp_path, capsys, run, pool, options):
-    with pytest.raises(SystemExit) as ended:
-        run(pool, "--output", tmp_path / "out", *options)
-    assert ended.value.code == 2
-    capsys.readouterr()

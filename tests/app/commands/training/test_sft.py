@@ -70,29 +70,6 @@ def test_a_study_is_one_command(tmp_path, capsys):
     assert "1 runs into" in printed.err
 
 
-@pytest.mark.parametrize(
-    ("command", "message"),
-    [
-        (f"sft {RECIPE} --gpu 141", "stepsight sft: --gpu and --devices go with --plan."),
-        (f"sft {RECIPE} --init nothing-here --data red.jsonl", "stepsight sft: there is no folder"),
-        (f"sft {RECIPE} --init mini-bidir --data red.jsonl", "stepsight sft: mini-bidir: this is an"),
-        ("sft none.yaml", "stepsight sft: none.yaml: cannot be read"),
-        (f"sft {RECIPE} --threads 0", "stepsight sft: --threads is 0"),
-        ("math500 mini-bidir --output x --problems problems.jsonl", "stepsight math500: mini-bidir: this is an"),
-        ("math500 start ./start --output x --problems problems.jsonl", "stepsight math500: two of the"),
-        ("filter-study none.yaml", "stepsight filter-study: none.yaml: cannot be read"),
-        ("report filtering nowhere", "stepsight report: nowhere: there is no math500.json in it."),
-    ],
-)  # fmt: skip
-def test_mistakes_are_named(made, capsys, monkeypatch, command, message):
-    monkeypatch.chdir(made)
-    if not (made / "mini-bidir").exists():
-        (made / "mini-bidir").symlink_to(asset("evaluators", "mini-bidir"))
-    assert main(command.split()) == 2
-    assert capsys.readouterr().err.startswith(message)
-    assert not (made / "x").exists()
-
-
 def test_without_the_packages_it_says_what_to_install(made, capsys, monkeypatch):
     monkeypatch.chdir(made)
     monkeypatch.setattr("stepsight.training.experiments.finetuning.sft.find_spec", lambda name: None)

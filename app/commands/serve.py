@@ -1,7 +1,7 @@
-"""Run the web application.
+"""The commands `app` and `work`: the server, and a worker for its jobs.
 
-stepsight app
 stepsight app --evaluator FOLDER --device cuda --dtype bfloat16
+stepsight work --once
 """
 
 import argparse
@@ -9,22 +9,18 @@ import logging
 import signal
 import socket
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import NoReturn
 
 from stepsight.app.jobs.supervisor import Supervisor
-from stepsight.app.options.shared import (
-    add_db,
-    add_placement,
-    is_placed,
-    placement_arguments,
-    positive,
-    read_placement,
-)
+from stepsight.app.jobs.worker import Worker
+from stepsight.app.options.command import DB, Option, command, flag, option, repeated
+from stepsight.app.options.shared import PLACEMENT, is_placed, placement_arguments, positive, read_placement
 from stepsight.app.scoring.limits import REQUEST_SECONDS, REQUEST_TOKENS
 from stepsight.app.web.logs import FORMATS, TEXT, set_up_logs
 from stepsight.core.errors import UserError
@@ -34,63 +30,58 @@ from stepsight.storage.jobs.jobs import on_queued
 from stepsight.storage.people.users import has_users
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=7860, help="default: %(default)s, or the next free one")
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)")
-    parser.add_argument(
-        "--public-read-only",
-        action="store_true",
-        help="let everybody look and score; everything else needs a login",
-    )
-    parser.add_argument(
-        "--name",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a name under which browsers on other machines reach the server",
-    )
-    parser.add_argument(
-        "--proxy",
-        action="append",
+def network(text: str) -> str:
+    """Parse an IP address or a network, for use as the `type` of an option."""
+    try:
+        return str(ip_network(text)) if "/" in text else str(ip_address(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.60} found, expected an address such as 127.0.0.1 or a network such as 10.0.0.0/8"
+        ) from None
+
+
+ADDRESS: tuple[Option, ...] = (
+    option("--port", "default: %(default)s, or the next free one", type=int, default=7860),
+    option("--host", "the address to listen on (default: %(default)s)", default="127.0.0.1"),
+)
+
+
+@command(
+    *ADDRESS,
+    flag("--public-read-only", "let everybody look and score; everything else needs a login"),
+    repeated("--name NAME", "a name under which browsers on other machines reach the server", default=[]),
+    repeated(
+        "--proxy ADDRESS",
+        "a proxy in front of the server, or its network: trust its statements on the origin of requests",
         default=[],
         type=network,
-        metavar="ADDRESS",
-        help="a proxy in front of the server, or its network: trust its statements on the origin of requests",
-    )
-    parser.add_argument(
-        "--request-tokens",
+    ),
+    option(
+        "--request-tokens N",
+        "the most tokens that scoring one solution may compute (default: %(default)s)",
         type=positive(int),
         default=REQUEST_TOKENS,
-        metavar="N",
-        help="the most tokens that scoring one solution may compute (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--request-seconds",
+    ),
+    option(
+        "--request-seconds S",
+        "the longest that a program's request may take (default: %(default)s)",
         type=positive(float),
         default=REQUEST_SECONDS,
-        metavar="S",
-        help="the longest that a program's request may take (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--evaluator",
-        action="append",
+    ),
+    repeated(
+        "--evaluator FOLDER",
+        "also offer this one: a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL",
         default=[],
-        metavar="FOLDER",
-        help="also offer this one: a folder, a model hub's OWNER/NAME, or behind a server vllm:http://HOST:8000/v1#MODEL",
-    )
-    parser.add_argument("--access-log", action="store_true", help="log every request: no query, no text, no token")
-    parser.add_argument(
-        "--log-format",
-        choices=FORMATS,
-        default=TEXT,
-        help="lines for people, or JSON objects (default: %(default)s)",
-    )
-    add_placement(parser)
-    add_db(parser)
-
-
-def run(args: argparse.Namespace) -> None:
-    """Serve the web application until interrupted."""
+    ),
+    flag("--access-log", "log every request: no query, no text, no token"),
+    option(
+        "--log-format", "lines for people, or JSON objects (default: %(default)s)", choices=FORMATS, default=TEXT
+    ),
+    PLACEMENT,
+    DB,
+)
+def app_command(args: Namespace) -> None:
+    """Serve the pages on this machine."""
     proxied = bool(args.name or args.proxy)
     check_host(args.host, args.db, args.public_read_only, proxied=proxied)
     if is_placed(args) and not args.evaluator:
@@ -145,14 +136,20 @@ def _end(*_: object) -> NoReturn:
     raise SystemExit(0)
 
 
-def network(text: str) -> str:
-    """Parse an IP address or a network, for use as the `type` of an option."""
-    try:
-        return str(ip_network(text)) if "/" in text else str(ip_address(text))
-    except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"{text!r:.60} found, expected an address such as 127.0.0.1 or a network such as 10.0.0.0/8"
-        ) from None
+@command(flag("--once", "exit when no job is left"), PLACEMENT, DB)
+def work_command(args: Namespace) -> None:
+    """Run the jobs that wait in the store."""
+    place = read_placement(args)
+    with open_store(args.db) as store:
+        worker = Worker(store, place=place)
+        if not args.once:
+            print(f"Waiting for jobs of {store.name}. Ctrl-C stops it.", file=sys.stderr)
+            worker.run()
+            return
+        done = 0
+        while worker.work_one():
+            done += 1
+    print(f"{done:,} {'job' if done == 1 else 'jobs'} worked off.", file=sys.stderr)
 
 
 def check_host(host: str, db: str | None, public_read_only: bool, *, proxied: bool = False) -> None:
@@ -191,26 +188,16 @@ def public_names(host: str, names: Sequence[str]) -> list[str]:
     The result consists of `host`, the given `names` and, if the server listens on every address, the names and
     addresses of this machine.
     """
-    own = {socket.gethostname(), socket.getfqdn(), *_own_addresses()} if _is_wildcard(host) else set()
+    own: set[str] = set()
+    with suppress(ValueError, OSError):
+        if ip_address(host).is_unspecified:
+            own = {socket.gethostname(), socket.getfqdn()}
+            own |= {str(entry[4][0]) for entry in socket.getaddrinfo(socket.gethostname(), None)}
     return sorted(_in_address(name) for name in {host, *own, *names})
 
 
 def _in_address(name: str) -> str:
     return f"[{name}]" if ":" in name else name
-
-
-def _is_wildcard(host: str) -> bool:
-    try:
-        return ip_address(host).is_unspecified
-    except ValueError:
-        return False
-
-
-def _own_addresses() -> set[str]:
-    try:
-        return {str(entry[4][0]) for entry in socket.getaddrinfo(socket.gethostname(), None)}
-    except OSError:
-        return set()
 
 
 def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool) -> str:
@@ -223,7 +210,10 @@ def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool)
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
     """Return a socket that listens on `host`, at `port` or at one of the nine ports after it. Raises `UserError` if
     none of these ports is free."""
-    family = _family(host)
+    try:
+        family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
+    except (OSError, UnicodeError):
+        raise UserError(f"--host is {host!r}, which this machine does not know.", "Give an address.") from None
     for candidate in range(port, port + 10) if port else [0]:
         listener = socket.socket(family)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -238,10 +228,3 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
         listener.listen(128)
         return listener
     raise UserError(f"the ports {port} to {port + 9} are taken or not allowed.", "Choose another with --port.")
-
-
-def _family(host: str) -> int:
-    try:
-        return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
-    except (OSError, UnicodeError):
-        raise UserError(f"--host is {host!r}, which this machine does not know.", "Give an address.") from None

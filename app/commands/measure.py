@@ -1,4 +1,4 @@
-"""Measure evaluators on a dataset in the store.
+"""The commands `evaluate` and `doubtful`: how well evaluators judge a dataset, and which of its labels they doubt.
 
 stepsight evaluate --dataset mr-math-invalid --evaluator mini-bidir
 stepsight evaluate --dataset mr-math-invalid --compare mini-bidir mini-causal --json
@@ -6,18 +6,18 @@ stepsight evaluate --dataset mr-gsm8k --group original
 stepsight evaluate --dataset mr-math-invalid --patch fixes.json
 stepsight evaluate --dataset prm800k --evaluator mini-bidir --random-cut 0
 torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
+stepsight doubtful --dataset mr-math-invalid --evaluator GPT-4 --mode online --output doubtful.jsonl
 """
 
-import argparse
 import json
 import sys
+from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from stepsight.app.commands.evaluation.evaluator_options import add_critic, add_reading, as_asked
-from stepsight.app.commands.evaluation.judging import find_evaluators
-from stepsight.app.commands.evaluation.processes import launched
-from stepsight.app.options.shared import add_db, add_placement, read_placement
+from stepsight.app.options.command import DB, command, flag, option, repeated
+from stepsight.app.options.evaluators import CRITIC, READING, read_evaluators
+from stepsight.app.options.shared import DRAWS, MODES, PLACEMENT, open_output, positive, read_placement
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode
@@ -25,8 +25,9 @@ from stepsight.core.metrics.baselines import BASELINES, OF_SUBSTEPS, PREFIX
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.patches import check_patch
 from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.doubtful import MODES as MODES_OF_LABELS
+from stepsight.training.evaluate.doubtful import rank_labels
 from stepsight.training.evaluate.evaluation import (
-    MODES,
     Evaluation,
     MeasuredEvaluator,
     PairedComparison,
@@ -34,72 +35,60 @@ from stepsight.training.evaluate.evaluation import (
     evaluate,
     with_thresholds,
 )
+from stepsight.training.evaluate.judging import find_evaluators, launched
 from stepsight.training.report.evidence_links import evidence_table, needed_table
 from stepsight.training.report.outcome_tables import outcome_fields, outcomes_by_field
 from stepsight.training.report.patched import Patched, change_tables
 from stepsight.training.report.results import PROTOCOL, has_gold, has_shares, published, results, share_figures
 from stepsight.training.report.tables import CellKind, Table, rows_as_json, show, to_text
+from stepsight.training.runs.console import progress
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dataset", required=True, metavar="NAME")
-    parser.add_argument(
-        "--evaluator",
-        action="append",
-        metavar="NAME",
-        help="a stored or shipped one, a folder, or one behind a server vllm:http://HOST:8000/v1#MODEL or "
+@command(
+    option("--dataset NAME", required=True),
+    repeated(
+        "--evaluator NAME",
+        "a stored or shipped one, a folder, or one behind a server vllm:http://HOST:8000/v1#MODEL or "
         "critic:http://HOST:8000/v1#MODEL; may be repeated (default: all that judged the dataset)",
-    )
-    parser.add_argument(
-        "--mode", action="append", choices=[Mode.OFFLINE.value, Mode.ONLINE.value], help="default: both"
-    )
-    parser.add_argument(
-        "--group", default="", metavar="NAME", help="only traces that the benchmark puts in this class"
-    )
-    parser.add_argument(
-        "--patch", metavar="FILE", help="a label patch: every figure with and without it, and the change"
-    )
-    parser.add_argument(
-        "--random-cut",
+    ),
+    repeated("--mode", "default: both", choices=MODES),
+    option("--group NAME", "only traces that the benchmark puts in this class", default=""),
+    option("--patch FILE", "a label patch: every figure with and without it, and the change"),
+    option(
+        "--random-cut SEED",
+        "cut each trace after a step drawn at random; its scores are those of hindsight judgments",
         type=int,
-        metavar="SEED",
-        help="cut each trace after a step drawn at random; its scores are those of hindsight judgments",
-    )
-    parser.add_argument("--compare", nargs=2, metavar=("A", "B"), help="the paired difference of two evaluators")
-    parser.add_argument(
-        "--by",
-        metavar="FIELD",
-        help="also the outcomes by a metadata field, or by steps (their number)",
-    )
-    parser.add_argument("--draws", type=int, default=1000, help="bootstrap draws (default: %(default)s)")
-    parser.add_argument(
+    ),
+    option("--compare", "the paired difference of two evaluators", nargs=2, metavar=("A", "B")),
+    option("--by FIELD", "also the outcomes by a metadata field, or by steps (their number)"),
+    DRAWS,
+    flag(
         "--force",
-        action="store_true",
-        help="show offline figures that are not meaningful, and those at thresholds chosen on the dataset, marked",
-    )
-    parser.add_argument("--json", action="store_true", help="as JSON, with fractions and null")
-    add_reading(parser)
-    add_critic(parser)
-    add_placement(parser)
-    add_db(parser)
+        "show offline figures that are not meaningful, and those at thresholds chosen on the dataset, marked",
+    ),
+    flag("--json", "as JSON, with fractions and null"),
+    READING,
+    CRITIC,
+    PLACEMENT,
+    DB,
+)
+def evaluate_command(args: Namespace) -> None:
+    """Measure evaluators on a dataset of the store.
 
-
-def run(args: argparse.Namespace) -> None:
-    """Have the evaluators that can run here judge unjudged traces, then print the tables of figures."""
-    if args.draws < 1:
-        raise UserError(f"--draws is {args.draws}, expected more than 0.")
+    The evaluators that can run here first judge unjudged traces.
+    """
     if args.random_cut is not None and args.patch:
         raise UserError("--random-cut and --patch do not go together.", "Give one of them.")
     if args.by and (args.json or args.patch or args.random_cut is not None):
         raise UserError("--by does not go with --json, --patch or --random-cut.", "Leave it or them out.")
     if args.random_cut is not None and args.random_cut < 0:
         raise UserError(f"--random-cut is {args.random_cut}, expected 0 or more.")
-    asked = [*(args.evaluator or []), *(args.compare or [])]
-    given = as_asked(args, asked, unread=[name for name in asked if name.startswith(PREFIX)])
+    named = [*(args.evaluator or []), *(args.compare or [])]
+    given = read_evaluators(args, named, unread=[name for name in named if name.startswith(PREFIX)])
     names, compared_names = list(dict.fromkeys(given)), given[len(args.evaluator or []) :]
-    modes = [Mode(mode) for mode in args.mode] if args.mode else list(MODES)
+    modes = [Mode(mode) for mode in args.mode or MODES]
     # The offline scores of a beginning are in the triangle of hindsight.
-    judged = modes if args.random_cut is None else list(MODES)
+    judged = modes if args.random_cut is None else [Mode(mode) for mode in MODES]
     patch = read_patch(args.patch) if args.patch else None
     with launched() as ours, open_store(args.db) as store:
         place = read_placement(args, ours.local_rank)
@@ -120,16 +109,7 @@ def run(args: argparse.Namespace) -> None:
         ours.wait()
         if not ours.is_main:
             return
-        measure = partial(
-            evaluate,
-            store,
-            dataset,
-            evaluators,
-            modes,
-            args.draws,
-            args.force,
-            args.group,
-        )
+        measure = partial(evaluate, store, dataset, evaluators, modes, args.draws, args.force, args.group)
         evaluation = measure(cut=args.random_cut)
         patched = Patched(evaluation, measure(patch=patch), patch) if patch else None
         fields = outcome_fields(store, dataset.id)
@@ -253,3 +233,38 @@ def _print_comparison(comparison: PairedComparison, qualified: str) -> None:
             f"  McNemar, {level} level: right only in the first {test.first_only:,}, only in the second "
             f"{test.second_only:,}, {p}"
         )
+
+
+@command(
+    option("--dataset NAME", "a labelled dataset of the store", required=True),
+    repeated(
+        "--evaluator NAME",
+        "an evaluator that has judged it, by name or fingerprint; may be repeated (default: all)",
+        default=[],
+    ),
+    option(
+        "--mode",
+        "the judgments that are read (default: offline, or online if traces stop at their error)",
+        choices=MODES_OF_LABELS,
+        default="",
+    ),
+    option("--list N", "the labels to print (default: %(default)s)", type=positive(int), default=20),
+    option("--output FILE", "write all labels there, as JSON Lines"),
+    DB,
+)
+def doubtful_command(args: Namespace) -> None:
+    """List the gold labels that stored judgments, failing equations and people speak against, the most doubtful
+    first. Each label is held against labels of other problems; nothing is scored."""
+    with open_store(args.db) as store:
+        dataset = find_dataset(store, args.dataset)
+        ranking = rank_labels(store, dataset, args.evaluator, args.mode, progress)
+    for note in ranking.notes:
+        print(note, file=sys.stderr)
+    if args.output is not None:
+        with open_output(args.output) as out:
+            out.writelines(json.dumps(one.as_json(), ensure_ascii=False) + "\n" for one in ranking.labels)
+    if args.output != "-":
+        by = f", by {ranking.mode} judgments" if ranking.mode else ""
+        print(f"The most doubtful of {len(ranking.labels):,} labels of {dataset.name}{by}:")
+        for one in ranking.labels[: args.list]:
+            print(f"  {one.doubt:.2f}  {one.trace}: {one.reason()}")

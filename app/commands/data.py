@@ -1,4 +1,4 @@
-"""Import the traces of a benchmark file, or people's labels, into the store.
+"""The commands `import`, `import-scores` and `synth`: data for the store, from files and made up.
 
 stepsight import mr-math-invalid mr-math_invalid_errors.json
 stepsight import mr-math-invalid --download
@@ -7,11 +7,15 @@ stepsight import any table.csv --fields problem=question,steps=solution
 stepsight import any OWNER/NAME --revision main --part train --fields problem=question,steps=steps,labels=labels
 stepsight import prm800k phase2_train.jsonl --where is_quality_control_question=false
 stepsight import labels events.jsonl
+stepsight import-scores mr-math-invalid gpt4_eval_results.json --evaluator GPT-4
+stepsight synth --size 1000 --seed 7 --output traces.jsonl
 """
 
 import argparse
+import json
 import re
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,9 +23,12 @@ from typing import Any
 
 from tqdm import tqdm
 
-from stepsight.app.options.shared import add_db
+from stepsight.app.options.command import DB, command, flag, option, repeated
+from stepsight.app.options.shared import MODES, open_output, positive
 from stepsight.core.errors import UserError
+from stepsight.core.files.jsonl import format_trace
 from stepsight.core.files.row_conditions import parse_conditions
+from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.location import folder_of
@@ -37,10 +44,13 @@ from stepsight.storage.importers.data_files import DataFiles, fetch_data, find_d
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.jobs.import_folder import find_files, import_found, list_unread
 from stepsight.storage.jobs.import_work import fetch_benchmark
+from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.imports import ImportSummary, import_file, import_table
 from stepsight.training.data.transforms import NOT_CONTINUED, continue_trace
+from stepsight.training.runs.console import progress
+from stepsight.training.synth.corpus import generate
 
 # In addition to the kinds of trace files.
 LABELS = "labels"
@@ -48,100 +58,64 @@ AUTO = "auto"
 ANY = ("any", COLUMNS)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+def _sha256(text: str) -> str:
+    if not re.fullmatch("[0-9a-fA-F]{64}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} found, expected 64 hexadecimal digits")
+    return text.lower()
+
+
+@command(
+    option(
         "kind",
-        help="such as mr-math-invalid or jsonl, an unknown one lists them all; or auto: whatever a file or a folder"
+        "such as mr-math-invalid or jsonl, an unknown one lists them all; or auto: whatever a file or a folder"
         " holds; any: a table whose columns --fields names; labels: people's labels",
-    )
-    parser.add_argument(
+    ),
+    option(
         "path",
-        nargs="?",
-        help="the file; with any also a folder, or OWNER/NAME of a dataset on the model hub; with --download one of"
+        "the file; with any also a folder, or OWNER/NAME of a dataset on the model hub; with --download one of"
         " the names it is published by",
-    )
-    parser.add_argument("--dataset", metavar="NAME", help="the dataset's name (default: its kind)")
-    parser.add_argument("--skip-bad", action="store_true", help="leave out bad rows and list them in a file")
-    parser.add_argument(
-        "--skipped",
-        metavar="FILE",
-        help="that file (default: the imported file's name with .skipped.jsonl, beside the store)",
-    )
-    parser.add_argument(
-        "--download", action="store_true", help="fetch the published file into STEPSIGHT_CACHE, once"
-    )
-    parser.add_argument(
-        "--scores", action="store_true", help="with --download: also the scores published for the benchmark"
-    )
-    parser.add_argument(
-        "--fields",
-        metavar="NAME=COLUMN,…",
-        help="with any: the columns of problem and steps, and of labels and id; a.b is the field b of a;"
+        nargs="?",
+    ),
+    option("--dataset NAME", "the dataset's name (default: its kind)"),
+    flag("--skip-bad", "leave out bad rows and list them in a file"),
+    option("--skipped FILE", "that file (default: the imported file's name with .skipped.jsonl, beside the store)"),
+    flag("--download", "fetch the published file into STEPSIGHT_CACHE, once"),
+    flag("--scores", "with --download: also the scores published for the benchmark"),
+    option(
+        "--fields NAME=COLUMN,…",
+        "with any: the columns of problem and steps, and of labels and id; a.b is the field b of a;"
         f" labels_as is one of {', '.join(LABEL_FORMS)}; thoughts=judged judges thinking before a solution too,"
         " with chats and logs of Inspect as well",
-    )
-    parser.add_argument(
-        "--split",
-        metavar="TEXT",
-        help=r"with any: the text between the steps of a solution that is one text, such as '\n\n'",
-    )
-    parser.add_argument(
-        "--part", metavar="NAME", help="with any: the part of a folder or of a dataset, such as train"
-    )
-    parser.add_argument(
-        "--revision", metavar="REV", help="with any: the commit, branch or tag of a dataset on the model hub"
-    )
-    parser.add_argument(
-        "--where",
-        action="append",
+    ),
+    option("--split TEXT", r"with any: the text between the steps of a solution that is one text, such as '\n\n'"),
+    option("--part NAME", "with any: the part of a folder or of a dataset, such as train"),
+    option("--revision REV", "with any: the commit, branch or tag of a dataset on the model hub"),
+    repeated(
+        "--where CONDITION",
+        "only traces with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE in their metadata; may be repeated",
         default=[],
-        metavar="CONDITION",
-        help="only traces with FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE in their metadata; may be repeated",
-    )
-    parser.add_argument(
+    ),
+    flag(
         "--continued",
-        action="store_true",
-        help="with prm800k: traces go on beyond their labels with the rest of the solution, if the file has it",
-    )
-    parser.add_argument("--sha256", metavar="HEX", type=_sha256, help="the expected hash of the published file")
-    parser.add_argument(
-        "--campaign", metavar="NAME", help="with labels: the campaign to put them into (default: the file's)"
-    )
-    parser.add_argument(
-        "--annotator",
-        metavar="NAME",
-        help="with labels: the annotator of Label Studio's tasks (default: whom they name)",
-    )
-    add_db(parser)
-    parser.set_defaults(parser=parser)
+        "with prm800k: traces go on beyond their labels with the rest of the solution, if the file has it",
+    ),
+    option("--sha256 HEX", "the expected hash of the published file", type=_sha256),
+    option("--campaign NAME", "with labels: the campaign to put them into (default: the file's)"),
+    option("--annotator NAME", "with labels: the annotator of Label Studio's tasks (default: whom they name)"),
+    DB,
+    lambda parser: parser.set_defaults(parser=parser),
+)
+def import_command(args: Namespace) -> None:
+    """Store the traces of a file, or people's labels.
 
-
-def run(args: argparse.Namespace) -> None:
-    """Import a file. A bad row leaves the store unchanged, unless `--skip-bad` is given."""
+    A bad row leaves the store unchanged, unless `--skip-bad` is given.
+    """
     if args.path is None and not args.download:
         args.parser.error("give the path of the file, or --download.")
-    if args.where and (args.kind in (LABELS, AUTO) or args.scores):
-        raise UserError("--where goes with one file of traces.", "stepsight import KIND FILE --where FIELD=VALUE")
-    if args.continued and (args.kind != PRM800K_KIND.name or args.scores):
-        raise UserError("--continued goes with prm800k.", "stepsight import prm800k FILE --continued")
+    _check_combination(args)
     if args.kind == LABELS:
         _import_labels(args)
         return
-    if args.scores and not args.download:
-        raise UserError("--scores goes with --download.", "Give both.")
-    if (args.fields is not None) != (args.kind in ANY) and (args.kind == AUTO or not _thoughts(args)):
-        raise UserError(
-            f"{args.kind} needs --fields." if args.fields is None else f"--fields goes with {ANY[0]}.",
-            f"stepsight import {ANY[0]} FILE --fields problem=A,steps=B",
-        )
-    if args.kind not in ANY and (args.split, args.part, args.revision) != (None, None, None):
-        raise UserError(f"--split, --part and --revision go with {ANY[0]}.", "Leave them out.")
-    if args.campaign is not None or args.annotator is not None:
-        raise UserError("--campaign and --annotator go with labels.", f"stepsight import {LABELS} FILE")
-    if args.skipped is not None and not args.skip_bad:
-        raise UserError("--skipped goes with --skip-bad.", "Give both.")
-    if args.sha256 is not None and not args.download:
-        raise UserError("--sha256 goes with --download.", "Give both.")
     if args.kind == AUTO:
         _import_found(args)
         return
@@ -158,15 +132,63 @@ def run(args: argparse.Namespace) -> None:
         print(f"The rows left out are listed in {listing}.", file=sys.stderr)
 
 
-def _listing(args: argparse.Namespace, path: Path) -> Path:
+def _check_combination(args: Namespace) -> None:
+    """Raise `UserError` if options are given that do not go together."""
+    kind, is_any = args.kind, args.kind in ANY
+    has_no_fields = args.fields is None
+    file = f"stepsight import {LABELS} FILE"
+    refusals = (
+        (
+            args.where and (kind in (LABELS, AUTO) or args.scores),
+            "--where goes with one file of traces.",
+            "stepsight import KIND FILE --where FIELD=VALUE",
+        ),
+        (
+            args.continued and (kind != PRM800K_KIND.name or args.scores),
+            "--continued goes with prm800k.",
+            "stepsight import prm800k FILE --continued",
+        ),
+        (
+            kind == LABELS and (args.download or args.skip_bad),
+            "Labels are neither downloaded nor imported in part.",
+            file,
+        ),
+        (args.scores and not args.download, "--scores goes with --download.", "Give both."),
+        (
+            has_no_fields == is_any and kind != LABELS and (kind == AUTO or not _thoughts(args)),
+            f"{kind} needs --fields." if has_no_fields else f"--fields goes with {ANY[0]}.",
+            f"stepsight import {ANY[0]} FILE --fields problem=A,steps=B",
+        ),
+        (
+            not is_any and (args.split, args.part, args.revision) != (None, None, None),
+            f"--split, --part and --revision go with {ANY[0]}.",
+            "Leave them out.",
+        ),
+        (
+            kind != LABELS and (args.campaign is not None or args.annotator is not None),
+            "--campaign and --annotator go with labels.",
+            file,
+        ),
+        (args.skipped is not None and not args.skip_bad, "--skipped goes with --skip-bad.", "Give both."),
+        (args.sha256 is not None and not args.download, "--sha256 goes with --download.", "Give both."),
+        (
+            kind == AUTO and (args.download or args.dataset is not None or args.skipped is not None),
+            f"--download, --dataset and --skipped do not go with {AUTO}.",
+            "Leave them out.",
+        ),
+    )
+    for is_wrong, message, hint in refusals:
+        if is_wrong:
+            raise UserError(message, hint)
+
+
+def _listing(args: Namespace, path: Path) -> Path:
     return Path(args.skipped) if args.skipped else folder_of(args.db) / f"{path.stem}.skipped.jsonl"
 
 
-def _import_found(args: argparse.Namespace) -> None:
+def _import_found(args: Namespace) -> None:
     """Detect the kind of every file in a folder, and import the files. Files that cannot be imported are reported,
     and all others are stored. If there were files that could not be imported, `UserError` is raised at the end."""
-    if args.download or args.dataset is not None or args.skipped is not None:
-        raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
     found, refused = find_files(Path(args.path)), 0
     if Path(args.path).is_dir() and (unread := list_unread(Path(args.path))):
         print(f"Not read: {unread}.", file=sys.stderr)
@@ -181,13 +203,13 @@ def _import_found(args: argparse.Namespace) -> None:
         raise UserError(f"{refused:,} of {len(found):,} files were not imported.", "The others are stored.")
 
 
-def _is_in_parts(args: argparse.Namespace) -> bool:
+def _is_in_parts(args: Namespace) -> bool:
     """True if the file is the index of a published benchmark, which only lists the files that hold the traces."""
     benchmark = find_published(args.kind, args.path)
     return benchmark is not None and bool(benchmark.parts)
 
 
-def _fetch_benchmark(args: argparse.Namespace) -> None:
+def _fetch_benchmark(args: Namespace) -> None:
     benchmark = find_published(args.kind, args.path)
     if benchmark is None:
         name = public_file(args.kind, args.path).name
@@ -208,19 +230,19 @@ def _fetch_benchmark(args: argparse.Namespace) -> None:
         print(fetch_benchmark(store, benchmark, show, scores=args.scores).summary)
 
 
-def _fields(args: argparse.Namespace) -> dict[str, str]:
+def _fields(args: Namespace) -> dict[str, str]:
     # The name of a column may hold a comma.
     pairs = [part.partition("=") for part in re.split(r",(?=\s*\w+\s*=)", args.fields)]
     return {name.strip(): column.strip() for name, _, column in pairs}
 
 
-def _thoughts(args: argparse.Namespace) -> str:
+def _thoughts(args: Namespace) -> str:
     """Return the treatment of thoughts if the fields contain nothing else, and otherwise ""."""
     chosen = _fields(args) if args.fields is not None else {}
     return chosen["thoughts"] if chosen.keys() == {"thoughts"} else ""
 
 
-def _columns(args: argparse.Namespace) -> ColumnMap:
+def _columns(args: Namespace) -> ColumnMap:
     # A meaning of labels that was not named is not guessed.
     named = {"labels_as": ""} | _fields(args)
     if args.split is not None:
@@ -229,7 +251,7 @@ def _columns(args: argparse.Namespace) -> ColumnMap:
     return validate(ColumnMap, named, "--fields")
 
 
-def _data(args: argparse.Namespace) -> DataFiles:
+def _data(args: Namespace) -> DataFiles:
     path = Path(args.path)
     if path.exists() or not is_hub_id(args.path):
         if args.revision is not None:
@@ -238,10 +260,8 @@ def _data(args: argparse.Namespace) -> DataFiles:
     return fetch_data(args.path, args.revision or "", args.part or "")
 
 
-def _import_labels(args: argparse.Namespace) -> None:
+def _import_labels(args: Namespace) -> None:
     """Import the labels of a file. If there is a mistake in the file, no label is imported."""
-    if args.download or args.skip_bad:
-        raise UserError("Labels are neither downloaded nor imported in part.", f"stepsight import {LABELS} FILE")
     with open_store(args.db) as store:
         person = local_user(store)
         print(
@@ -256,7 +276,7 @@ def _import_labels(args: argparse.Namespace) -> None:
         )
 
 
-def _import(args: argparse.Namespace, path: Path, listing: Path | None) -> ImportSummary:
+def _import(args: Namespace, path: Path, listing: Path | None) -> ImportSummary:
     with open_store(args.db) as store, _bar() as bar:
 
         def show(traces: int, fraction: float) -> None:
@@ -300,7 +320,37 @@ def _bar() -> "Iterator[tqdm[Any]]":
         yield bar
 
 
-def _sha256(text: str) -> str:
-    if not re.fullmatch("[0-9a-fA-F]{64}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} found, expected 64 hexadecimal digits")
-    return text.lower()
+@command(
+    option("dataset", "a dataset of the store"),
+    option("path", "the score file, JSON Lines or a JSON array"),
+    option("--evaluator NAME", "the evaluator's name (default: as in the file)"),
+    option(
+        "--mode",
+        "each step scored with the whole solution in view, or with none after it, if the file does not say"
+        " (default: %(default)s)",
+        choices=MODES,
+        default=MODES[0],
+    ),
+    DB,
+)
+def import_scores_command(args: Namespace) -> None:
+    """Store the scores of a file as judgments of a dataset of the store. The file is one that stepsight score
+    --output wrote, or a released one, whose rows have an id and scores: three numbers or one per sub-step, one per
+    solution, or a verdict in words with the step it blames."""
+    with open_store(args.db) as store:
+        print(import_scores(store, args.dataset, args.path, args.evaluator, Mode(args.mode)))
+
+
+@command(
+    option("--size N", "the number of traces (default: %(default)s)", type=positive(int), default=100),
+    option("--seed", "the same seed gives the same traces", type=int, default=0),
+    option("--families NAME", "problem families (default: all)", nargs="+"),
+    option("--output FILE", "default: standard output", default="-"),
+)
+def synth_command(args: Namespace) -> None:
+    """Write synthetic traces with planted errors as JSON Lines."""
+    with open_output(args.output) as out:
+        for trace in progress(generate(args.seed, args.size, args.families), args.size, "traces"):
+            out.write(json.dumps(format_trace(trace), ensure_ascii=False) + "\n")
+    if args.output != "-":
+        print(f"{args.size:,} traces written to {args.output}.", file=sys.stderr)

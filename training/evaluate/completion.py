@@ -1,28 +1,34 @@
-"""Having evaluators judge those traces of a dataset that they have not judged yet.
+"""Having evaluators judge those traces of a dataset that they have not judged yet, and what critics cost meanwhile.
 
-Importing this module loads PyTorch and the store.
+Importing this module loads PyTorch.
 """
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from stepsight.app.commands.evaluation.critics import confirm, judge, report
-from stepsight.app.commands.evaluation.processes import Processes
-from stepsight.app.options.shared import print_left_out, print_note, progress
+from stepsight.core.critics.critic_prompts import CallEstimate
+from stepsight.core.critics.evaluator import Critic
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.inference_servers.address import is_address, is_critic
-from stepsight.core.judgment import Mode
+from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint, resolve_placement
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
+from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset
+from stepsight.training.evaluate.judging import Processes
+from stepsight.training.runs.console import confirm, print_left_out, print_note, progress
+
+# The number of reasons that are printed.
+_PRINTED = 5
 
 
 @dataclass(frozen=True)
@@ -72,21 +78,18 @@ class Completion:
         """
         if not can_load(name):
             return None
-        scorer = _open_scorer(name, self.place)
-        evaluator = scorer.evaluator
+        evaluator = open_evaluator(name, self.place)
         if fingerprint is not None and evaluator.fingerprint != fingerprint:
             return None
         row = register_loaded(self.store, evaluator)
         missing = count_missing(self.store, self.dataset.id, row.id, self.mode)
         if missing:
-            if evaluator.format != "stepsight" and self.ours.is_main:
-                print(evaluator.described, file=sys.stderr)
             if self.ours.is_main:
-                print_note(evaluator.reading_note)
+                describe(evaluator)
             try:
-                self.judge_missing(scorer, row.id, missing, print_left_out, name)
+                self.judge_missing(Scorer(evaluator), row.id, missing, print_left_out, name)
             finally:
-                report(evaluator)
+                print_cost(evaluator)
         return row
 
     def judge_missing(self, scorer: Scorer, evaluator: int, missing: int, skip: Skip | None, unit: str) -> int:
@@ -96,7 +99,7 @@ class Completion:
         labels the progress bar.
         """
         find = partial(missing_traces, self.store, self.dataset.id, evaluator, self.mode)
-        confirm(scorer.evaluator, find(), self.mode, yes=self.yes, alone=self.ours.count == 1)
+        confirm_cost(scorer.evaluator, find(), self.mode, yes=self.yes, alone=self.ours.count == 1)
         traces = self.ours.share(find())
         judgments = judge(scorer, traces, self.mode, skip)
         shown = progress(judgments, missing // self.ours.count, unit) if self.ours.is_main else judgments
@@ -131,5 +134,80 @@ def score_dataset(
         )
 
 
-def _open_scorer(spec: str, place: Placement) -> Scorer:
-    return Scorer(load_evaluator(spec, place.device, place.dtype, place.device_map))
+def open_evaluator(spec: str, place: Placement) -> Evaluator:
+    """Load an evaluator at `place`."""
+    return load_evaluator(spec, place.device, place.dtype, place.device_map)
+
+
+def describe(evaluator: Evaluator) -> None:
+    """Print how an evaluator of another format is read, and what is to be known of its reading."""
+    if evaluator.format != "stepsight":
+        print(evaluator.described, file=sys.stderr)
+    print_note(evaluator.reading_note)
+
+
+def confirm_cost(
+    evaluator: Evaluator, traces: Iterable[Trace], mode: Mode, *, yes: bool, alone: bool = True
+) -> None:
+    """Print the expected cost of a critic's hindsight judgments and, unless `yes` is True, ask whether to continue.
+
+    Raises `UserError` if the user declines. Also raises it if nobody can be asked, because there is no terminal or
+    because several processes were launched (`alone` is False).
+    """
+    if not (isinstance(evaluator, Critic) and mode == Mode.HINDSIGHT):
+        return
+    takes = sum((evaluator.estimate(trace, mode) for trace in traces), CallEstimate())
+    _confirm_calls(
+        f"{evaluator.name}: {mode}",
+        takes,
+        yes=yes,
+        instead="score in another mode, which takes fewer calls",
+        alone=alone,
+    )
+
+
+def confirm_stress_cost(evaluator: Evaluator, traces: Iterable[Trace], variants: int, *, yes: bool) -> None:
+    """Like `confirm_cost`, but for scoring the traces and at most `variants` variants of each."""
+    if not isinstance(evaluator, Critic):
+        return
+    takes, passes = CallEstimate(), variants + 1
+    for trace in traces:
+        one = evaluator.estimate(trace, Mode.OFFLINE)
+        takes += CallEstimate(1, one.calls * passes, one.tokens * passes)
+    _confirm_calls(f"{evaluator.name}: a stress test, at most,", takes, yes=yes, instead="test fewer traces")
+
+
+def _confirm_calls(what: str, takes: CallEstimate, *, yes: bool, instead: str, alone: bool = True) -> None:
+    if takes.calls:
+        traces = f"{takes.traces:,} {'trace' if takes.traces == 1 else 'traces'}"
+        plan = f"{what} of {traces} takes {takes.calls:,} calls and about {takes.tokens:,} tokens."
+        confirm(plan, yes=yes, instead=instead, alone=alone)
+
+
+def judge(scorer: Scorer, traces: Iterable[Trace], mode: Mode, skip: Skip | None) -> Iterator[Judgment]:
+    """Yield judgments of the traces. Traces for which a critic gave no readable answer are left out."""
+    critic = scorer.evaluator
+    if not isinstance(critic, Critic):
+        yield from scorer.score(traces, mode, skip)
+    else:
+        yield from critic.judge_readable(traces, mode)
+
+
+def print_cost(evaluator: Evaluator) -> None:
+    """Print what a critic has cost, and the number of traces for which it gave no readable judgment."""
+    if not isinstance(evaluator, Critic):
+        return
+    tally = evaluator.tally
+    if tally.spent.calls:
+        print(f"{evaluator.name}: {tally.spent}.", file=sys.stderr)
+    if not tally.unread:
+        return
+    reasons = [
+        f"{count:,}: {reason} (first {first!r:.80})"
+        for reason, (count, first) in list(tally.silent.items())[:_PRINTED]
+    ]
+    print(
+        f"{tally.unread:,} {'trace has' if tally.unread == 1 else 'traces have'} no judgment, and will be asked "
+        f"about again: {'; '.join(reasons)}.",
+        file=sys.stderr,
+    )

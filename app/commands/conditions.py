@@ -1,9 +1,10 @@
-"""Browse's filters as command-line options."""
+"""Browse's filters as options of commands."""
 
 import argparse
+from argparse import Namespace
 from typing import get_args
 
-from stepsight.app.options.shared import describe_option, read_fields
+from stepsight.app.options.command import describe, read_fields
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from stepsight.storage.database.store import Store
@@ -12,7 +13,7 @@ from stepsight.storage.judgments.evaluators import find_by_name
 _ABOUT = {"evaluator": "the evaluator whose verdicts, changes and scores are meant"}
 
 
-def add_conditions(parser: argparse.ArgumentParser) -> None:
+def add_conditions(parser: argparse._ActionsContainer) -> None:
     """Add an option for each field of `NamedFilter`."""
     conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
     for name, field in NamedFilter.model_fields.items():
@@ -21,17 +22,13 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
         # The filter parses numbers itself, with better messages.
         kind = field.annotation if get_args(field.annotation) else str
         option = f"--{name.replace('_', '-')}"
-        conditions.add_argument(option, **describe_option(option, kind, text, field.default))
+        conditions.add_argument(option, **describe(option, kind, text, field.default))
 
 
-def read_conditions(args: argparse.Namespace, store: Store) -> tuple[TraceFilter, int | None]:
+def read_conditions(args: Namespace, store: Store) -> tuple[TraceFilter, int | None]:
     """Return the filter given by the options, and the database id of `--evaluator`, or None without it. Raises
     `UserError` if a value is invalid or an evaluator does not exist."""
-    where = validate(NamedFilter, read_fields(args, *NamedFilter.model_fields))
-    ids = [find_evaluator_id(store, name) for name in (where.evaluator, where.against, where.other)]
+    where = validate(NamedFilter, read_fields(args, NamedFilter.model_fields))
+    named = (where.evaluator, where.against, where.other)
+    ids = [find_by_name(store, name).id if name else None for name in named]
     return where.with_ids(*ids), ids[0]
-
-
-def find_evaluator_id(store: Store, name: str) -> int | None:
-    """Return the database id of the evaluator with this name or fingerprint, or None if the name is ""."""
-    return find_by_name(store, name).id if name else None

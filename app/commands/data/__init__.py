@@ -1,1 +1,0 @@
-"""Commands that import traces and scores, list datasets, and generate traces."""

@@ -1,1 +1,0 @@
-"""Commands that score traces with evaluators, and that measure, calibrate and report on evaluators."""

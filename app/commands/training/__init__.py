@@ -1,1 +1,0 @@
-"""Commands that train evaluators and run experiments with them."""
