@@ -223,15 +223,13 @@ def test_the_request_of_the_api_page_is_one():
 
 
 def command_table() -> str:
-    """Each command with its actions, its line of help and the page of the manual that has most of it."""
-    pages = [read_page(path) for path in FILES if path.parent.name == "docs" and path.name != "commands.md"]
+    """Each command with its actions, its line of help and its page."""
     rows = ["| command | does | more |", "|---|---|---|"]
-    for name, (_, about) in COMMANDS.items():
+    for name, (_, page, about) in COMMANDS.items():
         actions = [f"`{words[1]}`" for words in parsers() if words[:1] == (name,) and len(words) == 2]
-        page = max(pages, key=lambda page: sum(words[:1] == [name] for words in page.commands))
-        title = page.path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        title = (ROOT / "docs" / page).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
         command = ": ".join([f"`stepsight {name}`", ", ".join(actions)]) if actions else f"`stepsight {name}`"
-        rows.append(f"| {command} | {about} | [{title}]({page.path.name}) |")
+        rows.append(f"| {command} | {about} | [{title}]({page}) |")
     return "\n".join(rows)
 
 

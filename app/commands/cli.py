@@ -20,38 +20,46 @@ from stepsight.core.errors import UserError
 from stepsight.core.gone import on_command_line
 
 COMMANDS = {
-    "app": ("serve", "serve the pages on this machine"),
-    "demo": ("demo", "serve a Gradio interface that scores solutions"),
-    "score": ("score", "score a file, or a dataset of the store"),
-    "import": ("data", "store the traces of a file, or people's labels"),
-    "import-scores": ("data", "store the scores of a file as judgments of a dataset"),
-    "campaign": ("label", "make and follow campaigns in which people label traces, rename and delete them"),
-    "export": ("export", "write labels, judgments or traces of the store into a file"),
-    "agreement": ("label", "measure how far the annotators of a campaign agree"),
-    "datasets": ("store", "list the datasets of the store, rename and delete them"),
-    "evaluators": ("evaluators", "list evaluators, fetch public ones, and verify their published figures"),
-    "evaluate": ("measure", "measure evaluators on a dataset of the store"),
-    "card": ("evaluators", "write how far an evaluator can be trusted on a dataset"),
-    "calibrate": ("evaluators", "choose a threshold of an evaluator on a validation dataset"),
-    "patch": ("export", "export accepted disputes as a label patch, and show one"),
-    "report": ("report", "write a report of stored judgments: a page and tables"),
-    "doubtful": ("measure", "list the gold labels that judgments and equations speak against"),
-    "stress": ("score", "change solutions by rule, and measure whether verdicts move as they must"),
-    "rerank": ("report", "choose among candidate solutions of a problem"),
-    "train": ("train", "train an evaluator from a configuration file"),
-    "grid": ("train", "train and measure a grid of evaluators"),
-    "filter": ("train", "choose solutions of a pool by an evaluator's scores"),
-    "sft": ("train", "fine-tune a causal language model on a subset"),
-    "math500": ("train", "measure causal language models on MATH-500"),
-    "filter-study": ("train", "filter a pool, fine-tune on each subset and measure"),
-    "synth": ("data", "write synthetic traces with planted errors as JSON Lines"),
-    "user": ("store", "add, list and change the people who may log in"),
-    "work": ("serve", "run the jobs that wait in the store"),
-    "jobs": ("store", "list the jobs of the store, cancel them, and delete those that have ended"),
-    "backup": ("store", "copy the whole store into one file, while it is in use"),
-    "restore": ("store", "replace a store's content by a backup"),
+    "app": ("serve", "people.md", "serve the pages on this machine"),
+    "demo": ("demo", "demo.md", "serve a Gradio interface that scores solutions"),
+    "score": ("score", "score.md", "score a file, or a dataset of the store"),
+    "import": ("data", "datasets.md", "store the traces of a file, or people's labels"),
+    "import-scores": ("data", "datasets.md", "store the scores of a file as judgments of a dataset"),
+    "campaign": (
+        "label",
+        "annotate.md",
+        "make and follow campaigns in which people label traces, rename and delete them",
+    ),
+    "export": ("export", "browse.md", "write labels, judgments or traces of the store into a file"),
+    "agreement": ("label", "annotate.md", "measure how far the annotators of a campaign agree"),
+    "datasets": ("store", "datasets.md", "list the datasets of the store, rename and delete them"),
+    "evaluators": (
+        "evaluators",
+        "evaluators.md",
+        "list evaluators, fetch public ones, and verify their published figures",
+    ),
+    "evaluate": ("measure", "measure.md", "measure evaluators on a dataset of the store"),
+    "card": ("evaluators", "measure.md", "write how far an evaluator can be trusted on a dataset"),
+    "calibrate": ("evaluators", "measure.md", "choose a threshold of an evaluator on a validation dataset"),
+    "patch": ("export", "annotate.md", "export accepted disputes as a label patch, and show one"),
+    "report": ("report", "measure.md", "write a report of stored judgments: a page and tables"),
+    "doubtful": ("measure", "measure.md", "list the gold labels that judgments and equations speak against"),
+    "stress": ("score", "stress.md", "change solutions by rule, and measure whether verdicts move as they must"),
+    "rerank": ("report", "rerank.md", "choose among candidate solutions of a problem"),
+    "train": ("train", "training.md", "train an evaluator from a configuration file"),
+    "grid": ("train", "experiments.md", "train and measure a grid of evaluators"),
+    "filter": ("train", "filtering.md", "choose solutions of a pool by an evaluator's scores"),
+    "sft": ("train", "filtering.md", "fine-tune a causal language model on a subset"),
+    "math500": ("train", "filtering.md", "measure causal language models on MATH-500"),
+    "filter-study": ("train", "filtering.md", "filter a pool, fine-tune on each subset and measure"),
+    "synth": ("data", "datasets.md", "write synthetic traces with planted errors as JSON Lines"),
+    "user": ("store", "people.md", "add, list and change the people who may log in"),
+    "work": ("serve", "deployment.md", "run the jobs that wait in the store"),
+    "jobs": ("store", "score.md", "list the jobs of the store, cancel them, and delete those that have ended"),
+    "backup": ("store", "deployment.md", "copy the whole store into one file, while it is in use"),
+    "restore": ("store", "deployment.md", "replace a store's content by a backup"),
 }
-"""The module of each command, and its line of help."""
+"""The module of each command, its page in the manual, and its line of help."""
 
 
 class _ShowVersion(argparse.Action):
@@ -74,7 +82,7 @@ def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
     )
     whole.add_argument("--version", action=_ShowVersion, nargs=0, help="show the version and exit")
     commands = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, (module, help_line) in COMMANDS.items():
+    for name, (module, _, help_line) in COMMANDS.items():
         parser = commands.add_parser(name, help=help_line)
         if name in loaded:
             _check_temporary_folder()
