@@ -11,9 +11,6 @@ from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
-_SAME = ("task", "subject", "dataset", "evaluator", "fingerprint", "mode", "state",
-         "total", "done", "left_out", "rate", "seconds_left", "reason", "created", "finished")  # fmt: skip
-
 
 def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["jobs"])
@@ -77,7 +74,8 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
 
 
 def _info(job: Job) -> JobInfo:
-    return JobInfo(job=job.id, **{name: getattr(job, name) for name in _SAME})
+    same = JobInfo.model_fields.keys() - {"job"}
+    return JobInfo(job=job.id, **{name: getattr(job, name) for name in same})
 
 
 def _refuse() -> None:

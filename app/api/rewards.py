@@ -5,10 +5,9 @@ reward model. They are at the root of the server, where the clients expect them.
 the texts or the evaluator are ignored, and the rewards returned are always probabilities.
 """
 
-import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from functools import partial
 from typing import Annotated, Any
 
@@ -17,15 +16,13 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from stepsight.app.access.current import request_id
 from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of
 from stepsight.app.api.conversation import SentSolution, read_messages, read_text
 from stepsight.app.api.models import Context, FailedLine, Texts
-from stepsight.app.api.scores import gone_away
-from stepsight.app.api.streams import AnswerPart, Stream
+from stepsight.app.api.streams import AnswerPart, Stream, unless_gone
 from stepsight.app.web.failures import failure_json
 from stepsight.core.arrays import rounded
 from stepsight.core.errors import UserError
@@ -210,7 +207,7 @@ async def _answer(
     if parts:
         stream = Stream(parts, context.seconds, partial(check_texts, context.store, find_user_of(request)))
         await stream.begin()
-        judged += await _collected(stream, request)
+        judged += await unless_gone(request, _collected(stream))
     failed = next((one for one in judged if isinstance(one, FailedLine) and not (each and one.status == 422)), None)
     if failed is not None:
         response = failure_json(failed.status, failed.error, failed.hint)
@@ -220,26 +217,9 @@ async def _answer(
     return JSONResponse(listed(name, sorted(judged, key=lambda one: one.index)))
 
 
-async def _collected(stream: Stream, request: Request) -> list[BaseModel]:
-    """Collect all answers of a stream. Raises `ClientDisconnect` if the client disconnects first."""
-
-    async def collect() -> list[BaseModel]:
-        async with aclosing(stream.answers()) as answers:
-            return [one async for some in answers for one in some]
-
-    collected = asyncio.ensure_future(collect())
-    gone = asyncio.ensure_future(gone_away(request))
-    first: set[asyncio.Future[Any]] = {collected, gone}
-    try:
-        await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
-        if not collected.done():
-            raise ClientDisconnect
-        return collected.result()
-    finally:
-        for task in first:
-            task.cancel()
-            with suppress(BaseException):
-                await task
+async def _collected(stream: Stream) -> list[BaseModel]:
+    async with aclosing(stream.answers()) as answers:
+        return [line async for some in answers for line in some]
 
 
 def _validities(place: int, rows: Sequence[int], judgment: Judgment) -> list[_Validities]:

@@ -5,13 +5,12 @@ POST /score/batch and POST /next take many texts at once and stream their respon
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
-from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
 from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of
@@ -25,9 +24,8 @@ from stepsight.app.api.models import (
     NextRequest,
     ScoreRequest,
 )
-from stepsight.app.api.streams import MEDIA_TYPE, AnswerPart, Stream
+from stepsight.app.api.streams import MEDIA_TYPE, AnswerPart, Stream, unless_gone
 from stepsight.app.scoring.batcher import ShortError
-from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord, step_records
@@ -51,44 +49,17 @@ def routes(context: Context) -> APIRouter:
         await to_thread.run_sync(check_texts, context.store, find_user_of(request), trace)
         submit = partial(context.evaluators.submit, name, trace, asked.mode)
         scoring = await to_thread.run_sync(submit)
-        judgment = await _awaited(scoring, request, context.seconds)
+        try:
+            judgment = await unless_gone(request, asyncio.wrap_future(scoring), context.seconds)
+        except TimeoutError:
+            raise ShortError(
+                f"This took longer than the {context.seconds:g} s that a request may take.",
+                "Send fewer steps, try again when the server has less to do, or judge a dataset as a job.",
+            ) from None
         return concluded_record(judgment, evaluator, thresholds, name=name)
 
     _add_streamed(router, context)
     return router
-
-
-async def _awaited(scoring: PendingScore[Judgment], request: Request, seconds: float) -> Judgment:
-    """Wait for a judgment, and cancel its computation if the client disconnects or time runs out.
-
-    Raises `ClientDisconnect` if the client disconnects, and `ShortError` if the judgment takes longer than
-    `seconds`.
-    """
-    judged = asyncio.wrap_future(scoring)
-    gone = asyncio.ensure_future(gone_away(request))
-    first: set[asyncio.Future[Any]] = {judged, gone}
-    try:
-        await asyncio.wait(first, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        if judged.done():
-            return judged.result()
-        scoring.cancel()
-        if gone.done():
-            raise ClientDisconnect
-        raise ShortError(
-            f"This took longer than the {seconds:g} s that a request may take.",
-            "Send fewer steps, try again when the server has less to do, or judge a dataset as a job.",
-        )
-    finally:
-        for task in first:
-            task.cancel()
-            with suppress(BaseException):
-                await task
-
-
-async def gone_away(request: Request) -> None:
-    """Wait until the client has disconnected."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 def _add_streamed(router: APIRouter, context: Context) -> None:
@@ -201,11 +172,7 @@ def evaluator_routes(context: Context) -> APIRouter:
         fingerprints = {info.fingerprint for info in loaded}
         return loaded + [
             EvaluatorInfo(
-                name=row.name,
-                fingerprint=row.fingerprint,
-                attention=row.attention,
-                format=row.format,
-                outputs=row.outputs,
+                **{name: getattr(row, name) for name in _OF_EVALUATOR},
                 dtype=row.dtype if "parameters" in row.info else None,
                 scores=False,
                 context=row.info.get("context"),
@@ -218,18 +185,12 @@ def evaluator_routes(context: Context) -> APIRouter:
     return router
 
 
+_OF_EVALUATOR = ("name", "fingerprint", "attention", "format", "outputs")
+
+
 def _loaded(context: Context, name: str) -> EvaluatorInfo:
     evaluator = context.evaluators.about(name)
     thresholds = context.evaluators.thresholds(context.store, name)
-    return EvaluatorInfo(
-        name=name,
-        fingerprint=evaluator.fingerprint,
-        attention=evaluator.attention,
-        format=evaluator.format,
-        outputs=evaluator.outputs,
-        dtype=evaluator.dtype,
-        scores=True,
-        context=evaluator.context,
-        parameters=evaluator.parameters,
-        thresholds=ThresholdsRecord.of(thresholds, evaluator.outputs),
-    )
+    same = {key: getattr(evaluator, key) for key in (*_OF_EVALUATOR, "dtype", "context", "parameters")}
+    shown = ThresholdsRecord.of(thresholds, evaluator.outputs)
+    return EvaluatorInfo(**same | {"name": name}, scores=True, thresholds=shown)

@@ -3,13 +3,14 @@
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from anyio import to_thread
 from pydantic import BaseModel
+from starlette.requests import ClientDisconnect, Request
 
 from stepsight.app.api.models import FailedLine
 from stepsight.app.scoring.batcher import BusyError, ShortError
@@ -19,6 +20,7 @@ from stepsight.app.web.failures import OURS, logged_under, status_of
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
 
+Result = TypeVar("Result")
 MEDIA_TYPE = "application/x-ndjson"
 
 # The parts of one request that wait to be scored at once: enough for two calls of the scorer, so that it never
@@ -50,108 +52,108 @@ class Stream:
     def __init__(self, parts: Sequence[AnswerPart], seconds: float, check: Callable[..., None]) -> None:
         """Prepare to score all `parts` within `seconds`. `check` is called with the texts of a part, and
         raises `UserError` if their scores are hidden from the client."""
-        self._parts = list(reversed(parts))
-        self._seconds, self._check = seconds, check
+        self._parts, self._seconds, self._check = parts, seconds, check
         self._until = time.monotonic() + seconds
-        self._waiting: dict[asyncio.Future[Any], AnswerPart] = {}
-        self._failed: list[BaseModel] = []
+        self._begun: list[PendingScore[Any]] = []
+        self._waiting = asyncio.Semaphore(_WAITING)
+        # Parts are submitted in order; one that is not accepted is tried again once another is scored.
+        self._turn, self._scored = asyncio.Lock(), asyncio.Event()
 
     async def begin(self) -> None:
-        """Submit the first parts. Raises `BusyError`, `ShortError` or `LoadingError` if no part is accepted."""
-        passing = await self._ask()
-        if passing is not None and not self._waiting and not self._failed:
-            raise passing
+        """Submit the first part. Raises `BusyError`, `ShortError` or `LoadingError` if it is not accepted now."""
+        self._first = await to_thread.run_sync(self._submit, self._parts[0])
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Yield the response lines of all parts, in the order in which they become ready."""
         async with aclosing(self.answers()) as answers:
             async for some in answers:
                 yield b"".join(
-                    one.model_dump_json(exclude_none=isinstance(one, FailedLine)).encode() + b"\n" for one in some
+                    line.model_dump_json(exclude_none=isinstance(line, FailedLine)).encode() + b"\n"
+                    for line in some
                 )
 
     async def answers(self) -> AsyncGenerator[list[BaseModel]]:
-        """Yield the answers as objects, in groups that become ready at the same time."""
+        """Yield the answers as objects, in groups that become ready at the same time. Once the time is up, parts
+        without an answer have failed."""
+        tasks = {asyncio.create_task(self._answer(number)): part for number, part in enumerate(self._parts)}
         try:
-            while self._parts or self._waiting or self._failed:
-                done = await self._next()
-                failed, self._failed = self._failed, []
-                if done or failed:
-                    yield await to_thread.run_sync(self._answered, done, failed)
+            while tasks:
+                left = max(0.0, self._until - time.monotonic())
+                done, _ = await asyncio.wait(tasks, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    late = ShortError(
+                        f"This took longer than the {self._seconds:g} s that a request may take.",
+                        "Ask again for what is missing, or send less at a time.",
+                    )
+                    yield [line for part in tasks.values() for line in _failures(part, late)]
+                    return
+                for task in done:
+                    del tasks[task]
+                yield [line for task in done for line in task.result()]
         finally:
-            for waiting in self._waiting:
-                waiting.cancel()
+            for unfinished in (*tasks, *self._begun):
+                unfinished.cancel()
 
-    async def _next(self) -> dict[asyncio.Future[Any], AnswerPart]:
-        """Wait until some parts are ready, and return them with their futures. If the time is up, give up on all
-        parts."""
-        left = self._until - time.monotonic()
-        if left <= 0:
-            self._give_up()
-            return {}
-        passing = await self._ask()
-        if not self._waiting:
-            if passing is not None:
-                await asyncio.sleep(min(passing.seconds, max(0.0, left)))
-            return {}
-        timeout = 0.0 if self._failed else left
-        done, _ = await asyncio.wait(self._waiting, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-        return {one: self._waiting.pop(one) for one in done}
+    async def _answer(self, number: int) -> list[BaseModel]:
+        part = self._parts[number]
+        try:
+            async with self._waiting:
+                scoring = await self._accepted(part) if number else self._first
+                result = await asyncio.wrap_future(scoring)
+                self._begun.remove(scoring)
+            return await to_thread.run_sync(lambda: list(part.lines(result)))
+        except UserError as error:
+            return _failures(part, error)
+        except Exception as error:
+            _LOG.error("scoring failed", exc_info=error)
+            return [_failure(place, OURS, logged_under(), 500) for place in part.places]
+        finally:
+            self._scored.set()
 
-    async def _ask(self) -> BusyError | ShortError | LoadingError | None:
-        """Submit parts until the limit on waiting parts is reached. If the scorer cannot accept more at the moment,
-        return the error that says why."""
-        count = min(len(self._parts), _WAITING - len(self._waiting))
-        if count <= 0:
-            return None
-        asked, passing = await to_thread.run_sync(self._submit, self._parts[-count:][::-1])
-        for part, scoring in asked:
-            self._parts.pop()
-            if isinstance(scoring, UserError):
-                self._failed += _failures(part, scoring)
-            else:
-                # Cancelling it here abandons it in the scorer.
-                self._waiting[asyncio.wrap_future(scoring)] = part
-        return passing
+    async def _accepted(self, part: AnswerPart) -> PendingScore[Any]:
+        """Submit a part as soon as the scorer accepts it."""
+        async with self._turn:
+            while True:
+                self._scored.clear()
+                try:
+                    return await to_thread.run_sync(self._submit, part)
+                except _PASSING as error:
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(self._scored.wait(), error.seconds)
 
-    def _submit(
-        self, parts: Sequence[AnswerPart]
-    ) -> tuple[
-        list[tuple[AnswerPart, PendingScore[Any] | UserError]], BusyError | ShortError | LoadingError | None
-    ]:
-        asked: list[tuple[AnswerPart, PendingScore[Any] | UserError]] = []
-        for part in parts:
-            try:
-                self._check(*part.texts)
-                asked.append((part, part.submit()))
-            except _PASSING as error:
-                return asked, error
-            except UserError as error:
-                asked.append((part, error))
-        return asked, None
+    def _submit(self, part: AnswerPart) -> PendingScore[Any]:
+        """Submit a part. Temporary errors are raised, and others are those of the future that is returned."""
+        try:
+            self._check(*part.texts)
+            scoring = part.submit()
+        except _PASSING:
+            raise
+        except UserError as error:
+            scoring = PendingScore()
+            scoring.set_exception(error)
+        self._begun.append(scoring)
+        return scoring
 
-    def _give_up(self) -> None:
-        late = ShortError(
-            f"This took longer than the {self._seconds:g} s that a request may take.",
-            "Ask again for what is missing, or send less at a time.",
-        )
-        left = [*self._waiting.values(), *reversed(self._parts)]
-        for waiting in self._waiting:
-            waiting.cancel()
-        self._waiting, self._parts = {}, []
-        self._failed += [line for part in left for line in _failures(part, late)]
 
-    def _answered(self, done: dict[asyncio.Future[Any], AnswerPart], failed: list[BaseModel]) -> list[BaseModel]:
-        lines = list(failed)
-        for future, part in done.items():
-            try:
-                lines += part.lines(future.result())
-            except UserError as error:
-                lines += _failures(part, error)
-            except Exception as error:
-                _LOG.error("scoring failed", exc_info=error)
-                lines += [_failure(place, OURS, logged_under(), 500) for place in part.places]
-        return lines
+async def unless_gone(request: Request, work: Awaitable[Result], seconds: float | None = None) -> Result:
+    """Wait for `work`, which is cancelled if the client disconnects or after `seconds`. `ClientDisconnect` or
+    `TimeoutError` is then raised."""
+
+    async def gone() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    working, watching = asyncio.ensure_future(work), asyncio.create_task(gone())
+    try:
+        await asyncio.wait({working, watching}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise ClientDisconnect if watching.done() else TimeoutError
+    finally:
+        for task in (working, watching):
+            task.cancel()
+            with suppress(BaseException):
+                await task
 
 
 def _failures(part: AnswerPart, error: UserError) -> list[BaseModel]:

@@ -1,6 +1,6 @@
 """The routes of datasets and traces: GET /datasets, GET /datasets/NAME/traces and GET /traces/NUMBER."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request
 
@@ -22,8 +22,6 @@ from stepsight.storage.judgments.records import trace_records
 from stepsight.storage.people.blindness import check_traces, hidden_traces
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
 
-_COUNTS = ("name", "kind", "traces", "errors", "redundant", "steps", "substeps", "left_out")
-
 
 def routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["traces"], dependencies=[Depends(RequiresRight(Right.READ))])
@@ -31,7 +29,7 @@ def routes(context: Context) -> APIRouter:
     @router.get("/datasets", summary="Every dataset, with its counts")
     def datasets() -> list[DatasetInfo]:
         rows = list_datasets(context.store)
-        return [DatasetInfo(**{name: getattr(row, name) for name in _COUNTS}) for row in rows]
+        return [DatasetInfo(**{name: getattr(row, name) for name in DatasetInfo.model_fields}) for row in rows]
 
     @router.get("/datasets/{name:path}/traces", summary="The traces of a dataset, a page at a time")
     def traces(name: str, query: Annotated[TraceQuery, Query()], request: Request) -> TracePage:
@@ -97,26 +95,16 @@ def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
 
 
 def _line(row: BrowseRow) -> TraceLine:
-    return TraceLine(
-        trace=row.trace_id,
-        id=row.id,
-        position=row.position + 1,
-        problem=row.problem,
-        steps=row.n_steps,
-        substeps=row.n_substeps,
-        has_gold=row.has_gold,
-        first_error=_number(row.first_error),
-        group=row.group,
-        validity=row.validity,
-        online_validity=row.online_validity,
-        offline_validity=row.offline_validity,
-        redundancy=row.redundancy,
-        online_redundancy=row.online_redundancy,
-        offline_redundancy=row.offline_redundancy,
-        change=row.change,
-        found_error=_number(row.first_wrong),
-        mistake=row.mistake,
-    )
+    changed: dict[str, Any] = {
+        "trace": row.trace_id,
+        "position": row.position + 1,
+        "steps": row.n_steps,
+        "substeps": row.n_substeps,
+        "first_error": _number(row.first_error),
+        "found_error": _number(row.first_wrong),
+    }
+    same = TraceLine.model_fields.keys() - changed.keys()
+    return TraceLine(**changed, **{name: getattr(row, name) for name in same})
 
 
 def _number(index: int | None) -> int | None:
