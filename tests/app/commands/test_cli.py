@@ -516,13 +516,9 @@ def test_synthetic_traces_are_lines_that_the_other_commands_read(run, score, tmp
     assert len(score("--input", tmp_path / "five.jsonl").rows) == 5
 
 
-def test_families_and_sizes_are_checked(run, fails, tmp_path):
+def test_families_are_chosen(run):
     families = {row["family"] for row in run("synth", "--size", 20, "--families", "age", "linear").rows}
     assert families == {"age", "linear"}
-    out = tmp_path / "out.jsonl"
-    fails("--size is 0, expected 1 or more", "synth", "--size", 0, "--output", out)
-    fails("families: poetry found, expected some of shopping", "synth", "--families", "poetry", "--output", out)
-    assert list(tmp_path.iterdir()) == []
 
 
 # --- the command itself ---
@@ -532,16 +528,6 @@ def test_without_a_folder_for_temporary_files_a_command_says_what_to_do(fails, m
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "missing")])
     fails("no folder for temporary files can be written to. .*--tmpfs /tmp", "datasets")
-
-
-def test_help_names_every_command(run):
-    outcome = run("--help")
-    assert outcome.code == 0
-    for command in ("app", "score", "import", "import-scores", "datasets", "train", "synth"):
-        assert re.search(rf"\n    {command}\s", outcome.out)
-        helped = run(command, "--help")
-        assert helped.code == 0
-        assert f"usage: stepsight {command}" in helped.out
 
 
 def test_the_next_free_port_is_taken():

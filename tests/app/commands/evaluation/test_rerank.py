@@ -121,3 +121,8 @@ def test_stored_scores_of_several_evaluators(rerank, tmp_path, capsys):
         ("skywork_prm", "a/1"),
         ("skywork_prm", "b/0"),
     ]
+
+
+def test_rows_that_are_no_candidates_are_left_out_on_request(rerank, given, tmp_path):
+    bad = write_rows(tmp_path / "bad.jsonl", [ROWS[0], {"problem": "q"}])
+    assert rerank(bad, *given[1:], "--skip-bad")[0] == 0
