@@ -91,8 +91,10 @@ class Stream:
                     del tasks[task]
                 yield [line for task in done for line in task.result()]
         finally:
-            for unfinished in (*tasks, *self._begun):
-                unfinished.cancel()
+            for task in tasks:
+                task.cancel()
+            for scoring in self._begun:
+                scoring.cancel()
 
     async def _answer(self, number: int) -> list[BaseModel]:
         part = self._parts[number]

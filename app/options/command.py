@@ -56,8 +56,8 @@ def group(title: str, *options: Option, about: str | None = None) -> Option:
 
 
 def described(kind: Any) -> dict[str, tuple[Any, str, object]]:
-    """Return the types, the help texts and the defaults of the fields of `kind` that have a help text: of a pydantic
-    model those with a description, of a dataclass those annotated as in `seed: Annotated[int, "seed of ..."]`."""
+    """Return the types, the help texts and the defaults of the fields of `kind` that have a help text: of a
+    pydantic model those with a description, of a dataclass those annotated as in `Annotated[int, "the seed"]`."""
     if hasattr(kind, "model_fields"):
         return {
             name: (each.annotation, each.description, each.default)
