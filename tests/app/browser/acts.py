@@ -1,9 +1,11 @@
 """What a person does on the pages, and reads there."""
 
 import re
+from typing import Any
 
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
+from stepsight.core.paths import asset
 from tests.browser import until
 
 PROBLEM = "The equation $x^2 - 5x + 6 = 0$ has two roots. Which?"
@@ -23,6 +25,18 @@ def score(page: Page, problem: str, solution: str) -> None:
     page.get_by_label("Problem").fill(problem)
     page.get_by_role("textbox", name="Solution").fill(solution)
     page.get_by_role("button", name="Score").click()
+
+
+def run_script(browser: Browser, name: str, use: str, arg: object) -> Any:
+    """What a function of JavaScript returns for what a script of the pages exports, and for `arg`, in a blank page.
+    The script has to do without what it imports."""
+    source = re.sub("^import .*\n", "", asset("web", "js", name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    imported = 'await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })))'
+    page = browser.new_page()
+    try:
+        return page.evaluate(f"async ([source, arg]) => ({use})({imported}, arg)", [source, arg])
+    finally:
+        page.close()
 
 
 def listening(page: Page) -> None:

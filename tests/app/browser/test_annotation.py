@@ -1,15 +1,13 @@
 """The copy of the fold of annotation events in the page's script."""
 
-from dataclasses import asdict
 from typing import Any
 
 from playwright.sync_api import Browser
 
-from stepsight.core.paths import asset
+from tests.app.browser.acts import run_script
 from tests.storage.labelling.folds import CASES, as_json, states
 
-_FOLDS = """async ([source, cases]) => {
-  const { fold } = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
+_FOLDS = """({ fold }, cases) => {
   const key = (entry) => (typeof entry === "object" ? entry.key : entry);
   return cases.map(({ states, events, stored }) => states.map((state, count) => {
     const known = new Map(stored.slice(0, count).map((event) => [event.key, event]));
@@ -22,12 +20,7 @@ _FOLDS = """async ([source, cases]) => {
 def test_the_script_folds_events_as_the_server_does(browser: Browser) -> None:
     """However many of the events the server has answered: the others are folded into what it said."""
     prepared = [_prepare(case) for case in CASES]
-    source = asset("web", "js", "annotate", "annotation.js").read_text(encoding="utf-8")
-    page = browser.new_page()
-    try:
-        found = page.evaluate(_FOLDS, [source, prepared])
-    finally:
-        page.close()
+    found = run_script(browser, "annotate/annotation.js", _FOLDS, prepared)
     for case, folded in zip(prepared, found, strict=True):
         assert folded == [case["states"][-1]] * len(case["states"]), case["name"]
 
@@ -36,7 +29,8 @@ def _prepare(case: dict[str, Any]) -> dict[str, Any]:
     stages = []
     for log in states(case):
         stages.append(as_json(log.annotation))
-    stored = [asdict(event) | {"moment": None} for event in log.events]
+    names = ("id", "kind", "step", "old", "new", "cause", "of", "key")
+    stored = [{name: getattr(event, name) for name in names} for event in log.events]
     events = [
         {"step": None, "new": None} | event | {"key": f"k{place}"}
         for place, event in enumerate(case["events"], start=1)

@@ -6,22 +6,19 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from stepsight.core.paths import asset
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.users import local_user
-from tests.app.browser.acts import listening, score
+from tests.app.browser.acts import listening, run_script, score
 from tests.app.browser.test_annotate import campaign, events, here, start, trace
 from tests.serving import served
 from tests.storage.labelling.samples import PRMBENCH_KINDS
 from tests.storage.samples import add, evaluator, judge
 
-_READ = """async ([source, cases]) => {
-  const { readKey } = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-  return cases.map(([key, code, options]) => readKey(new KeyboardEvent("keydown", { key, code, ...options })));
-}"""
+_READ = """({ readKey }, cases) =>
+  cases.map(([key, code, options]) => readKey(new KeyboardEvent("keydown", { key, code, ...options })))"""
 SHIFT, CTRL, META, ALT = ({name: True} for name in ("shiftKey", "ctrlKey", "metaKey", "altKey"))
 
 
@@ -113,13 +110,7 @@ CASES = [
 
 
 def test_a_key_is_what_it_enters_or_else_where_it_is(browser: Browser) -> None:
-    source = asset("web", "js", "shared", "keys.js").read_text(encoding="utf-8")
-    alone = source.replace('import { element } from "./dom.js";', "")
-    page = browser.new_page()
-    try:
-        read = page.evaluate(_READ, [alone, [case[:3] for case in CASES]])
-    finally:
-        page.close()
+    read = run_script(browser, "shared/keys.js", _READ, [case[:3] for case in CASES])
     assert read == [case[3] for case in CASES]
 
 

@@ -3,16 +3,13 @@
 import numpy as np
 from playwright.sync_api import Browser
 
-from stepsight.core.paths import asset
 from stepsight.core.scores import Outputs, Thresholds, verdict_word
+from tests.app.browser.acts import run_script
 
-_VERDICTS = """async ([source, cases]) => {
-  const { verdictOf } = await import(URL.createObjectURL(new Blob([source], { type: "text/javascript" })));
-  return cases.map(([value, threshold]) => [
-    verdictOf(value, null, { validity: threshold, redundancy: 0 }),
-    verdictOf(1, value, { validity: 0, redundancy: threshold }),
-  ]);
-}"""
+_VERDICTS = """({ verdictOf }, cases) => cases.map(([value, threshold]) => [
+  verdictOf(value, null, { validity: threshold, redundancy: 0 }),
+  verdictOf(1, value, { validity: 0, redundancy: threshold }),
+])"""
 
 
 def test_scripts_and_server_agree_at_every_place_of_the_sliders(browser: Browser) -> None:
@@ -24,12 +21,7 @@ def test_scripts_and_server_agree_at_every_place_of_the_sliders(browser: Browser
         for at in thresholds
         for value in (np.float32(at), np.nextafter(np.float32(at), np.float32(-1)), np.nextafter(np.float32(at), 2))
     ]
-    page = browser.new_page()
-    try:
-        source = asset("web", "js", "shared", "verdicts.js").read_text(encoding="utf-8")
-        read = page.evaluate(_VERDICTS, [source, cases])
-    finally:
-        page.close()
+    read = run_script(browser, "shared/verdicts.js", _VERDICTS, cases)
     expected = [
         [
             verdict_word([0, 0, value], Thresholds(at, 0), Outputs.VALIDITY),
