@@ -11,12 +11,14 @@ from safetensors.torch import load_file
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs import client, hub_cache
+from stepsight.core.hubs.checkpoint_files import is_hub_id
 from stepsight.core.hubs.hub_cache import find_fetched, keep_card, list_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.hub_download import check_disk, fetch
 from stepsight.core.hubs.hub_lookup import look_up
-from stepsight.core.models.checkpoint_resolver import evaluator_folder
+from stepsight.core.models import kernels, memory
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder
 from stepsight.core.models.location import cached, can_load
-from stepsight.core.paths import CACHE_VARIABLE
+from stepsight.core.models.placement import Placement
 from tests.checkpoints import write_token_classifier
 from tests.hub import COMMIT, Hub, point_to
 from tests.messages import refused
@@ -32,6 +34,8 @@ def hub(tmp_path, monkeypatch):
     write_token_classifier(folder, "qwen2")
     (folder / "README.md").write_text("# A card\n")
     (folder / "modeling.py").write_text("raise SystemExit")
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "config.json").write_text("{}")
     (folder / "pytorch_model.bin").write_bytes(b"a pickle")
     (folder / "consolidated.safetensors").write_bytes(b"the same weights")
     (folder / "training_args.bin").write_bytes(b"a pickle")
@@ -164,8 +168,7 @@ def test_no_network_is_said_at_once(hub, tmp_path, monkeypatch):
         fetch(remote)
 
 
-def test_pickled_weights_are_fetched_if_there_are_no_others_and_read_as_tensors(hub, tmp_path, monkeypatch):
-    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "ours"))
+def test_pickled_weights_are_fetched_if_there_are_no_others_and_read_as_tensors(hub):
     folder = hub.folders[MODEL]
     as_published = load_evaluator(folder).fingerprint
     torch.save(load_file(folder / WEIGHTS), folder / "pytorch_model.bin")
@@ -272,3 +275,42 @@ def test_a_listed_model_that_no_source_describes_is_refused_by_its_reason(hub):
     (hub.folders[MODEL] / "stepsight.json").unlink()
     with refused():
         look_up("Babelscape/Llama-3.1-8B-PRM800k-r")
+
+
+def test_a_model_larger_than_memory_is_not_fetched(hub, monkeypatch):
+    # Whether the processor has instructions for bfloat16 decides how large the weights are.
+    monkeypatch.setattr(kernels, "is_native", lambda dtype: True)
+    monkeypatch.setattr(memory, "total_memory", lambda: 1_000_000)
+    with refused():
+        evaluator_folder(MODEL, Placement())
+    assert hub.sent(WEIGHTS) == []
+
+
+def test_an_unreachable_hub_is_named_and_the_clients_cache_is_used(hub, tmp_path, monkeypatch):
+    huggingface_hub.snapshot_download(MODEL)
+    point_to(monkeypatch, "http://127.0.0.1:9", tmp_path / "cache")
+    assert load_evaluator(MODEL).name == "tiny-prm"
+    assert (model_folder(MODEL) / "config.json").is_file()
+    for ask in (evaluator_folder, model_folder, load_evaluator):
+        with refused():
+            ask("a/b")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
+    with refused():
+        load_evaluator("a/b")
+    assert cached("a/b") is None
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("GAIR/ReasonEval-7B", True),
+        ("mini-bidir", False),
+        ("/work/model", False),
+        ("./a/b", False),
+        ("a/b/c", False),
+        ("../b", False),
+        ("a/", False),
+    ],
+)
+def test_ids_are_distinguished_from_paths(spec, expected):
+    assert is_hub_id(spec) == expected

@@ -12,7 +12,7 @@ from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import check_files, find_fetched, list_fetched, storage_folder
 from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up
-from stepsight.core.models.checkpoint_resolver import evaluator_folder
+from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder
 from stepsight.core.models.location import can_load
 from stepsight.core.models.memory import count_weights, memory_of, needed_memory
 from stepsight.core.models.placement import Placement
@@ -229,3 +229,29 @@ def test_evaluator_by_name_is_the_same_as_fetched(hub, tmp_path, capsys):
     folder = evaluator_folder(PSA, Placement())
     assert f"{PSA} at {hub.commit}, with {QWEN}: " in capsys.readouterr().err
     assert folder == find_fetched(PSA).folder
+
+
+def test_a_folder_here_gets_the_base_that_it_names_at_the_revision_that_it_names(hub, tmp_path):
+    base = tmp_path / "base"
+    write_language_model(base, QWEN2, tokenizer_of(QWEN2))
+    tensors = load_file(base / "model.safetensors")
+    folder = tmp_path / "prm"
+    write_adapter(folder, "Qwen/base", tensors, revision="v1")
+    card = {"format": "two-token", "tokens": {"right": " +", "wrong": " -"}}
+    template = {"prompt": "{problem} ", "separator": " ки"}
+    (folder / "stepsight.json").write_text(json.dumps(card | {"template": template}))
+    hub.folders["Qwen/base"] = base
+    with refused():
+        load_evaluator(folder)
+    hub.tags = {"v1"}
+    evaluator = load_evaluator(folder)
+    assert (evaluator.name, evaluator.format) == ("prm", "two-token")
+    # It is no evaluator, and it is brought once.
+    assert list_fetched() == []
+    hub.asked.clear()
+    assert load_evaluator(folder).fingerprint == evaluator.fingerprint
+    assert model_folder("Qwen/base", "v1").name == hub.commit
+    assert hub.asked == []
+    write_adapter(folder, "Qwen/other", tensors)
+    with refused():
+        load_evaluator(folder)
