@@ -11,12 +11,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 from stepsight.core.errors import UserError
-
-Process = subprocess.Popen[bytes]
 
 _POLL = 0.2
 # The number of failed runs that an error names.
@@ -77,39 +73,6 @@ class MachineShare:
         return os.environ | threads | {"CUDA_VISIBLE_DEVICES": ",".join(own)}
 
 
-class ProcessGroup:
-    """A context manager that starts processes and, at its end or on SIGTERM, terminates those that are still
-    running. It must be used in the main thread."""
-
-    def __init__(self, share: MachineShare) -> None:
-        self._share = share
-        self._started: list[Process] = []
-        self._handler: Any = None
-
-    def __enter__(self) -> Self:
-        self._handler = signal.signal(signal.SIGTERM, _end)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for process in self._started:
-            process.terminate()
-        for process in self._started:
-            process.wait()
-        signal.signal(signal.SIGTERM, self._handler)
-
-    def start(self, arguments: Sequence[str], slot: int, log: Path) -> Process:
-        """Start Python with `arguments`. The `slot` decides which GPUs the process may use. Its output is appended
-        to `log`."""
-        command, environment = [sys.executable, *arguments], self._share.environment(slot)
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as file:
-            process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT, env=environment)
-        self._started.append(process)
-        return process
-
-
 @dataclass(frozen=True)
 class PlannedRun:
     """A run of an experiment, which counts as finished once the file `result` exists.
@@ -160,32 +123,38 @@ def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], ann
 
 def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int, announce: Announce) -> RunFailures:
     """Do each run in a process of its own, `jobs` at a time, and return the failures. A failed run does not stop
-    the others."""
-    failures = RunFailures(len(runs))
-    waiting, running, done = list(runs), dict[int, tuple[PlannedRun, Process, int]](), 0
-    with ProcessGroup(share) as processes:
+    the others. If this process is interrupted or told to end, so are they. Call this in the main thread."""
+    failures, waiting, done = RunFailures(len(runs)), list(runs), 0
+    running: dict[int, tuple[PlannedRun, subprocess.Popen[bytes], int]] = {}
+    before = signal.signal(signal.SIGTERM, _end)
+    try:
         while waiting or running:
             for slot in sorted(set(range(jobs)) - set(running))[: len(waiting)]:
                 run = waiting.pop(0)
-                logged = run.log.stat().st_size if run.log.is_file() else 0
-                running[slot] = run, processes.start(run.arguments, slot, run.log), logged
+                run.log.parent.mkdir(parents=True, exist_ok=True)
+                command, environment = [sys.executable, *run.arguments], share.environment(slot)
+                with run.log.open("ab") as log:
+                    start = log.tell()
+                    process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+                running[slot] = run, process, start
             time.sleep(_POLL)
-            for slot, (run, process, logged) in list(running.items()):
+            for slot, (run, process, start) in list(running.items()):
                 if process.poll() is None:
                     continue
                 del running[slot]
                 done += 1
                 if process.returncode or not run.result.is_file():
-                    failures.add(run, f"{_last_line(run.log, logged)} ({run.log})")
+                    lines = run.log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
+                    failures.add(run, f"{lines[-1] if lines else 'it ended without a word'} ({run.log})")
                 else:
                     announce(run, done, len(runs))
+    finally:
+        for _, process, _ in running.values():
+            process.terminate()
+        for _, process, _ in running.values():
+            process.wait()
+        signal.signal(signal.SIGTERM, before)
     return failures
-
-
-def _last_line(log: Path, start: int) -> str:
-    """Return the last line that a log contains after its first `start` bytes."""
-    lines = log.read_bytes()[start:].decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it ended without a word"
 
 
 def _end(number: int, _: object) -> None:

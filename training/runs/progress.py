@@ -80,13 +80,16 @@ class RunProgress:
 
 
 class TrainingProgress(TrainerCallback):
-    """A trainer callback that shows the optimiser steps and their loss. Only the first process shows them."""
+    """A trainer callback that shows the optimiser steps and their loss, and logs the seconds spent on the run, with
+    those before it was resumed. Only the first process shows them."""
 
     def __init__(self) -> None:
         self._bar: RunProgress | None = None
+        self._begun = 0.0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._close()
+        self._begun = time.monotonic() - sum(row.get("seconds", 0.0) for row in state.log_history[-1:])
         if state.is_world_process_zero:
             self._bar = RunProgress("steps", state.max_steps, state.global_step)
 
@@ -99,8 +102,10 @@ class TrainingProgress(TrainerCallback):
             self._bar.move(state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        if self._bar is not None and logs and "loss" in logs:
-            self._bar.log(state.global_step, loss=logs["loss"])
+        if logs and "loss" in logs:
+            state.log_history[-1]["seconds"] = round(time.monotonic() - self._begun, 2)
+            if self._bar is not None:
+                self._bar.log(state.global_step, loss=logs["loss"])
 
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self._close()

@@ -7,7 +7,7 @@ intervals over traces.
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from stepsight.core.files.jsonl import open_input
 from stepsight.core.metrics.bootstrap import Value, Weights, mean, resamples, share
 from stepsight.core.scores import StepScores
 from stepsight.training.report.html import Part, Section
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
+from stepsight.training.report.tables import CellKind, Column, Table, slug, table_of
 from stepsight.training.stress.variant import Demand, Transform, Variant
 
 
@@ -141,22 +141,15 @@ class StressFigures:
     def from_json(cls, row: Mapping[str, Any]) -> "StressFigures":
         """Return the figures that `as_json` wrote. Raises `KeyError`, `TypeError` or `ValueError` for anything
         else."""
-        return cls(
-            transform=str(row["transform"]),
-            demand=Demand(row["demand"]),
-            evaluator=str(row["evaluator"]),
-            as_demanded=_value(row["as_demanded"]),
-            fall=_value(row["fall"]),
-            elsewhere=_value(row["elsewhere"]),
-            inflation=_value(row["inflation"]),
-            steps=int(row["steps"]),
-            variants=int(row["variants"]),
-        )
 
+        def read(item: Any) -> Any:
+            if not isinstance(item, Mapping):
+                return item
+            ends = (math.nan if item[key] is None else float(item[key]) for key in ("value", "low", "high"))
+            number, low, high = ends
+            return Value(number, item.get("reason", ""), low, high)
 
-def _value(shown: Mapping[str, Any]) -> Value:
-    number, low, high = (math.nan if shown[key] is None else float(shown[key]) for key in ("value", "low", "high"))
-    return Value(number, shown.get("reason", ""), low, high)
+        return cls(**{name: read(item) for name, item in row.items()} | {"demand": Demand(row["demand"])})
 
 
 def measure(
@@ -207,37 +200,29 @@ _CAPTIONS = {
 def stress_tables(figures: Sequence[StressFigures], traces: int) -> list[Table]:
     """Return a table for each demand, with a row for each transform and evaluator. All figures are of the same
     `traces`. A transform that changed nothing is left out."""
-    return [table for demand in Demand if (table := _table(demand, figures, traces)) is not None]
-
-
-def _table(demand: Demand, figures: Sequence[StressFigures], traces: int) -> Table | None:
-    title, caption = _CAPTIONS[demand]
-    columns = [
-        Column("transform", "transform", CellKind.TEXT),
-        Column("evaluator", "evaluator", CellKind.TEXT),
-        Column("as_demanded", title),
-        Column("fall", "fall", CellKind.POINTS),
-        Column("elsewhere", "moved elsewhere"),
-        Column("inflation", "inflation", CellKind.POINTS),
-        Column("steps", "steps", CellKind.COUNT),
-        Column("variants", "variants", CellKind.COUNT),
-    ]
-    if demand == Demand.STAY:
-        columns = [column for column in columns if column.key != "fall"]
-    rows: list[tuple[Cell, ...]] = []
-    rules: list[int] = []
-    empty: list[str] = []
-    for transform in dict.fromkeys(one.transform for one in figures if one.demand == demand):
-        of_transform = [one for one in figures if one.transform == transform and one.variants]
-        if not of_transform:
-            empty.append(transform)
-            continue
-        rules += [len(rows)] if rows else []
-        rows += [tuple(getattr(one, column.key) for column in columns) for one in of_transform]
-    notes = [f"Of {traces:,} traces. Intervals are 95 % bootstrap intervals over traces."]
-    notes += [f"Nothing to change for {', '.join(empty)}."] if empty else []
-    name = f"stress-{demand.name.lower()}"
-    return Table(name, caption, tuple(columns), tuple(rows), tuple(notes), tuple(rules)) if rows else None
+    tables = []
+    for demand, (title, caption) in _CAPTIONS.items():
+        columns = [
+            Column("transform", "transform", CellKind.TEXT),
+            Column("evaluator", "evaluator", CellKind.TEXT),
+            Column("as_demanded", title),
+            *([Column("fall", "fall", CellKind.POINTS)] if demand == Demand.CHANGE else []),
+            Column("elsewhere", "moved elsewhere"),
+            Column("inflation", "inflation", CellKind.POINTS),
+            Column("steps", "steps", CellKind.COUNT),
+            Column("variants", "variants", CellKind.COUNT),
+        ]
+        names = list(dict.fromkeys(row.transform for row in figures if row.demand == demand))
+        of = {name: [row for row in figures if row.transform == name and row.variants] for name in names}
+        shown = [row for name in names for row in of[name]]
+        notes = [f"Of {traces:,} traces. Intervals are 95 % bootstrap intervals over traces."]
+        if empty := [name for name in names if not of[name]]:
+            notes.append(f"Nothing to change for {', '.join(empty)}.")
+        starts = [place for place, row in enumerate(shown) if place and row.transform != shown[place - 1].transform]
+        rows = [{column: getattr(row, column.key) for column in columns} for row in shown]
+        name = f"stress-{demand.name.lower()}"
+        tables += [table_of(name, caption, rows, notes, starts)] if rows else []
+    return tables
 
 
 def result_lines(source: str, traces: int, figures: Sequence[StressFigures], variants: Iterable[Any]) -> list[str]:
@@ -260,7 +245,8 @@ def read_result(path: str) -> Part:
             f"{path}: is no result of a stress test.", "Write one: stepsight stress --dataset NAME --output FILE."
         ) from None
     named = [
-        Table(f"{slug(source)}-{t.name}", f"{source}: {t.caption}", *list(vars(t).values())[2:]) for t in tables
+        replace(table, name=f"{slug(source)}-{table.name}", caption=f"{source}: {table.caption}")
+        for table in tables
     ]
     lead = "Solutions changed by rule: how often verdicts moved as they must, and which others moved."
     return Part(f"Stress test on {source}", lead, [Section("Verdicts after a change", named)])

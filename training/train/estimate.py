@@ -13,7 +13,6 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import is_hub_id
-from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.location import cached
 from stepsight.core.models.model import StepModel
@@ -21,7 +20,7 @@ from stepsight.core.models.pretrained import read_config
 from stepsight.core.paths import asset
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.config import Expected, TrainConfig
-from stepsight.training.train.init import llama_config
+from stepsight.training.train.init import llama_config, longest_input
 from stepsight.training.train.lora import adapted_layers
 
 GIB = 2**30
@@ -95,7 +94,7 @@ def network_of(config: TrainConfig, root: Path) -> Network:
         hidden=hidden,
         # GPT-2 and similar models give no width of the feed-forward layer if it is four times the model's.
         mlp=int(getattr(model.config, "intermediate_size", 4 * hidden)),
-        context=context_of(model.model) or 4096,
+        context=longest_input(model.model, init),
         adapters=sum(lora.rank * (layer.in_features + layer.out_features) for layer in adapted) if lora else 0,
         head=sum(size for name, size in sizes.items() if not name.startswith("model.")),
     )

@@ -15,7 +15,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.json_values import read_json
 from stepsight.core.formats.stepsight import HEADS
 from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id
-from stepsight.core.models.backbone import looks_ahead
+from stepsight.core.models.backbone import context_of, looks_ahead
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder, open_checkpoint
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
@@ -83,9 +83,10 @@ def initial_model(config: TrainConfig, mixture: Mixture, root: Path) -> InitialM
                 f"{folder}: this evaluator judges only validity, and lacks the class neu.",
                 "Start from its backbone, or from an evaluator of three classes.",
             )
-        # Not every evaluator that can score can be trained.
-        model = StepModel(load_backbone(checkpoint), evaluator.model.score)
-        encoder, mark = evaluator.encoder, evaluator.fingerprint
+        head, encoder, mark = evaluator.model.score, evaluator.encoder, evaluator.fingerprint
+        # Not every evaluator that can score can be trained. Its own weights are freed before they are read again.
+        del evaluator
+        model = StepModel(load_backbone(checkpoint), head)
     else:
         encoder, model = _from_backbone(checkpoint, config)
         mark = fingerprint(checkpoint, encoder.template.to_dict(), config.attention)
@@ -120,6 +121,17 @@ def init_folder(init: str, root: Path) -> Path:
         return root / init
     # A base for training is not listed as an evaluator.
     return model_folder(init) if is_hub_id(init) and not Path(init).is_dir() else evaluator_folder(init)
+
+
+def longest_input(backbone: PreTrainedModel, name: object) -> int:
+    """Return the number of tokens that a backbone takes at most. Raises `UserError`, with the `name` of the model,
+    if its config.json does not say it."""
+    context = context_of(backbone)
+    if context is None:
+        raise UserError(
+            f"{name}: config.json lacks the longest input (max_position_embeddings).", "Choose another backbone."
+        )
+    return context
 
 
 def llama_config(backbone: Backbone, vocabulary: int, attention: str) -> LlamaConfig:

@@ -7,33 +7,32 @@ torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor
 from tqdm import tqdm
+from transformers import TrainingArguments
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import CARD
-from stepsight.core.models.backbone import context_of
 from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.training.data.examples import Example, build_examples
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.runs import provenance
-from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.figures import write_history
 from stepsight.training.runs.folder import RunFolder
+from stepsight.training.runs.training import arguments_for, finish, last_checkpoint, outcome, whole_run
 from stepsight.training.train.config import TrainConfig
-from stepsight.training.train.init import initial_model
+from stepsight.training.train.init import initial_model, longest_input
 from stepsight.training.train.lora import AdapterBase, check_peft, save_adapter
-from stepsight.training.train.trainer import StepTrainer, arguments_of
+from stepsight.training.train.trainer import StepTrainer
 
 RECORD = "config.used.json"
 # Keys that may differ when a run is resumed, since they do not affect what is learnt. Another tokenizer would
@@ -67,22 +66,28 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
 
 
 def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
-    checkpoints = Checkpoints(folder.path / "checkpoints")
-    arguments = arguments_of(config, checkpoints.folder)
+    checkpoints = folder.path / "checkpoints"
+    arguments = arguments_for(
+        TrainingArguments, config, checkpoints, "train", per_device_train_batch_size=config.batch_size
+    )
     mixture = Mixture(config.data, root, config.truncation, config.seed)
     encoder, model, origin, start = initial_model(config, mixture, root)
     examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
     if arguments.should_save:
         _begin(folder, config, examples)
-        checkpoints.clear()
     base = None
     if config.lora and config.init and start and arguments.should_save:
         base = AdapterBase.of(config.init, start, folder.path)
-    trainer = StepTrainer(config, model, examples, arguments, checkpoints)
-    with trainer.whole_run(f"{len(examples):,} traces, {_tokens(examples):,} tokens", config.batch_size):
-        trainer.finish()
-        sources = _sources(config, origin, mixture, examples, left_out)
-        _save(trainer, config, encoder, folder.path, base, sources | trainer.outcome())
+    trainer = StepTrainer(config, model, examples, arguments)
+    if arguments.should_save:
+        learnt = f"{len(examples):,} traces, {_tokens(examples):,} tokens"
+        told = trainer.describe(config.batch_size, last_checkpoint(checkpoints)[0])
+        print(f"{learnt}; {told}", file=sys.stderr)
+    with whole_run(trainer, folder.path):
+        history = finish(trainer)
+        record = _sources(config, origin, mixture, examples, left_out) | {"parameters": trainer.parameters}
+        record |= {} if trainer.trained == trainer.parameters else {"trained_parameters": trainer.trained}
+        _save(trainer, config, encoder, folder.path, base, record | outcome(trainer, history), history)
 
 
 def settings(config: TrainConfig) -> dict[str, Any]:
@@ -106,13 +111,7 @@ def _examples(
     config: TrainConfig, mixture: Mixture, encoder: Encoder, model: StepModel, shown: bool
 ) -> tuple[list[Example], int]:
     """Return the examples, and the number of traces left out because they are too long or have no label."""
-    context = context_of(model.model)
-    if context is None:
-        raise UserError(
-            f"{config.init}: config.json lacks the longest input (max_position_embeddings).",
-            "Choose another backbone.",
-        )
-    longest = min(context, config.max_length or sys.maxsize)
+    longest = min(longest_input(model.model, config.init), config.max_length or sys.maxsize)
     traces = tqdm(mixture, "encoding", mixture.expected, delay=2, disable=None if shown else True)
     cut = config.too_long == "truncate"
     examples, left_out = build_examples(traces, encoder, config.truncation, config.seed, longest, cut=cut)
@@ -175,30 +174,22 @@ def _save(
     output: Path,
     base: AdapterBase | None,
     record: dict[str, Any],
+    history: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Write the evaluator, the log and the training curves. Every process must call this function, because all
-    processes take part in gathering the weights."""
+    """Write the log, the training curves and the evaluator, whose description marks completion and comes last.
+    Every process must call this function, because all processes take part in gathering the weights."""
     weights = trainer.adapter_weights() if config.lora else {}
     model = trainer.step_model if config.lora else trainer.whole_model()
     if not trainer.args.should_save:
         return
-    rows, checkpoints = trainer.state.log_history, trainer.checkpoints
-    made = checkpoints.partial
-    try:
-        if trainer.adapter_config is not None and base is not None:
-            dtype = _saved_dtype(weights.values(), config.saved_dtype)
-            save_adapter(made, model, trainer.adapter_config, weights, encoder, base, record, dtype)
-        else:
-            dtype = _saved_dtype(model.parameters(), config.saved_dtype)
-            save_evaluator(made, model, encoder, record, dtype=dtype)
-        (made / "log_history.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        write_history(rows, output.resolve().name, made)
-        checkpoints.adopt(output, last=CARD)
-    except (OSError, SafetensorError) as error:
-        checkpoints.clear()
-        raise UserError(
-            f"{output}: the evaluator cannot be written ({error}).", "Make room; the same command writes it."
-        ) from None
+    (output / "log_history.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
+    write_history(history, output.resolve().name, output)
+    if trainer.adapter_config is not None and base is not None:
+        dtype = _saved_dtype(weights.values(), config.saved_dtype)
+        save_adapter(output, model, trainer.adapter_config, weights, encoder, base, record, dtype)
+    else:
+        dtype = _saved_dtype(model.parameters(), config.saved_dtype)
+        save_evaluator(output, model, encoder, record, dtype=dtype)
 
 
 def _saved_dtype(weights: Iterable[Tensor], name: str) -> torch.dtype:

@@ -1,28 +1,28 @@
-"""The trainer of evaluators, with its batches and its loss. It stops with an error if the loss is not finite."""
+"""The trainer of evaluators, with its batches, its loss and its checkpoints."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
+from accelerate import PartialState
+from accelerate.utils import DistributedType, FullyShardedDataParallelPlugin
 from accelerate.utils.constants import FSDP_MODEL_NAME
 from torch import Tensor, nn
 from torch.distributed.checkpoint.filesystem import FileSystemReader
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
 from torch.distributed.checkpoint.state_dict_loader import load
-from transformers import PretrainedConfig, TrainingArguments
+from transformers import PretrainedConfig, Trainer, TrainingArguments
+from transformers.trainer_callback import PrinterCallback
 
-from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.model import IGNORED, StepModel
 from stepsight.training.data.examples import Example, collate
 from stepsight.training.runs.batches import Batches, EpochLoader
-from stepsight.training.runs.checkpoints import Checkpoints
 from stepsight.training.runs.progress import TrainingProgress
-from stepsight.training.runs.resumable import Resumable, arguments_for, check_processes, logging_steps
+from stepsight.training.runs.training import Safeguard, devices, logging_steps
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.lora import adapted, trained_weights
 
@@ -32,19 +32,6 @@ _NARROW = 256
 
 # An example without a label, for an empty part of a step.
 _EMPTY = Example(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, IGNORED, np.int64))
-
-
-def arguments_of(config: TrainConfig, folder: Path) -> TrainingArguments:
-    """Translate a configuration into `TrainingArguments` with checkpoints in `folder`.
-
-    As a side effect, this connects processes that were launched together. Raises `UserError` if `fsdp` is set but
-    there is only one process.
-    """
-    arguments = TrainingArguments(**arguments_for(config, folder), per_device_train_batch_size=config.batch_size)
-    # Each process uses one device.
-    arguments._n_gpu = min(arguments.n_gpu, 1)
-    check_processes(config, arguments.world_size, "train")
-    return arguments
 
 
 def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
@@ -65,8 +52,11 @@ def _of_examples(labels: Tensor) -> Tensor:
     return torch.where((labels != IGNORED).any(1), 0, IGNORED)
 
 
-class StepTrainer(Resumable):
+class StepTrainer(Trainer):
     """A trainer that trains `model` on `examples`.
+
+    Unlike the Transformers trainer, it can shard on CPUs as well as on GPUs, keeps only complete checkpoints,
+    resumes from the last one, and reports which resource ran out.
 
     The loss of an optimiser step is the mean cross-entropy over its labelled step ends or, if the loss is per
     example, the mean of the examples' means. It does not depend on how many micro-batches and processes compute it.
@@ -79,9 +69,7 @@ class StepTrainer(Resumable):
         model: StepModel,
         examples: Sequence[Example],
         arguments: TrainingArguments,
-        checkpoints: Checkpoints,
     ) -> None:
-        self.begin(checkpoints)
         self.batches = Batches(
             [len(example.ids) for example in examples],
             config.batch_size,
@@ -98,17 +86,37 @@ class StepTrainer(Resumable):
         self.adapter_config = trained.active_peft_config if config.lora else None
         self.trained = sum(weight.numel() for weight in trained_weights(trained).values())
         arguments.logging_steps = logging_steps(self.steps)
-        self._backbone = model.model
         model.per_example = config.loss == "example"
-        self._loss: Tensor | float = 0.0
         super().__init__(
             model=trained,
             args=arguments,
             train_dataset=[*examples, _EMPTY],
             data_collator=partial(collate, limit=context_of(model.model)),
-            callbacks=[TrainingProgress()],
+            callbacks=[Safeguard(), TrainingProgress()],
         )
-        self.keep_quiet()
+        # Standard output is reserved for the path of the result.
+        self.remove_callback(PrinterCallback)
+
+    def create_accelerator_and_postprocess(self) -> None:
+        """Create the accelerator, enabling FSDP on CPUs, where it works but Accelerate silently disables it."""
+        super().create_accelerator_and_postprocess()
+        if self.args.fsdp and not self.is_fsdp_enabled:
+            plugin = FullyShardedDataParallelPlugin(**self.args.fsdp_plugin_args)
+            if self.args.bf16:
+                plugin.set_mixed_precision("bf16")
+            state = self.accelerator.state
+            state.distributed_type, state.fsdp_plugin = DistributedType.FSDP, plugin
+            # Accelerate derives every later state from this one.
+            PartialState._shared_state["distributed_type"] = DistributedType.FSDP
+            self.is_fsdp_enabled = True
+
+    def describe(self, batch_size: int, done: int) -> str:
+        """Describe the run, of which `done` steps are done, in a line."""
+        epochs = int(self.args.num_train_epochs)
+        some = f", {self.trained:,} trained" if self.trained != self.parameters else ""
+        text = f"{self.steps:,} steps of {batch_size} in {epochs:,} {'epoch' if epochs == 1 else 'epochs'}"
+        text += f"; {self.parameters:,} parameters{some}; {devices(self)}"
+        return text + (f"; going on from step {done:,}." if done else ".")
 
     def get_train_dataloader(self) -> EpochLoader:
         """Return a loader of this process's share of the batches, which are already divided among the processes."""
@@ -155,31 +163,9 @@ class StepTrainer(Resumable):
         load(state, storage_reader=FileSystemReader(f"{resume_from_checkpoint}/{FSDP_MODEL_NAME}_0"))
 
     def training_step(self, model: nn.Module, inputs: Any, num_items_in_batch: Any = None) -> Tensor:
-        """Like the base method, but also add up the loss of a step's micro-batches, for the error message."""
+        """Like the base method, but choose the implementation of attention by the width of the batch."""
         if self.args.use_cpu:
-            width = int(inputs["input_ids"].shape[1])
-            self._attend("eager" if width <= _NARROW else "sdpa")
-        loss: Tensor = super().training_step(model, inputs, num_items_in_batch)
-        self._loss = self._loss + loss
-        return loss
-
-    def _attend(self, implementation: str) -> None:
-        if self._backbone.config._attn_implementation != implementation:
-            self._backbone.set_attn_implementation(implementation)
-
-    def _clip_grad_norm(self, model: nn.Module) -> Any:
-        """Clip the gradients, and raise `UserError` if their norm is not finite.
-
-        The trainer calls this in every process, with the same norm, after computing a step's gradients and before
-        updating the weights.
-        """
-        norm: Any = super()._clip_grad_norm(model)  # type: ignore[no-untyped-call]
-        loss, self._loss = float(self._loss), 0.0
-        if not np.isfinite(float(norm)):
-            what = f"the loss became {loss}" if not np.isfinite(loss) else f"the gradient became {float(norm)}"
-            raise UserError(
-                f"{what} in step {self.state.global_step + 1}.",
-                "Lower learning_rate or clip, then start again with another --output; "
-                f"the checkpoint of step {self.checkpoints.last_step()} is from before.",
-            )
-        return norm
+            attention = "eager" if int(inputs["input_ids"].shape[1]) <= _NARROW else "sdpa"
+            if self.step_model.model.config._attn_implementation != attention:
+                self.step_model.model.set_attn_implementation(attention)
+        return super().training_step(model, inputs, num_items_in_batch)

@@ -1,21 +1,12 @@
-import pytest
 from playwright.sync_api import sync_playwright
 
 from stepsight.training.runs.figures import draw_history, write_history
-from stepsight.training.runs.resumable import final_loss
 from tests.browser import launch
 
 ROWS = [
     {"loss": 1.0 / step, "grad_norm": 10.0 / step, "learning_rate": 1e-3 * step, "step": 20 * step}
     for step in range(1, 13)
 ]
-
-
-def test_the_final_loss_is_the_mean_of_the_last_ten_rows():
-    # The rows of 1/3 to 1/12: their sum is 1.603211, as 1/1 + 1/2 + … + 1/12 = 3.103211.
-    assert final_loss(ROWS) == pytest.approx(0.160321, abs=1e-6)
-    assert final_loss(ROWS[:1]) == 1.0
-    assert final_loss([]) is None
 
 
 def test_the_figure_has_loss_norm_and_rate_against_the_step():

@@ -11,7 +11,6 @@ from stepsight.core.errors import UserError
 from stepsight.training.runs.processes import (
     MachineShare,
     PlannedRun,
-    ProcessGroup,
     launcher,
     run_here,
     run_in_processes,
@@ -45,21 +44,6 @@ def test_gpus_are_shared_out_by_place(monkeypatch):
     assert MachineShare(3, 1).environment(1)["CUDA_VISIBLE_DEVICES"] == "7,4,6"
 
 
-def test_unfinished_processes_are_ended_and_their_output_kept(tmp_path):
-    before = signal.getsignal(signal.SIGTERM)
-    log = tmp_path / "logs" / "1.txt"
-    with ProcessGroup(MachineShare(1, 1)) as processes:
-        done = processes.start(["-c", "print('one')"], 0, log)
-        assert done.wait(60) == 0
-        left = processes.start(["-c", "import time; time.sleep(600)"], 1, tmp_path / "2.txt")
-        again = processes.start(["-c", "print('two')"], 0, log)
-        assert again.wait(60) == 0
-        assert left.poll() is None
-    assert (done.returncode, left.returncode) == (0, -signal.SIGTERM)
-    assert log.read_text() == "one\ntwo\n"
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
 def planned(folder, name, code):
     result, log = folder / f"{name}.json", folder / "logs" / f"{name}.txt"
     return PlannedRun(
@@ -78,9 +62,10 @@ def test_a_failed_run_keeps_no_other_from_being_done(tmp_path):
     # What an earlier call added to a log is no reason of this one.
     runs[2].log.parent.mkdir()
     runs[2].log.write_text("no memory\n")
-    announced = []
+    announced, before = [], signal.getsignal(signal.SIGTERM)
     failures = run_in_processes(runs, MachineShare(1, 1), 2, lambda run, number, total: announced.append(run.name))
     assert sorted(announced) == ["one", "two"]
+    assert signal.getsignal(signal.SIGTERM) is before
     with pytest.raises(UserError) as raised:
         failures.check()
     for part in ("2 of 4 runs failed: ", f"bad: such file ({runs[1].log})", "silent: it ended without a word"):

@@ -1,7 +1,6 @@
 """Measures of stress tests, on scores whose figures are known."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from stepsight.core.evaluators.loading import load_evaluator
@@ -9,12 +8,11 @@ from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
-from stepsight.training.stress.result import StressedTrace, stress_record
+from stepsight.training.stress.result import StressedTrace
 from stepsight.training.stress.stress_test import StressTest, scored_by_rule
 from stepsight.training.stress.transforms import find_transform
 from stepsight.training.stress.variant import TRANSFORMS, Demand, Variant
 from tests.messages import refused
-from tests.training.report.recomputed import by_length, stress_figures
 
 ALL = list(TRANSFORMS.values())
 TRACES = read_gallery()[:12]
@@ -111,44 +109,19 @@ def test_nothing_to_stress_is_refused():
         StressTest.of(ALL, [Trace.of("Why?", ["— 因为"])])
 
 
-@pytest.mark.slow
-def test_figures_of_the_evaluator_and_of_baselines_are_those_computed_again():
-    test = StressTest.of(ALL, read_gallery()[:24])
-    stressed = list(test.judge(Scorer(load_evaluator("mini-bidir")).offline_scores))
-    frame = pd.DataFrame(row for one in stressed for row in rows(stress_record(one, "mini-bidir")))
-    frame = frame.astype({"step": "Int32", "origin": "Int32"})
-    texts = {(trace.id, place): text for trace in test.traces for place, text in enumerate(trace.substeps, start=1)}
-    compared = 0
-    for one in test.figures("mini-bidir", stressed, 0.5) + test.baseline_figures():
-        own = frame[frame["transform"] == one.transform]
-        if own.empty:
-            continue
-        if one.evaluator == "baseline:length":
-            own = by_length(own, texts)
-        elif one.evaluator == "baseline:constant":
-            own = by_length(own.assign(text=""), dict.fromkeys(texts, ""))
-        values, steps, variants = stress_figures(own, 0.5)
-        assert (one.steps, one.variants) == (steps, variants)
-        for key, (number, low, high) in values.items():
-            value = getattr(one, key)
-            if number is None:
-                assert not value.exists
-            else:
-                assert value.number == pytest.approx(number, abs=1e-5)
-                if low is not None:
-                    assert [value.low, value.high] == pytest.approx([low, high], abs=1e-5)
-                compared += 1
-    # Both demands and nearly all transforms find something in the gallery.
-    assert compared > 100
-
-
-def rows(record):
-    """A row for each step of a variant."""
-    for place, (text, origin) in enumerate(zip(record["steps"], record["origins"], strict=True)):
-        before = np.nan if origin is None else record["before"][origin]
-        after = record["after"][place]
-        yield {
-            "trace": record["id"], "transform": record["transform"], "demand": record["demand"],
-            "step": place + 1, "origin": None if origin is None else origin + 1, "text": text,
-            "target": place in record["targets"], "before": before, "after": after, "change": after - before,
-        }  # fmt: skip
+def test_figures_of_several_variants_by_hand():
+    """The verdict on the target turns in the first of two solutions, and that on the last step in the second."""
+    steps = ["2 + 3 = 5.", "5 + 1 = 6.", "The answer is 6."]
+    test = StressTest.of([find_transform("number-replaced")], [Trace.of(q, steps) for q in ("Add.", "Add it up.")])
+    targets = [variant.targets[0] for ((_, variant),) in test.variants]
+    before, after = [0.9, 0.8, 0.7], [[0.9, 0.8, 0.7], [0.9, 0.8, 0.3]]
+    after[0][targets[0]], after[1][targets[1]] = 0.1, 0.6
+    given = iter([[scores(*before), scores(*now)] for now in after])
+    (figures,) = test.figures("one", test.judge(lambda traces: next(given)), 0.5)
+    assert (figures.variants, figures.steps) == (2, 2)
+    falls = [before[targets[0]] - 0.1, before[targets[1]] - 0.6]
+    assert figures.fall.number == pytest.approx(np.mean(falls))
+    assert figures.inflation.number == pytest.approx((0 + (0.3 - 0.7) / 2) / 2)
+    # Of two solutions both, one or none are drawn.
+    for value in (figures.as_demanded, figures.elsewhere):
+        assert (value.number, value.low, value.high) == (0.5, 0, 1)

@@ -12,17 +12,17 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch.nn import functional
-from transformers import TrainerCallback
+from transformers import TrainerCallback, TrainingArguments
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.model import IGNORED, SOFT, StepModel, linear_head
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.data.examples import build_examples, collate
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.runs.checkpoints import Checkpoints, is_whole
+from stepsight.training.runs.training import arguments_for, finish, is_whole, whole_run
 from stepsight.training.train import run
 from stepsight.training.train.init import initial_model, llama_config
-from stepsight.training.train.trainer import StepTrainer, arguments_of, assembled
+from stepsight.training.train.trainer import StepTrainer, assembled
 from tests.checkpoints import write_llada
 from tests.messages import refused
 from tests.training.small_runs import CONFIG, TRACE, forked, forked_pair, synthetic, train_command, write_config
@@ -36,8 +36,8 @@ def make(config, folder, callback=None):
     mixture = Mixture(config.data, Path(), config.truncation, config.seed)
     encoder, model, *_ = initial_model(config, mixture, Path())
     examples, _ = build_examples(mixture, encoder, config.truncation, config.seed, config.max_length or 1024)
-    checkpoints = Checkpoints(folder / "checkpoints")
-    trainer = StepTrainer(config, model, examples, arguments_of(config, checkpoints.folder), checkpoints)
+    arguments = arguments_for(TrainingArguments, config, folder / "checkpoints", "train")
+    trainer = StepTrainer(config, model, examples, arguments)
     if callback is not None:
         trainer.add_callback(callback)
     return trainer
@@ -58,8 +58,8 @@ def one_step(config, folder):
     """The loss and the gradients of the first step, and the trainer."""
     kept = Gradients()
     trainer = make(config, folder, kept)
-    trainer.finish()
-    return trainer.state.log_history[0]["loss"], kept.steps[0], trainer
+    history = finish(trainer)
+    return history[0]["loss"], kept.steps[0], trainer
 
 
 def cross_entropies(model, examples):
@@ -147,13 +147,13 @@ def test_every_trace_counts_alike_however_a_step_is_parted(tmp_path, accumulatio
     # 11 traces are a batch of 8 and one of 3, which has fewer than parts.
     config = replace(PER_EXAMPLE, data=synthetic(11), accumulation=accumulation)
     trainer = make(config, tmp_path / "run")
-    trainer.finish()
-    first, second = (row["loss"] for row in trainer.state.log_history)
+    history = finish(trainer)
+    first, second = (row["loss"] for row in history)
     assert first == pytest.approx(mean_of_means(config, tmp_path / "fresh"), abs=1e-6)
     if accumulation > 1:
         whole = make(replace(config, accumulation=1), tmp_path / "whole")
-        whole.finish()
-        assert second == pytest.approx(whole.state.log_history[1]["loss"], abs=1e-6)
+        history = finish(whole)
+        assert second == pytest.approx(history[1]["loss"], abs=1e-6)
 
 
 @pytest.mark.slow
@@ -170,8 +170,8 @@ def test_a_batch_with_fewer_traces_than_parts_is_exact_too(tmp_path):
     for accumulation in (1, 8):
         config = replace(ONE, data=synthetic(11), accumulation=accumulation)
         trainer = make(config, tmp_path / str(accumulation))
-        trainer.finish()
-        losses.append([row["loss"] for row in trainer.state.log_history])
+        history = finish(trainer)
+        losses.append([row["loss"] for row in history])
     # 11 traces are a batch of 8 and one of 3.
     assert len(losses[0]) == 2
     assert losses[1] == pytest.approx(losses[0], abs=1e-6)
@@ -182,7 +182,7 @@ def test_activation_checkpointing_gives_the_same_weights(tmp_path):
     weights = []
     for checkpointing in (False, True):
         trainer = make(replace(config, activation_checkpointing=checkpointing), tmp_path / str(checkpointing))
-        trainer.finish()
+        finish(trainer)
         assert [layer.gradient_checkpointing for layer in trainer.model.model.layers] == [checkpointing] * 2
         weights.append(trainer.model.state_dict())
     before = make(config, tmp_path / "before").model.state_dict()
@@ -218,8 +218,8 @@ def test_the_optimiser_never_holds_a_language_modelling_head(tmp_path):
 
 def test_the_rate_warms_up_and_falls_as_a_cosine(tmp_path):
     trainer = make(replace(CONFIG, data=synthetic(160), epochs=1, warmup_steps=4), tmp_path)
-    trainer.finish()
-    rates = [row["learning_rate"] for row in trainer.state.log_history]
+    history = finish(trainer)
+    rates = [row["learning_rate"] for row in history]
     # 20 steps, the first at rate 0: 0, 1/4 … 3/4 of the peak, then half a cosine over the other 16.
     expected = [1e-3 * step / 4 for step in range(4)]
     expected += [1e-3 * 0.5 * (1 + math.cos(math.pi * (step - 4) / 16)) for step in range(4, 20)]
@@ -229,9 +229,9 @@ def test_the_rate_warms_up_and_falls_as_a_cosine(tmp_path):
 def test_gradients_are_clipped_to_the_norm(tmp_path):
     kept = Gradients()
     trainer = make(replace(ONE, clip=0.5), tmp_path, kept)
-    trainer.finish()
+    history = finish(trainer)
     norm = math.sqrt(sum(float(gradient.square().sum()) for gradient in kept.steps[0].values()))
-    assert trainer.state.log_history[0]["grad_norm"] > 1
+    assert history[0]["grad_norm"] > 1
     assert norm == pytest.approx(0.5, rel=1e-4)
 
 
@@ -263,7 +263,9 @@ def test_cudnn_computes_no_attention_while_training(tmp_path):
             seen.append(torch.backends.cuda.cudnn_sdp_enabled())
 
     seen = []
-    make(ONE, tmp_path, Attention()).finish()
+    made = make(ONE, tmp_path, Attention())
+    with whole_run(made, tmp_path):
+        finish(made)
     assert seen == [False] * len(seen) != []
     assert torch.backends.cuda.cudnn_sdp_enabled()
 
@@ -271,17 +273,14 @@ def test_cudnn_computes_no_attention_while_training(tmp_path):
 def test_a_loss_that_is_no_number_stops_the_run_and_names_the_step(tmp_path):
     trainer = make(CONFIG, tmp_path, Poison(13))
     with refused():
-        trainer.finish()
+        finish(trainer)
 
 
-def test_a_gradient_that_is_no_number_stops_the_run_before_it_spoils_the_weights(tmp_path):
+def test_a_gradient_that_is_no_number_stops_the_run_before_it_is_saved(tmp_path):
     # The first step's update is as large as the rate; after it the loss is still a number, its gradient is not.
-    kept = Gradients()
-    trainer = make(replace(CONFIG, learning_rate=1e30, warmup_steps=0), tmp_path, kept)
     with refused():
-        trainer.finish()
-    assert len(kept.steps) == 1
-    assert all(torch.isfinite(p).all() for p in trainer.model.parameters())
+        finish(make(replace(CONFIG, learning_rate=1e30, warmup_steps=0, save_steps=2), tmp_path))
+    assert list((tmp_path / "checkpoints").glob("checkpoint-*")) == []
 
 
 LIMITED = """
@@ -313,10 +312,12 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(whole, tmp_path):
     stopped = forked(LIMITED.format(step=25, limit=DISK), config, "--output", output)
     assert stopped.returncode == 2
     told = stopped.stderr.splitlines()[-1]
-    assert f"{output / 'checkpoints'}: the checkpoint of step 30 cannot be written (" in told
+    assert f"{output}: cannot be written in step 30 (" in told
     assert told.endswith("File too large (os error 27)). Make room; the same command goes on from step 20.")
-    assert sorted(path.name for path in (output / "checkpoints").iterdir()) == ["checkpoint-10", "checkpoint-20"]
-    assert all(is_whole(path) for path in (output / "checkpoints").iterdir())
+    kept = sorted((output / "checkpoints").iterdir())
+    assert {path.name: is_whole(path) for path in kept} == {
+        "checkpoint-10": True, "checkpoint-20": True, "checkpoint-30": False
+    }  # fmt: skip
     run.train(CONFIG, output)
     assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 
@@ -326,12 +327,12 @@ LITTLE = "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_IN
 
 
 @pytest.mark.slow
-def test_a_disk_that_is_full_at_the_end_leaves_no_half_evaluator(whole, tmp_path):
+def test_a_disk_that_is_full_at_the_end_leaves_no_evaluator(whole, tmp_path):
     config, output = write_config(tmp_path / "config.yaml"), tmp_path / "whole"
     stopped = forked(LIMITED.format(step=55, limit=LITTLE), config, "--output", output)
     assert stopped.returncode == 2
-    assert f"{output}: the evaluator cannot be written (" in stopped.stderr.splitlines()[-1]
-    assert sorted(path.name for path in output.iterdir()) == ["checkpoints", "config.used.json"]
+    assert f"{output}: cannot be written in step 60 (" in stopped.stderr.splitlines()[-1]
+    assert not (output / "stepsight.json").exists()
     run.train(CONFIG, output)
     assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 

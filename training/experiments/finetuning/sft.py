@@ -23,8 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from transformers import TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 from transformers.utils import logging
 
@@ -49,7 +47,7 @@ from stepsight.training.runs.figures import write_history
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.optimisation import Optimisation
 from stepsight.training.runs.progress import TrainingProgress
-from stepsight.training.runs.resumable import arguments_for, check_processes, final_loss, without_cudnn_attention
+from stepsight.training.runs.training import Safeguard, arguments_for, finish, outcome, whole_run
 from stepsight.training.train.config import Expected, TrainConfig
 from stepsight.training.train.estimate import CHARACTERS, Estimate, estimate_run
 
@@ -131,17 +129,16 @@ def _arguments(recipe: Recipe, checkpoints: Path) -> Any:
     if the rows of an optimiser step cannot be divided among them."""
     from trl.trainer.sft_config import SFTConfig
 
-    arguments = SFTConfig(
-        **arguments_for(recipe, checkpoints),
-        save_total_limit=2,
+    arguments = arguments_for(
+        SFTConfig,
+        recipe,
+        checkpoints,
+        "sft",
         logging_steps=1,
         # The rows are token ids with labels already, within the recipe's length.
         max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
     )
-    # Each process uses one device.
-    arguments._n_gpu = min(arguments.n_gpu, 1)
-    check_processes(recipe, arguments.world_size, "sft")
     rows, left = divmod(recipe.batch_size, recipe.accumulation * arguments.world_size)
     if left:
         raise UserError(
@@ -153,19 +150,6 @@ def _arguments(recipe: Recipe, checkpoints: Path) -> Any:
     return arguments
 
 
-class FiniteCheck(TrainerCallback):
-    """A trainer callback that ends a run with `UserError` if the loss or the gradient of a step is not finite. It
-    is called before the step's checkpoint is saved, so that no checkpoint holds weights that are not numbers."""
-
-    def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        for key in ("loss", "grad_norm"):
-            if not math.isfinite(kwargs["logs"].get(key, 0.0)):
-                raise UserError(
-                    f"{key} became {kwargs['logs'][key]} in step {state.global_step}.",
-                    "Lower learning_rate or clip, then start again with another --output.",
-                )
-
-
 def _train(
     model: Any, tokenizer: Any, examples: list[dict[str, list[int]]], arguments: Any, recipe: Recipe, output: Path,
     card: dict[str, Any],
@@ -174,45 +158,32 @@ def _train(
     from datasets import Dataset
     from trl.trainer.sft_trainer import SFTTrainer
 
-    callbacks = [FiniteCheck(), TrainingProgress()]
+    callbacks = [Safeguard(), TrainingProgress()]
     dataset = Dataset.from_list(examples)
     trainer: Any = SFTTrainer(
         model, args=arguments, train_dataset=dataset, processing_class=tokenizer, callbacks=callbacks
     )
     # Standard output is reserved for the path of the result.
     trainer.remove_callback(PrinterCallback)
-    # The state of a checkpoint is written last.
-    states = Path(arguments.output_dir).glob("checkpoint-*/trainer_state.json")
-    last = max(states, key=lambda state: int(state.parent.name.removeprefix("checkpoint-")), default=None)
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        with without_cudnn_attention():
-            trainer.train(resume_from_checkpoint=str(last.parent) if last else None)
+    with whole_run(trainer, output):
+        history = finish(trainer)
         # All processes take part in gathering the weights.
         weights = trainer.accelerator.get_state_dict(trainer.model)
         if arguments.should_save:
-            _save(trainer, weights, torch_dtype(recipe.saved_dtype), output, card)
-    except (MemoryError, torch.OutOfMemoryError):
-        raise UserError(
-            f"memory ran out in step {trainer.state.global_step + 1}.",
-            "Raise accumulation, or set activation_checkpointing: true or bf16: true, or lower max_length; "
-            "the first two go on with the same run.",
-        ) from None
-    except (OSError, SafetensorError) as error:
-        hint = "Make room; the same command goes on from the last complete checkpoint."
-        raise UserError(f"{output}: cannot be written ({error}).", hint) from None
-    if arguments.world_size > 1:
-        # A process that exits while another still writes would end the group's threads.
-        trainer.accelerator.wait_for_everyone()
-        trainer.accelerator.end_training()
+            _save(trainer, weights, torch_dtype(recipe.saved_dtype), output, card, history)
 
 
 def _save(
-    trainer: Any, weights: dict[str, torch.Tensor], dtype: torch.dtype, output: Path, card: dict[str, Any]
+    trainer: Any,
+    weights: dict[str, torch.Tensor],
+    dtype: torch.dtype,
+    output: Path,
+    card: dict[str, Any],
+    history: list[dict[str, Any]],
 ) -> None:
     """Write the model, the log, the training curves and, last, the card."""
-    model, rows = trainer.accelerator.unwrap_model(trainer.model), trainer.state.log_history
-    history = [row for row in rows if "loss" in row]
+    model = trainer.accelerator.unwrap_model(trainer.model)
     model.config.dtype = dtype
     if model.config.tie_word_embeddings:
         weights.pop("lm_head.weight", None)
@@ -220,17 +191,13 @@ def _save(
     trainer.processing_class.save_pretrained(output)
     (output / "log_history.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
     write_history(history, output.resolve().name, output)
-    outcome = {
+    made = {
         "made": provenance.now(),
         "code": provenance.code_revision(),
         "versions": provenance.versions() | {name: version(name) for name in ("trl", "datasets")},
         "parameters": sum(weight.numel() for weight in weights.values()),
-        "steps": trainer.state.global_step,
-        "final_loss": final_loss(history),
-        "seconds": rows[-1]["train_runtime"],
-        "devices": f"{trainer.args.world_size} x {trainer.args.device.type}",
     }
-    write_json(output / CARD, card | outcome)
+    write_json(output / CARD, card | made | outcome(trainer, history))
     # Checkpoints are several times as large as the model, and the run is finished.
     shutil.rmtree(output / "checkpoints", ignore_errors=True)
 
