@@ -27,16 +27,6 @@ def test_sizes_are_all_up_to_a_number_and_then_double():
     assert sizes_up_to(0) == []
 
 
-def test_best_of_two_of_three_by_hand():
-    # Scores 0.1, 0.9, 0.5, only the third right. Subsets {1,2}: 2nd, {1,3}: 3rd, {2,3}: 2nd: one of three.
-    correct, logs = np.array([False, False, True]), np.log([0.1, 0.9, 0.5])
-    assert best_of(correct, logs, [2])[0] == pytest.approx(1 / 3)
-    assert best_of(correct, logs, [1])[0] == pytest.approx(1 / 3)
-    assert best_of(correct, logs, [3])[0] == 0.0
-    # More than there are means all.
-    assert best_of(correct, logs, [8])[0] == 0.0
-
-
 def test_equal_scores_count_equally_often():
     # {1,2}: half, {1,3} and {2,3}: the third, which is best and wrong.
     correct, logs = np.array([True, False, False]), np.log([0.5, 0.5, 0.9])
@@ -78,17 +68,6 @@ def test_a_majority_of_one_or_two_is_a_random_candidate():
     assert vote(correct, RankingMethod.MAJORITY, np.zeros(5), groups, 5) == 0.5
 
 
-def test_the_order_of_candidates_changes_nothing():
-    correct, logs, groups = drawn(3)
-    order = np.random.default_rng(0).permutation(7)
-    for size in (2, 4):
-        for method in (RankingMethod.MAJORITY, RankingMethod.WEIGHTED_VOTE):
-            assert vote(correct, method, logs, groups, size) == pytest.approx(
-                vote(correct[order], method, logs[order], groups[order], size)
-            )
-        assert best_of(correct, logs, [size])[0] == pytest.approx(best_of(correct[order], logs[order], [size])[0])
-
-
 def test_many_subsets_are_drawn_from_always_the_same_way():
     correct, logs, groups = drawn(1, count=24)
     assert comb(24, 8) > MOST_SUBSETS
@@ -110,7 +89,8 @@ def test_pass_at_of_many():
     assert pass_at(correct, 1) == pytest.approx(56 / 256)
     assert pass_at(~np.ones(4, bool), 2) == 0.0
     assert best_of(correct, np.arange(256.0), [256])[0] == 0.0
-    assert best_of(correct, -np.arange(256.0), [256])[0] == 1.0
+    # More than there are means all.
+    assert best_of(correct, -np.arange(256.0), [256, 300]).tolist() == [1.0, 1.0]
 
 
 @each("seed", range(6))

@@ -21,30 +21,6 @@ def items(scores, golds, predicted=None):
     return Items(scores, golds, predicted, np.arange(len(golds)))
 
 
-@pytest.mark.parametrize(
-    ("values", "golds", "expected"),
-    [
-        # Of the four pairs 0.9 > 0.6, 0.9 > 0.2 and 0.4 > 0.2 are in order, 0.4 < 0.6 is not.
-        ([0.9, 0.4, 0.6, 0.2], [True, True, False, False], 3 / 4),
-        # 0.5 = 0.5 is a tie and counts one half, 0.5 > 0.1 one.
-        ([0.5, 0.5, 0.1], [True, False, False], (0.5 + 1) / 2),
-        ([0.1, 0.9], [True, False], 0.0),
-        ([0.3, 0.3, 0.3], [True, False, True], 0.5),
-    ],
-)
-def test_auc_counts_pairs_in_order(values, golds, expected):
-    assert auc(items(values, golds)).number == pytest.approx(expected)
-
-
-def test_macro_f1_precision_and_recall():
-    # Predicted positive: 0.9, 0.8, 0.6, of which 0.9 and 0.6 are. Positive: 0.9, 0.6, 0.1.
-    found = items([0.9, 0.8, 0.6, 0.1, 0.2], [True, False, True, True, False])
-    # Positive class: TP 2, FP 1, FN 1, F1 = 4 / 6. Negative class: TN 1, FN 1, FP 1, F1 = 2 / 4.
-    assert macro_f1(found).number == pytest.approx((4 / 6 + 2 / 4) / 2)
-    assert precision(found).number == pytest.approx(2 / 3)
-    assert recall(found).number == pytest.approx(2 / 3)
-
-
 def test_a_class_that_is_never_predicted_has_f1_zero():
     # Everything predicted positive: F1 of the positive class 2 * 1 / (2 * 1 + 1) = 2 / 3, of the other 0.
     assert macro_f1(items([0.9, 0.8], [True, False])).number == pytest.approx(1 / 3)

@@ -23,11 +23,6 @@ def test_two_bins_by_hand():
     assert expected_calibration_error(FOUND, bins=2).number == pytest.approx((0.6 + 0.6) / 5)
 
 
-def test_brier_by_hand():
-    # 0.01 + 0.49 + 0.09 + 0.01 + 1
-    assert brier(FOUND).number == pytest.approx(1.6 / 5)
-
-
 def test_brier_of_probabilities_that_rounding_lifted_above_1():
     assert brier(items([1.001, -0.0005, 0.5], [1, 0, 1])).number == pytest.approx(0.25 / 3)
 

@@ -19,18 +19,6 @@ GOLDS = ["neg", "neg", "neu", "pos", "pos", "pos"]
 PROBS = [[0.6, 0.2, 0.2], [0.3, 0.1, 0.6], [0.2, 0.3, 0.5], [0.1, 0.1, 0.8], [0.2, 0.2, 0.6], [0.5, 0.1, 0.4]]
 
 
-def test_values_of_a_known_confusion():
-    steps = classify(three_way([*GOLDS, None], [*PROBS, [1, 0, 0]]))
-    assert confusion(steps).tolist() == [[1, 0, 1], [0, 0, 1], [1, 0, 2]]
-    # Right: one neg, two pos of six.
-    assert accuracy(steps).number == pytest.approx(3 / 6)
-    # neg: TP 1, FP 1, FN 1, F1 2 / 4. neu: never decided, 0. pos: TP 2, FP 2, FN 1, F1 4 / 7.
-    assert macro_f1(steps).number == pytest.approx((1 / 2 + 0 + 4 / 7) / 3)
-    # neg, p 0.6 0.3 against 0.2 0.1 0.2 0.5: 4 + 3 of 8 pairs. neu, 0.3 against 0.2 0.1 0.1 0.2 0.1: 5 of 5.
-    # pos, 0.8 0.6 0.4 against 0.2 0.6 0.5: 3 + (1 + 0.5 + 1) + 1 = 6.5 of 9.
-    assert macro_auc(steps).number == pytest.approx((7 / 8 + 1 + 6.5 / 9) / 3)
-
-
 def test_one_class_against_the_rest_at_a_threshold():
     steps = classify(three_way(GOLDS, PROBS), Label.NEU, 0.2)
     # p_neu is at least 0.2 at the first, third and fifth; the others go to the likelier of neg and pos.

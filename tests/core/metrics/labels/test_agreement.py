@@ -39,38 +39,6 @@ def test_krippendorffs_nominal_example():
     assert found.agreeing.number == pytest.approx((55 - 3 - 3 - 6) / 55)
 
 
-def test_krippendorffs_ordinal_example():
-    # Coincidences of unequal values come from the units 2 (2 2 3 2), 6 (1 2 3 4) and 8 (1 1 2 1): 4/3 of 1-2 and of
-    # 2-3, 1/3 of 1-3, 1-4, 2-4 and 3-4. Two values are as far apart as the values that lie between them, and half
-    # of each: 1 and 2 are 9/2 + 13/2 = 11, squared 121; and so on.
-    apart = {"12": 121, "13": 506.25, "14": 900, "15": 1156, "23": 132.25, "24": 361, "25": 529, "34": 56.25,
-             "35": 132.25, "45": 16}  # fmt: skip
-    observed = (4 * apart["12"] + apart["13"] + apart["14"] + 4 * apart["23"] + apart["24"] + apart["34"]) / 3
-    count = dict(zip("12345", (9, 13, 10, 5, 3), strict=True))
-    expected = sum(count[one] * count[other] * square for (one, other), square in apart.items())
-    assert (observed, expected) == (945.5, 199_740)
-    found = alpha(OBSERVERS, Scale.ORDINAL)
-    assert found.alpha.number == pytest.approx(1 - 39 * observed / expected)
-    assert round(found.alpha.number, 3) == 0.815
-
-
-def test_two_annotators_by_hand():
-    # neg-neg, pos-pos, neg-pos, and a step that one of them left out: six values, three of each kind, four of them
-    # in equal pairs: 1 - (6 - 1) * 2 / (36 - 9 - 9) = 4/9. With two values only, far apart or not changes nothing.
-    ratings = np.array([[0, 2, 0, 0], [0, 2, 2, NONE]])
-    for level in Scale:
-        assert alpha(ratings, level).alpha.number == pytest.approx(4 / 9)
-    # Chance would agree more often than who always disagrees: values 2 and 2, 1 - 3 * 4 / (16 - 8) = -1/2.
-    assert alpha(np.array([[0, 2], [2, 0]])).alpha.number == pytest.approx(-0.5)
-
-
-def test_the_order_of_labels_counts_in_the_ordinal_alpha_only():
-    near = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 2, 1, 1, 2]])
-    far = np.array([[0, 1, 2, 0, 1, 2], [0, 1, 2, 2, 1, 2]])
-    assert alpha(near, Scale.ORDINAL).alpha.number > alpha(far, "ordinal").alpha.number + 0.1
-    assert abs(alpha(near).alpha.number - alpha(far).alpha.number) < 0.05
-
-
 @pytest.mark.parametrize(
     ("ratings", "reason"),
     [
