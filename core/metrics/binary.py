@@ -9,24 +9,17 @@ spends milliseconds on validating its arguments, and an evaluation computes hund
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
-from stepsight.core.arrays import AnyInts, Bools, Floats64, Ints
-from stepsight.core.metrics.bootstrap import Value, Weights, chunks, ratio, statistic, weighted_sums
+from stepsight.core.arrays import AnyInts, Floats64, Ints
+from stepsight.core.metrics.bootstrap import Value, Weights, chunks, ratio, share_draws, statistic, weighted_sums
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items
 
 BINS = 10
 NO_PAIR = "no trace has items of both classes"
-
-
-def _problem(items: Items) -> str:
-    return items.problem
-
-
-def _ranking_problem(items: Items) -> str:
-    return items.ranking_problem
 
 
 def _lacks_gold(items: Items) -> str:
@@ -37,7 +30,7 @@ def _lacks_predictions(items: Items) -> str:
     return "" if items.predicted.any() else "nothing is predicted so"
 
 
-@statistic(_problem)
+@statistic(attrgetter("problem"))
 def macro_f1(items: Items, weights: Weights) -> Floats64:
     """The mean of both classes' F1 scores over all items.
 
@@ -65,23 +58,16 @@ def f1(items: Items, weights: Weights) -> Floats64:
 @statistic(_lacks_predictions)
 def precision(items: Items, weights: Weights) -> Floats64:
     """The share of positive predictions that are right. It is undefined if nothing is predicted positive."""
-    return _quotient(items.gold & items.predicted, items.predicted, items, weights)
+    return share_draws(items.gold, items.predicted, items.trace, weights)
 
 
 @statistic(_lacks_gold)
 def recall(items: Items, weights: Weights) -> Floats64:
     """The share of gold positives that are predicted positive. It is undefined if there are no gold positives."""
-    return _quotient(items.gold & items.predicted, items.gold, items, weights)
+    return share_draws(items.predicted, items.gold, items.trace, weights)
 
 
-def _quotient(part: Bools, whole: Bools, items: Items, weights: Weights) -> Floats64:
-    hits, total = weighted_sums([part, whole], items.trace, weights)
-    with np.errstate(invalid="ignore"):
-        shares: Floats64 = hits / total
-    return shares
-
-
-@statistic(_ranking_problem)
+@statistic(attrgetter("ranking_problem"))
 def auc(items: Items, weights: Weights) -> Floats64:
     """The area under the ROC curve of the scores for the positive class. A tie counts one half.
 

@@ -91,6 +91,15 @@ def weighted_sums(hits: Sequence[Bools], trace: AnyInts, weights: Weights) -> Fl
     return weighted_totals(per_trace.T, weights).T.astype(np.float64)
 
 
+def share_draws(part: Bools, whole: Bools, trace: AnyInts, weights: Weights) -> Floats64:
+    """Return, on each resample, the share of the items in `whole` that are also in `part`. It is NaN if there are
+    none in `whole`."""
+    hits, total = weighted_sums([part & whole, whole], trace, weights)
+    with np.errstate(invalid="ignore"):
+        quotients: Floats64 = hits / total
+    return quotients
+
+
 def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
     """Sum numbers over the traces of each resample. `per_trace` has the shape (traces, columns).
 

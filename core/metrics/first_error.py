@@ -11,13 +11,14 @@ language model and is omitted here.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64
-from stepsight.core.metrics.bootstrap import Value, Weights, statistic, weighted_sums
+from stepsight.core.metrics.bootstrap import Value, Weights, share_draws, statistic
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import ONE_CLASS, SILENT, StepTable
 from stepsight.core.scores import Outputs, Thresholds
@@ -187,34 +188,29 @@ def _problem_of_either(errors: FirstErrors) -> str:
     return _problem_of_wrong(errors) or _problem_of_right(errors)
 
 
-def _left_out(errors: FirstErrors) -> str:
-    return errors.left_out
-
-
-def _rate(errors: FirstErrors, kind: Bools, weights: Weights) -> Floats64:
-    hits, total = weighted_sums([kind & errors.hit, kind], errors.trace, weights)
-    with np.errstate(invalid="ignore"):
-        rates: Floats64 = hits / total
-    return rates
+_left_out = attrgetter("left_out")
 
 
 @statistic(_problem_of_wrong, _left_out)
 def accuracy_on_wrong(errors: FirstErrors, weights: Weights) -> Floats64:
     """The first-error accuracy: among traces with an error, the share whose first error is found."""
-    return _rate(errors, errors.wrong, weights)
+    return share_draws(errors.hit, errors.wrong, errors.trace, weights)
 
 
 @statistic(_problem_of_right, _left_out)
 def accuracy_on_right(errors: FirstErrors, weights: Weights) -> Floats64:
     """The share of traces without an error in which the evaluator finds none."""
-    return _rate(errors, ~errors.wrong, weights)
+    return share_draws(errors.hit, ~errors.wrong, errors.trace, weights)
 
 
 @statistic(_problem_of_either, _left_out)
 def process_bench_f1(errors: FirstErrors, weights: Weights) -> Floats64:
     """ProcessBench's F1: the harmonic mean of the accuracies on wrong and right solutions, or 0 if either accuracy
     is 0. It is undefined if there are no wrong or no right solutions."""
-    wrong, right = _rate(errors, errors.wrong, weights), _rate(errors, ~errors.wrong, weights)
+    wrong, right = (
+        share_draws(errors.hit, errors.wrong, errors.trace, weights),
+        share_draws(errors.hit, ~errors.wrong, errors.trace, weights),
+    )
     with np.errstate(invalid="ignore"):
         return np.where(wrong + right > 0, 2 * wrong * right / (wrong + right), wrong + right)
 

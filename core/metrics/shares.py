@@ -7,6 +7,7 @@ problems does not matter.
 """
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
 
@@ -50,11 +51,7 @@ class ShareItems:
         return cls(validity, table.share[kept], table.trace[kept])
 
 
-def _problem(items: ShareItems) -> str:
-    return items.problem
-
-
-@statistic(_problem)
+@statistic(attrgetter("problem"))
 def brier(items: ShareItems, weights: Weights) -> Floats64:
     """The mean squared difference between validity and share, from 0 to 1; lower is better."""
     errors = np.bincount(items.trace, (items.validity - items.share) ** 2, weights.shape[1])

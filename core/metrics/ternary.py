@@ -7,7 +7,7 @@ import numpy as np
 from stepsight.core.arrays import AnyInts, Floats32, Floats64, Ints
 from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc, f1
-from stepsight.core.metrics.bootstrap import Weights, statistic, weighted_sums
+from stepsight.core.metrics.bootstrap import Weights, share_draws, statistic
 from stepsight.core.metrics.table import NO_ITEMS, ONE_CLASS, SILENT, Items, StepTable
 
 
@@ -56,10 +56,7 @@ def _no_steps(steps: Classified) -> str:
 def accuracy(steps: Classified, weights: Weights) -> Floats64:
     """The share of steps that are classified correctly."""
     hits = steps.gold == steps.predicted
-    right, total = weighted_sums([hits, np.ones_like(hits)], steps.trace, weights)
-    with np.errstate(invalid="ignore"):
-        share: Floats64 = right / total
-    return share
+    return share_draws(hits, np.ones_like(hits), steps.trace, weights)
 
 
 @statistic(_no_steps)
