@@ -6,7 +6,7 @@ into the dataset's label patch. Authors do not accept their own, unless nobody e
 """
 
 import sys
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -267,12 +267,25 @@ def _existing(session: Session, dispute_id: int) -> Dispute:
 
 def _load(session: Session, ids: Sequence[int]) -> list[Dispute]:
     """Return the disputes with these ids, in the same order."""
-    statement = select(
-        DisputeRow, TraceRow.external_id, TraceRow.digest, DatasetRow.name, UserRow.name, _last_state()
-    ).select_from(join(_TABLES, UserRow, UserRow.id == DisputeRow.user_id))
-    rows = {row[0].id: row for row in session.execute(statement.where(DisputeRow.id.in_(ids)))}
     entries, able = _entries(session, ids), _deciders(session)
-    return [_dispute(*rows[id], tuple(entries.get(id, ())), able) for id in ids if id in rows]
+    statement = select(
+        *DisputeRow.__table__.columns,
+        TraceRow.external_id.label("trace"),
+        DatasetRow.name.label("dataset"),
+        UserRow.name.label("user"),
+        _last_state().label("state"),
+        (TraceRow.digest != DisputeRow.digest).label("changed"),
+    ).select_from(join(_TABLES, UserRow, UserRow.id == DisputeRow.user_id))
+    rows = session.execute(statement.where(DisputeRow.id.in_(ids))).mappings()
+    disputes = {
+        row["id"]: Dispute(
+            **dict(row) | {"state": DisputeState(row["state"])},
+            others_decide=bool(able - {row["user_id"]}),
+            entries=tuple(entries.get(row["id"], ())),
+        )
+        for row in rows
+    }
+    return [disputes[id] for id in ids if id in disputes]
 
 
 def _deciders(session: Session) -> set[int]:
@@ -280,36 +293,6 @@ def _deciders(session: Session) -> set[int]:
     roles = UserRow.role.in_((Role.ADJUDICATOR.value, Role.ADMIN.value))
     lets_in = and_(UserRow.password.is_not(None), UserRow.ended.is_(None))
     return set(session.scalars(select(UserRow.id).where(roles, lets_in)))
-
-
-def _dispute(
-    row: DisputeRow,
-    trace: str,
-    digest: str,
-    dataset: str,
-    user: str,
-    state: str,
-    entries: tuple[DisputeEntry, ...],
-    able: Set[int],
-) -> Dispute:
-    return Dispute(
-        id=row.id,
-        trace_id=row.trace_id,
-        trace=trace,
-        dataset=dataset,
-        digest=row.digest,
-        step=row.step,
-        gold=row.gold,
-        proposed=row.proposed,
-        reason=row.reason,
-        user_id=row.user_id,
-        user=user,
-        moment=row.moment,
-        state=DisputeState(state),
-        changed=digest != row.digest,
-        others_decide=bool(able - {row.user_id}),
-        entries=entries,
-    )
 
 
 def _entries(session: Session, ids: Sequence[int]) -> Mapping[int, list[DisputeEntry]]:

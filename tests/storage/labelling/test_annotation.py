@@ -3,7 +3,7 @@
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import find_event, read_events, read_events_of_items
 from stepsight.storage.labelling.results.decisions import decide
-from tests.storage.labelling.samples import ONE, campaign, do, expire, label_all, people, take
+from tests.storage.labelling.samples import ONE, campaign, do, label_all, people, take
 
 
 def test_a_log_is_one_persons_and_in_order(store: Store) -> None:
@@ -19,20 +19,6 @@ def test_a_log_is_one_persons_and_in_order(store: Store) -> None:
     assert [(event.user_id, event.new) for event in mine] == [(one.id, "pos"), (one.id, "neg")]
     assert set(logs) == {(tasks[0].item_id, one.id), (tasks[0].item_id, other.id)}
     assert logs[tasks[0].item_id, one.id] == mine
-
-
-def test_it_holds_what_was_done_under_an_earlier_slot_of_the_trace(store: Store) -> None:
-    made = campaign(store, [ONE], overlap=2)
-    one, other = people(store, 2)
-    lost = take(store, made, one)
-    do(store, lost.slot_id, one, "label", 0, "pos")
-    expire(store, lost.slot_id)
-    take(store, made, other)
-    again = take(store, made, one)
-    do(store, again.slot_id, one, "label", 0, "neg")
-    with store.read() as session:
-        mine = read_events(session, again.item_id, one.id)
-    assert [event.slot_id for event in mine] == [lost.slot_id, again.slot_id]
 
 
 def test_decisions_are_found_by_key_and_are_no_part_of_an_answer(store: Store) -> None:

@@ -23,6 +23,7 @@ from stepsight.storage.labelling.campaigns import (
     list_campaigns,
 )
 from stepsight.storage.labelling.plan import CampaignPlan
+from stepsight.storage.people.blindness import is_something_hidden
 from stepsight.storage.traces.queries import iterate_traces
 from tests.cases import each
 from tests.messages import refused
@@ -44,6 +45,13 @@ def test_a_campaign_says_what_was_planned(store: Store) -> None:
     assert guideline_text(store, made.id) == guideline_text(store, made.id, 1) == GUIDELINE
     # Three traces with two slots each.
     assert (rows(store, ItemRow), rows(store, SlotRow)) == (3, 6)
+
+
+def test_a_campaign_that_marks_equations_is_not_blind(store: Store) -> None:
+    assert not campaign(store, name="marked", shows_equations=True).blind
+    assert not is_something_hidden(store)
+    campaign(store, None, name="blind")
+    assert is_something_hidden(store)
 
 
 def test_the_traces_are_those_of_the_filter_when_it_was_made(store: Store) -> None:

@@ -7,21 +7,7 @@ from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.record import read_annotation
 from tests.messages import refused
-from tests.storage.labelling.samples import TWO, campaign, do, expire, key, label_all, people, redo, take, undo
-
-
-def test_a_draft_is_of_who_has_the_slot_or_of_who_is_asked_for(store: Store) -> None:
-    made = campaign(store, [TWO])
-    one, other = people(store, 2)
-    task = take(store, made, one)
-    do(store, task.slot_id, one, "label", 0, "neu")
-    expire(store, task.slot_id)
-    take(store, made, other)
-    do(store, task.slot_id, other, "flag", None, "Bad.")
-    found = read_annotation(store, task.slot_id)
-    assert (found.labels, found.flag) == ((None, None), "Bad.")
-    found = read_annotation(store, task.slot_id, one.id)
-    assert (found.labels, found.flag) == (("neu", None), None)
+from tests.storage.labelling.samples import TWO, campaign, do, key, label_all, people, redo, take, undo
 
 
 def test_a_free_slot_has_no_labels(store: Store) -> None:

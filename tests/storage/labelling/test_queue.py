@@ -98,19 +98,6 @@ def test_no_person_labels_a_trace_twice(store: Store) -> None:
         session.add(SlotRow(**second, state="leased", expires=now()))
 
 
-def test_an_abandoned_trace_returns(store: Store) -> None:
-    made = campaign(store, [ONE])
-    one, other = people(store, 2)
-    left = take(store, made, one)
-    assert assign_next(store, made.id, other) is None
-    expire(store, left.slot_id)
-    assert take(store, made, other).slot_id == left.slot_id
-    # It is the other's now, and may come back once more.
-    assert assign_next(store, made.id, one) is None
-    expire(store, left.slot_id)
-    assert take(store, made, one).slot_id == left.slot_id
-
-
 def test_people_at_once_fill_every_slot_once(store: Store) -> None:
     made = campaign(store, SHORT, overlap=3, ordering="random")
 

@@ -11,12 +11,9 @@ response needs a `user_id`, which is derived from the annotator's name. `annotat
 the trace.
 """
 
-from collections.abc import Iterable
-from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally, line
-from stepsight.storage.labelling.files.formats.label_studio import by_trace
+from stepsight.storage.labelling.files.formats.label_format import Row
 from stepsight.storage.labelling.files.formats.prm800k import CONSENSUS
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
@@ -28,8 +25,8 @@ def user_id(name: str) -> str:
     return str(uuid5(NAMESPACE_URL, f"stepsight:{name}"))
 
 
-def records(labelled: list[LabelledTrace]) -> list[Row]:
-    """Return one record per step of a trace. `labelled` holds the trace with the labels of each annotator."""
+def rows(labelled: list[LabelledTrace], campaign: str) -> list[Row]:
+    """Return one record per step of a trace, with the labels of each of its versions."""
     trace = labelled[0].trace
     texts = [step.text for step in trace.steps]
     about = {"dataset": trace.dataset, "trace": trace.id, "steps": len(texts)}
@@ -57,17 +54,3 @@ def _answers(labelled: list[LabelledTrace], place: int) -> Row:
         else:
             responses.append({"value": label, "user_id": user_id(one.annotator)})
     return {"suggestions": suggestions, "responses": {QUESTION: responses} if responses else {}}
-
-
-def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
-    written = 0
-    with open(path, "w", encoding="utf-8") as file:
-        for same in by_trace(traces):
-            for record in records(same):
-                file.write(f"{',' if written or record['metadata']['step'] > 1 else '['}\n{line(record)}")
-            written += len(same)
-        file.write("\n]\n" if written else "[]\n")
-    return written
-
-
-FORMAT = LabelFormat("argilla", "Argilla: a record per step", _write, with_gold=True)

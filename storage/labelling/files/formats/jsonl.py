@@ -15,18 +15,21 @@ missing; they are in the format `events`. An answer may also have `evidence`, th
 mind about each step.
 """
 
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally, line
-from stepsight.storage.labelling.results.annotations import UNASKED, SubmittedAnnotation
+from stepsight.storage.labelling.files.formats.label_format import Row
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 from stepsight.storage.labelling.results.decisions import Decision
 
 
-def format_row(labelled: LabelledTrace, campaign: str) -> Row:
-    """Convert a labelled trace to a row of the file."""
+def rows(versions: list[LabelledTrace], campaign: str) -> list[Row]:
+    """Return a row for each version of a trace."""
+    return [_row(labelled, campaign) for labelled in versions]
+
+
+def _row(labelled: LabelledTrace, campaign: str) -> Row:
     trace = labelled.trace
     row: Row = {
         "id": trace.id,
@@ -43,7 +46,6 @@ def format_row(labelled: LabelledTrace, campaign: str) -> Row:
 
 
 def _format_annotation(annotation: SubmittedAnnotation) -> dict[str, Any]:
-    """Convert an annotation to JSON, without its trace."""
     steps = len(annotation.labels)
     return {
         "annotator": annotation.user,
@@ -73,16 +75,3 @@ def _format_decision(decision: Decision) -> dict[str, Any]:
 
 def _spread(texts: Mapping[int, str], steps: int) -> list[str | None]:
     return [texts.get(step) for step in range(steps)]
-
-
-def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
-    written = 0
-    with open(path, "w", encoding="utf-8") as file:
-        for trace in traces:
-            written += 1
-            left_out[UNASKED] += sum(annotation.unasked for annotation in trace.annotations)
-            file.write(f"{line(format_row(trace, campaign))}\n")
-    return written
-
-
-FORMAT = LabelFormat("jsonl", "JSON Lines: every annotation in full", _write, with_gold=True)

@@ -21,29 +21,22 @@ users. The matching project configuration is:
     </View>
 """
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
-from pathlib import Path
-
-from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally, line
+from stepsight.storage.labelling.files.formats.label_format import Row
 from stepsight.storage.labelling.files.formats.prm800k import CONSENSUS
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 
-def task(labelled: list[LabelledTrace]) -> Row:
-    """Convert a trace to a task. `labelled` holds the trace with the consensus labels, or with those of each
-    annotator."""
-    trace = labelled[0].trace
-    return {
-        "data": {
-            "id": trace.id,
-            "dataset": trace.dataset,
-            "problem": trace.problem,
-            "steps": [{"text": step.text} for step in trace.steps],
-            "annotators": [one.annotator or CONSENSUS for one in labelled],
-        },
-        "annotations": [_annotation(one) for one in labelled],
+def rows(versions: list[LabelledTrace], campaign: str) -> list[Row]:
+    """Return a trace as a task, with an annotation for each of its versions."""
+    trace = versions[0].trace
+    data = {
+        "id": trace.id,
+        "dataset": trace.dataset,
+        "problem": trace.problem,
+        "steps": [{"text": step.text} for step in trace.steps],
+        "annotators": [labelled.annotator or CONSENSUS for labelled in versions],
     }
+    return [{"data": data, "annotations": list(map(_annotation, versions))}]
 
 
 def _annotation(labelled: LabelledTrace) -> Row:
@@ -67,22 +60,3 @@ def _annotation(labelled: LabelledTrace) -> Row:
             if label is not None
         ],
     }
-
-
-def by_trace(traces: Iterable[LabelledTrace]) -> Iterator[list[LabelledTrace]]:
-    """Yield, for each trace, the list of its labelled versions, which must be adjacent in `traces`."""
-    for _, same in groupby(traces, key=lambda labelled: labelled.trace.trace_id):
-        yield list(same)
-
-
-def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
-    written = 0
-    with open(path, "w", encoding="utf-8") as file:
-        for number, same in enumerate(by_trace(traces)):
-            file.write(f"{',' if number else '['}\n{line(task(same))}")
-            written += len(same)
-        file.write("\n]\n" if written else "[]\n")
-    return written
-
-
-FORMAT = LabelFormat("label-studio", "Label Studio: tasks with a choice per step", _write, with_gold=True)

@@ -20,12 +20,17 @@ labels after an error, but if annotators gave any, they are written too.
 was not labelled. If there are several annotators, `labeler` is "consensus" and the timestamp is the latest one.
 """
 
-from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, lines
+from stepsight.storage.labelling.files.formats.label_format import Row
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 CONSENSUS = "consensus"
 _RATINGS = {"neg": -1, "neu": 0, "pos": 1, None: None}
 _ANSWERS = ("ground_truth_answer", "pre_generated_answer")
+
+
+def rows(versions: list[LabelledTrace], campaign: str) -> list[Row]:
+    """Return a PRM800K record for each version of a trace."""
+    return [format_row(labelled) for labelled in versions]
 
 
 def format_row(labelled: LabelledTrace) -> Row:
@@ -71,6 +76,3 @@ def _finish_reason(labelled: LabelledTrace) -> str:
     if labelled.first_error is not None:
         return "found_error"
     return "give_up" if None in labelled.labels else "solution"
-
-
-FORMAT = LabelFormat("prm800k", "PRM800K: ratings of each step", lines(format_row))

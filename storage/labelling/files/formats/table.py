@@ -1,12 +1,9 @@
 """Labels as a CSV table with one row per step. Steps count from 1, as on the web pages."""
 
-from collections.abc import Iterable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-from stepsight.storage.exports.table_files import table_parts
-from stepsight.storage.labelling.files.formats.label_format import LabelFormat, Row, Tally
-from stepsight.storage.labelling.results.annotations import UNASKED
+from stepsight.storage.labelling.files.formats.label_format import Row
 from stepsight.storage.labelling.results.consensus import LabelledTrace
 
 # The type of each column: text, integer or number. All but the first few may be empty.
@@ -34,7 +31,13 @@ COLUMNS: dict[str, type] = {
 }
 
 
-def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[dict[str, Any]]:
+def rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
+    """Yield the rows of each version of a trace."""
+    for labelled in versions:
+        yield from step_rows(labelled, campaign)
+
+
+def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[Row]:
     """Yield one row per step of a labelled trace.
 
     In a row for the consensus, `label` is the agreed label, `how` says how it came about, and `annotators` is the
@@ -72,22 +75,3 @@ def _of_one(labelled: LabelledTrace, place: int) -> dict[str, Any]:
         "seconds": annotation.seconds,
         "evidence": annotation.evidence[place] + 1 if place in annotation.evidence else None,
     }
-
-
-def _write(traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Tally) -> int:
-    written = 0
-
-    def rows() -> Iterator[Row]:
-        nonlocal written
-        for trace in traces:
-            written += 1
-            if trace.how is None:
-                left_out[UNASKED] += trace.annotations[0].unasked
-            yield from step_rows(trace, campaign)
-
-    with open(path, "wb") as file:
-        file.writelines(table_parts(COLUMNS, rows(), "csv"))
-    return written
-
-
-FORMAT = LabelFormat("csv", "CSV, a row per step", _write, with_gold=True)

@@ -13,7 +13,7 @@ from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, LabelE
 from stepsight.storage.labelling.queue import assign_next
 from tests.messages import refused
 from tests.storage.labelling.labelled_sums import AGREED, HOW, SAID, labelled
-from tests.storage.labelling.samples import TWO, campaign, label_all, people
+from tests.storage.labelling.samples import ONE, THREE, TWO, campaign, label_all, people, take
 from tests.storage.samples import add
 
 
@@ -55,6 +55,18 @@ def test_our_own_importers_read_what_is_written(store: Store, path: Path, kind: 
     # The last step of "three" is unlabelled, so that nobody can tell its first error, nor that it has none.
     expected = {two: [True, False], three: [True, True, None], one: [True]}
     assert valid == expected
+
+
+def test_a_step_of_stepwise_supervision_is_valid_wrong_or_unlabelled(store: Store, path: Path) -> None:
+    made = campaign(store, [TWO, ONE, THREE])
+    (user,) = people(store, 1)
+    for labels in (["neu", "neg"], ["unsure"], ["pos", "unsure", "neg"]):
+        label_all(store, take(store, made, user), user, labels)
+    done = export_labels(store, "first", path, "stepwise")
+    assert (done.rows, done.left_out) == (2, {"traces without a label": 1})
+    assert [(row["prompt"], row["labels"]) for row in rows(path)] == [
+        (TWO.problem, [True, False]), (THREE.problem, [True, None, False]),
+    ]  # fmt: skip
 
 
 def test_a_table_with_a_row_per_step_and_nothing_to_calculate(store: Store, path: Path) -> None:
