@@ -70,9 +70,8 @@ def answer_query(
     return PageContent.of(html, problems, errors)
 
 
-def address_page(name: str, content: Content, part: str = "", path: str = "", title: str = "") -> APIRouter:
-    """Build the route of the page called `name` in `app.access.rules.PAGES`, or of a page below it that has a
-    `path` and a `title` of its own.
+def address_page(name: str, content: Content, part: str = "") -> APIRouter:
+    """Build the route of the page called `name` in `app.access.rules.PAGES`.
 
     `content` renders the page for a query. The result is put into an element with the id `part`, which defaults to
     the page's name in lower case.
@@ -84,12 +83,13 @@ def address_page(name: str, content: Content, part: str = "", path: str = "", ti
         shown = content(read_query(request.url.query), request)
         html = shown.html
         if PART not in request.headers:
-            body = Markup('<div id="{}" data-part>{}</div>').format(part or name.lower(), html)
-            html = plain_page(title or name, body, name)
+            html = plain_page(
+                name, Markup('<div id="{}" data-part>{}</div>').format(part or name.lower(), html), name
+            )
         return HTMLResponse(html, shown.status, headers={"vary": PART, "cache-control": "no-cache"})
 
-    for one in (path or page.path, f"{path or page.path}/"):
-        routes.add_api_route(one, show, methods=["GET", "HEAD"], dependencies=[Depends(RequiresRight(page.right))])
+    for path in (page.path, f"{page.path}/"):
+        routes.add_api_route(path, show, methods=["GET", "HEAD"], dependencies=[Depends(RequiresRight(page.right))])
     return routes
 
 
