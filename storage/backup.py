@@ -28,11 +28,8 @@ from stepsight.storage.traces.search import index_everything
 
 _BATCH = 1000
 _BUSY_SECONDS = 60
-# For the same reason as logins, restored links let nobody in; files that wait to be added lie elsewhere. The moment
-# is spelled as SQLAlchemy does.
-_WITHOUT_LOGINS = """DELETE FROM logins; DELETE FROM failed_logins; DELETE FROM uploads;
-    UPDATE invitations SET revoked = strftime('%Y-%m-%d %H:%M:%f000', 'now')
-    WHERE used IS NULL AND revoked IS NULL"""
+# For the same reason as logins, restored links let nobody in. Files that wait to be added lie elsewhere.
+_WITHOUT_LOGINS = "DELETE FROM logins; DELETE FROM failed_logins; DELETE FROM uploads; DELETE FROM invitations"
 
 
 @dataclass(frozen=True)

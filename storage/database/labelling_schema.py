@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, mapped_column
 
-from stepsight.storage.database.people_schema import InvitationRow, UserRow
+from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, NEW_IDS, Base, UtcDateTime, now
 from stepsight.storage.database.stored_json import StoredJson
 
@@ -72,14 +72,27 @@ class CampaignAnnotatorRow(Base):
     added_by: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
 
 
-class InvitationCampaignRow(Base):
-    """The campaign that an invitation is for. A user who accepts the invitation becomes an annotator of that
-    campaign."""
+class InvitationRow(Base):
+    """A link that lets somebody become a user or choose a new password. It is deleted when it is used or revoked.
 
-    __tablename__ = "invitation_campaigns"
+    `name` is the name of the new user, or NULL if the new user may choose a name. If `user_id` is set, the link
+    instead lets that existing user choose a new password. Who accepts becomes an annotator of the campaign
+    `campaign_id`, if that is set. The link contains a secret, of which only a hash is stored.
+    """
 
-    invitation_id: Mapped[int] = mapped_column(ForeignKey(InvitationRow.id, ondelete="RESTRICT"), primary_key=True)
-    campaign_id: Mapped[int] = mapped_column(ForeignKey("campaigns.id", ondelete="RESTRICT"), primary_key=True)
+    __tablename__ = "invitations"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), unique=True)
+    name: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
+    role: Mapped[str] = mapped_column(String(20))
+    user_id: Mapped[int | None] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
+    campaign_id: Mapped[int | None] = mapped_column(ForeignKey("campaigns.id", ondelete="CASCADE"))
+    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    created_by: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
+    expires: Mapped[datetime] = mapped_column(UtcDateTime)
+
+    __table_args__ = (CheckConstraint("role IN ('viewer', 'annotator', 'adjudicator', 'admin')", name="role"),)
 
 
 class GuidelineRow(Base):

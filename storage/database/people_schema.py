@@ -71,27 +71,3 @@ class HomeRow(Base):
 
     key: Mapped[str] = mapped_column(String(NAME_LENGTH), primary_key=True)
     moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-
-
-class InvitationRow(Base):
-    """A link that lets somebody become a user or choose a new password.
-
-    `name` is the name of the new user, or NULL if the new user may choose a name. If `user_id` is set, the link
-    instead lets that existing user choose a new password. The link contains a secret, of which only a hash is
-    stored.
-    """
-
-    __tablename__ = "invitations"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH), unique=True)
-    name: Mapped[str | None] = mapped_column(String(NAME_LENGTH))
-    role: Mapped[str] = mapped_column(String(20))
-    user_id: Mapped[int | None] = mapped_column(ForeignKey("users.id", ondelete="RESTRICT"))
-    created: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-    created_by: Mapped[int] = mapped_column(ForeignKey("users.id", ondelete="RESTRICT"))
-    expires: Mapped[datetime] = mapped_column(UtcDateTime)
-    used: Mapped[datetime | None] = mapped_column(UtcDateTime)
-    revoked: Mapped[datetime | None] = mapped_column(UtcDateTime)
-
-    __table_args__ = (CheckConstraint("role IN ('viewer', 'annotator', 'adjudicator', 'admin')", name="role"),)

@@ -5,9 +5,8 @@ grows, so the number of events in an export tells whether there are newer ones.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Select, delete, select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task
@@ -16,11 +15,11 @@ from stepsight.storage.database.labelling_schema import (
     CampaignRow,
     EventRow,
     GuidelineRow,
-    InvitationCampaignRow,
+    InvitationRow,
     ItemRow,
     SlotRow,
 )
-from stepsight.storage.database.people_schema import InvitationRow, UserRow
+from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.ordering import GOLD
@@ -56,7 +55,7 @@ class ChangeableCampaign(Changeable[CampaignRow]):
             "traces": count(session, ItemRow.campaign_id == row.id, ItemRow.chosen != GOLD),
             "annotations": count(session, SlotRow.campaign_id == row.id, SlotRow.state == "submitted"),
             "actions": count(session, EventRow.campaign_id == row.id),
-            "invitations": count(session, InvitationRow.id.in_(_open_invitations(row.id))),
+            "invitations": count(session, InvitationRow.campaign_id == row.id),
         }
         lines = {
             f"its queue of {counted(counts['traces'], 'trace')} of {_dataset(session, row)}": True,
@@ -79,10 +78,8 @@ class ChangeableCampaign(Changeable[CampaignRow]):
         labelled = select(TraceRow.dataset_id).join(ItemRow, ItemRow.trace_id == TraceRow.id)
         touched = update(DatasetRow).where(DatasetRow.id.in_(labelled.where(ItemRow.campaign_id == row.id)))
         session.execute(touched.values(revision=DatasetRow.revision + 1))
-        revoked = update(InvitationRow).where(InvitationRow.id.in_(_open_invitations(row.id)))
-        session.execute(revoked.values(revoked=now()).execution_options(synchronize_session=False))
         _remove_events(session, row.id)
-        for table in (SlotRow, ItemRow, InvitationCampaignRow, CampaignAnnotatorRow, GuidelineRow):
+        for table in (SlotRow, ItemRow, InvitationRow, CampaignAnnotatorRow, GuidelineRow):
             session.execute(delete(table).where(table.campaign_id == row.id))
         session.delete(row)
 
@@ -115,15 +112,6 @@ def _remove_events(session: Session, campaign_id: int) -> None:
     while count(session, mine):
         free = delete(EventRow).where(mine, EventRow.id.not_in(undone))
         session.execute(free.execution_options(synchronize_session=False))
-
-
-def _open_invitations(campaign_id: int) -> Select[Any]:
-    """Select the ids of the invitations to a campaign that nobody has accepted or revoked."""
-    to_it = InvitationCampaignRow.campaign_id == campaign_id
-    invited = select(InvitationRow.id).join(
-        InvitationCampaignRow, InvitationCampaignRow.invitation_id == InvitationRow.id
-    )
-    return invited.where(to_it, InvitationRow.used.is_(None), InvitationRow.revoked.is_(None))
 
 
 def _importing(session: Session, row: CampaignRow) -> list[str]:

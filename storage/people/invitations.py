@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
-from sqlalchemy import Select, select, update
+from sqlalchemy import Row, Select, delete, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session, aliased
 
 from stepsight.core.errors import UserError
-from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationCampaignRow
-from stepsight.storage.database.people_schema import InvitationRow, UserRow
+from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationRow
+from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.database.upsert import insert_once
@@ -27,7 +26,7 @@ class Invitation:
     """A valid invitation.
 
     `name` is the name of the new user, or None if they may choose one. If `resets` is True, the user already exists
-    and chooses a new password. `campaigns` names the campaigns of which the user becomes an annotator.
+    and chooses a new password. `campaign` names the campaign of which the user becomes an annotator, or is "".
     """
 
     id: int
@@ -36,7 +35,7 @@ class Invitation:
     resets: bool
     invited_by: str
     expires: datetime
-    campaigns: tuple[str, ...] = ()
+    campaign: str = ""
 
 
 def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: int | None = None) -> str:
@@ -51,7 +50,7 @@ def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: in
             check_new_name(session, name)
         if campaign_id is not None:
             _check_campaign(session, campaign_id, role)
-    return _add(store, InvitationRow(name=name, role=role.value, created_by=by.id), campaign_id)
+    return _add(store, InvitationRow(name=name, role=role.value, created_by=by.id, campaign_id=campaign_id))
 
 
 def invite_to_reset(store: Store, name: str, by: User) -> str:
@@ -62,31 +61,30 @@ def invite_to_reset(store: Store, name: str, by: User) -> str:
         row = session.scalars(active).one_or_none()
         if row is None:
             raise NotFoundError(f"There is no active user {name!r:.80}.", "Reactivate them first.")
-        wanted = InvitationRow(name=row.name, role=row.role, user_id=row.id, created_by=by.id)
-    return _add(store, wanted)
+        invitation = InvitationRow(name=row.name, role=row.role, user_id=row.id, created_by=by.id)
+    return _add(store, invitation)
 
 
 def list_invitations(store: Store) -> list[Invitation]:
     """List the valid invitations, newest first."""
     with store.read() as session:
-        rows = session.execute(_usable().order_by(InvitationRow.id.desc())).all()
-        return [_invitation(session, row) for row in rows]
+        return [_invitation(row) for row in session.execute(_usable().order_by(InvitationRow.id.desc()))]
 
 
 def find_invitation(store: Store, token: str) -> Invitation:
     """Return the invitation with this token. Raises `NotFoundError` if it is unknown, used or expired."""
     with store.read() as session:
         row = session.execute(_usable().where(InvitationRow.digest == digest(token))).one_or_none()
-        if row is not None:
-            return _invitation(session, row)
+    if row is not None:
+        return _invitation(row)
     raise NotFoundError("This invitation is no longer valid.", "Ask the person who sent it for a new one.")
 
 
 def revoke(store: Store, invitation_id: int) -> None:
     """Revoke an invitation. Raises `NotFoundError` if it does not exist or is no longer valid."""
-    unused = update(InvitationRow).where(InvitationRow.id == in_range(invitation_id), InvitationRow.used.is_(None))
+    revoked = delete(InvitationRow).where(InvitationRow.id == in_range(invitation_id)).returning(InvitationRow.id)
     with store.write() as session:
-        if not _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(revoked=now())):
+        if session.scalar(revoked) is None:
             raise NotFoundError("This invitation no longer exists.")
 
 
@@ -98,22 +96,27 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
     valid. Raises `UserError` if the name is invalid or taken, or if the password is too short. The invitation then
     remains valid.
     """
-    invitation = find_invitation(store, token)
+    find_invitation(store, token)
     hashed = hash_password(password)
+    usable = _usable().where(InvitationRow.digest == digest(token)).with_for_update(of=InvitationRow)
     try:
         with store.write() as session:
             # It may have been used or revoked while the password was hashed.
-            unused = update(InvitationRow).where(InvitationRow.id == invitation.id, InvitationRow.used.is_(None))
-            taken = _changed(session, unused.where(InvitationRow.revoked.is_(None)).values(used=now()))
-            if not taken or session.execute(_inviter(invitation.id)).one_or_none() is None:
+            row = session.execute(usable).one_or_none()
+            if row is None:
                 raise NotFoundError(
                     "This invitation has been used or revoked in the meantime.", "Ask for a new one."
                 )
-            row = _reset(session, invitation) if invitation.resets else _new(session, invitation, name)
-            row.password = hashed
+            invitation, by = _invitation(row), row.InvitationRow.created_by
+            campaign_id = row.InvitationRow.campaign_id
+            session.execute(delete(InvitationRow).where(InvitationRow.id == invitation.id))
+            user = _reset(session, invitation) if invitation.resets else _new(session, invitation, name)
+            user.password = hashed
             session.flush()
-            _assign(session, invitation.id, row.id)
-            return user_of_row(row)
+            if campaign_id is not None:
+                assigned = {"campaign_id": campaign_id, "user_id": user.id, "added": now(), "added_by": by}
+                insert_once(session, CampaignAnnotatorRow, [assigned], "campaign_id", "user_id")
+            return user_of_row(user)
     except IntegrityError:
         raise ConflictError("Somebody has taken that name in the meantime.", "Choose another name.") from None
 
@@ -140,63 +143,30 @@ def _check_campaign(session: Session, campaign_id: int, role: Role) -> None:
         raise NotFoundError(f"There is no open campaign {campaign_id}.")
 
 
-def _assign(session: Session, invitation_id: int, user_id: int) -> None:
-    """Make the user an annotator of the invitation's campaigns."""
-    invited_to = select(InvitationCampaignRow.campaign_id, InvitationRow.created_by)
-    invited_to = invited_to.join(InvitationRow, InvitationRow.id == InvitationCampaignRow.invitation_id)
-    for campaign_id, by in session.execute(invited_to.where(InvitationRow.id == invitation_id)).all():
-        row = {"campaign_id": campaign_id, "user_id": user_id, "added": now(), "added_by": by}
-        insert_once(session, CampaignAnnotatorRow, [row], "campaign_id", "user_id")
-
-
-def _add(store: Store, row: InvitationRow, campaign_id: int | None = None) -> str:
+def _add(store: Store, row: InvitationRow) -> str:
     token = new_token()
     row.digest, row.expires = digest(token), now() + LASTS
     with store.write() as session:
+        session.execute(delete(InvitationRow).where(InvitationRow.expires <= now()))
         session.add(row)
-        session.flush()
-        if campaign_id is not None:
-            session.add(InvitationCampaignRow(invitation_id=row.id, campaign_id=campaign_id))
     return token
 
 
-def _usable() -> Select[InvitationRow, str]:
-    """Select the valid invitations, except those created by former admins and those for deactivated users."""
+def _usable() -> Select[InvitationRow, str, str | None]:
+    """Select the valid invitations with their inviters and campaigns, except those created by former admins and
+    those for deactivated users."""
     inviter, invited = aliased(UserRow), aliased(UserRow)
     return (
-        select(InvitationRow, inviter.name)
+        select(InvitationRow, inviter.name.label("inviter"), CampaignRow.name.label("campaign"))
         .join(inviter, inviter.id == InvitationRow.created_by)
         .outerjoin(invited, invited.id == InvitationRow.user_id)
-        .where(InvitationRow.used.is_(None), InvitationRow.revoked.is_(None), InvitationRow.expires > now())
+        .outerjoin(CampaignRow, CampaignRow.id == InvitationRow.campaign_id)
+        .where(InvitationRow.expires > now())
         .where(inviter.role == Role.ADMIN.value, inviter.ended.is_(None), invited.ended.is_(None))
     )
 
 
-def _inviter(invitation_id: int) -> Select[int]:
-    """Select the admin who created an invitation. The result is empty if the creator is no longer an admin, or if
-    the invited user has been deactivated."""
-    inviter, invited = aliased(UserRow), aliased(UserRow)
-    return (
-        select(inviter.id)
-        .join(InvitationRow, InvitationRow.created_by == inviter.id)
-        .outerjoin(invited, invited.id == InvitationRow.user_id)
-        .where(InvitationRow.id == invitation_id, inviter.role == Role.ADMIN.value)
-        .where(inviter.ended.is_(None), invited.ended.is_(None))
-    )
-
-
-def _changed(session: Session, statement: Any) -> bool:
-    result = session.execute(statement.execution_options(synchronize_session=False))
-    return bool(result.rowcount)  # type: ignore[attr-defined]
-
-
-def _invitation(session: Session, row: Any) -> Invitation:
-    one = row.InvitationRow
-    names = select(CampaignRow.name).join(
-        InvitationCampaignRow, InvitationCampaignRow.campaign_id == CampaignRow.id
-    )
-    campaigns = session.scalars(
-        names.where(InvitationCampaignRow.invitation_id == one.id).order_by(CampaignRow.name)
-    )
-    role, resets = Role(one.role), one.user_id is not None
-    return Invitation(one.id, one.name, role, resets, row.name, one.expires, tuple(campaigns))
+def _invitation(row: Row[InvitationRow, str, str | None]) -> Invitation:
+    stored, inviter, campaign = row
+    resets = stored.user_id is not None
+    return Invitation(stored.id, stored.name, Role(stored.role), resets, inviter, stored.expires, campaign or "")

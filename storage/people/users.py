@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.text.signs import reads_alike, shows_nothing
-from stepsight.storage.database.people_schema import InvitationRow, LoginRow, UserRow
+from stepsight.storage.database.labelling_schema import InvitationRow
+from stepsight.storage.database.people_schema import LoginRow, UserRow
 from stepsight.storage.database.schema import check_name, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.database.upsert import insert_once
@@ -123,7 +124,7 @@ def end_user(store: Store, name: str, *, keep_admin: bool = False) -> User:
             _check_other_admin(session, row)
         row.ended = row.ended or now()
         end_logins(session, row)
-        _end_links(session, InvitationRow.created_by == row.id)
+        session.execute(delete(InvitationRow).where(InvitationRow.created_by == row.id))
         return user_of_row(row)
 
 
@@ -220,9 +221,4 @@ def _check_other_admin(session: Session, row: UserRow) -> None:
 def end_logins(session: Session, row: UserRow) -> None:
     """End the logins of a user, and the links with which they could choose a new password."""
     session.execute(delete(LoginRow).where(LoginRow.user_id == row.id))
-    _end_links(session, InvitationRow.user_id == row.id)
-
-
-def _end_links(session: Session, which: ColumnElement[bool]) -> None:
-    unused = update(InvitationRow).where(which, InvitationRow.used.is_(None), InvitationRow.revoked.is_(None))
-    session.execute(unused.values(revoked=now()).execution_options(synchronize_session=False))
+    session.execute(delete(InvitationRow).where(InvitationRow.user_id == row.id))

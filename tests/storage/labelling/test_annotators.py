@@ -71,7 +71,7 @@ def test_accepting_an_invitation_to_a_campaign_makes_an_annotator(store: Store) 
     (ann,) = people(store, 1)
     set_annotators(store, made.id, [ann.id], boss)
     token = invite(store, Role.ANNOTATOR, None, boss, made.id)
-    assert [one.campaigns for one in list_invitations(store)] == [("first",)]
+    assert [invitation.campaign for invitation in list_invitations(store)] == ["first"]
     eva = accept(store, token, "eva", "a good sentence")
     assert list_annotators(store, made.id) == [ann, eva]
     assert assign_next(store, made.id, eva) is not None

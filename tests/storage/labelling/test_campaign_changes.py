@@ -61,7 +61,7 @@ def test_a_campaign_is_deleted_with_everything_in_it_once_it_was_exported(store:
     thing.delete(store, person(store, "boss"))
     with store.read() as session:
         left = count_rows(session)
-    gone = ("campaigns", "campaign_items", "slots", "label_events", "guidelines", "invitation_campaigns")
+    gone = ("campaigns", "campaign_items", "slots", "label_events", "guidelines", "invitations")
     assert [left[name] for name in gone] == [0] * len(gone)
     with refused():
         find_invitation(store, token)

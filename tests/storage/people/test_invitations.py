@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import select, update
 
 from stepsight.core.errors import UserError
-from stepsight.storage.database.people_schema import InvitationRow
+from stepsight.storage.database.labelling_schema import InvitationRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.people.invitations import (
