@@ -3,8 +3,10 @@
 import hashlib
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 from stepsight.core.errors import UserError
@@ -13,6 +15,7 @@ _CHUNK = 1 << 20
 _SHA256_DIGITS = 64
 # Of the name of a file, in that of its temporary one: a file's name has at most 255 bytes.
 _LONGEST = 50
+_STALE_SECONDS = 24 * 3600
 
 
 @contextmanager
@@ -22,14 +25,16 @@ def atomic_file(
     """Yield the path of an empty temporary file, which is renamed to `path` if the block ends without an error.
 
     The temporary file is in the same folder as `path`, under a random name, so that nobody else can have put a link
-    there. It is flushed to disk before it is renamed, so that a power cut leaves either the complete file or
-    nothing. If `private` is True, only its owner can read it. Raises `UserError` with the given `hint` if the file
-    cannot be written, if `path` is not a regular file, or if it already exists and `replace` is False.
+    there; those that killed processes left are deleted after a day. It is flushed to disk before it is renamed, so
+    that a power cut leaves either the complete file or nothing. If `private` is True, only its owner can read it.
+    Raises `UserError` with the given `hint` if the file cannot be written, if `path` is not a regular file, or if it
+    already exists and `replace` is False.
     """
     shown, path = path, Path(os.path.realpath(path))
     _check(path, shown, replace)
     partial = path.with_name(f"{path.name[:_LONGEST]}.{secrets.token_hex(8)}.partial")
     try:
+        _sweep(path)
         os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600 if private else 0o666))
         yield partial
         _sync(partial)
@@ -69,6 +74,14 @@ def digest_of(path: Path, like: str, tick: Callable[[], None] = lambda: None) ->
             digest.update(chunk)
             tick()
     return digest.hexdigest()
+
+
+def _sweep(path: Path) -> None:
+    """Delete the temporary files of `path` that nobody has written to for a day."""
+    for left in path.parent.glob(f"{escape(path.name[:_LONGEST])}.{'[0-9a-f]' * 16}.partial"):
+        with suppress(OSError):
+            if left.stat().st_mtime < time.time() - _STALE_SECONDS:
+                left.unlink()
 
 
 def _check(path: Path, shown: str | Path, replace: bool) -> None:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from shutil import disk_usage
 from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
 from threading import Lock
 from types import TracebackType
@@ -34,6 +35,8 @@ _DURABLE_SECONDS = 10
 # The wait of a page for a write that may be left out.
 _BRIEF_SECONDS = 1
 _CONNECT_SECONDS = 10
+# With fewer bytes free, writes of SQLite fail.
+_LEAST_ROOM = 200_000
 # The connection's option for the statement with which SQLite begins a transaction.
 _BEGIN = "stepsight_begin"
 _SYNCHRONOUS = "stepsight_synchronous"
@@ -127,9 +130,11 @@ class Store:
             self._turn.release()
 
     def check(self) -> None:
-        """Raise `UnavailableError` if the database does not respond."""
+        """Raise `UnavailableError` if the database does not respond, or the disk of its file is full."""
         with self.read() as session:
             session.execute(select(1))
+        if self._file is not None and disk_usage(os.path.dirname(os.path.abspath(self.name))).free < _LEAST_ROOM:
+            raise _unavailable(self.name, "database or disk is full", _hint("full"))
 
     def _check_file(self) -> None:
         # A deleted file stays open here, and a new connection would put an empty one in its place.

@@ -9,8 +9,10 @@ from sqlalchemy.orm import Session
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task, UploadRow
 from stepsight.storage.database.schema import in_range
-from stepsight.storage.database.store import ConflictError, NotFoundError
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.jobs.uploads import uploads_folder
 from stepsight.storage.people.changes import Changeable, Dependents, counted
+from stepsight.storage.people.users import User
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,18 @@ class ChangeableJobs(Changeable[Sequence[Job]]):
             obstacle=ConflictError(f"Job {active[0].id} is {active[0].state}.", "Cancel it first.")
             if active
             else None,
+            uploads=tuple(file.file for file in files),
         )
 
     def remove(self, session: Session, row: Sequence[Job]) -> None:
         session.execute(delete(UploadRow).where(UploadRow.id.in_([file.id for file in _files(session, row)])))
         session.execute(delete(Job).where(Job.id.in_([one.id for one in row])))
+
+    def delete(self, store: Store, user: User | None = None) -> Dependents:
+        deleted = super().delete(store, user)
+        for file in deleted.uploads:
+            (uploads_folder(store) / file).unlink(missing_ok=True)
+        return deleted
 
 
 def _name(row: Job) -> str:

@@ -31,6 +31,7 @@ class Dependents:
     `counts` holds the numbers as they are logged, and `lines` has a line for each kind of dependent, such as `2
     files: first, second`. `kept` says what stays. `obstacle` is the reason why the thing cannot be deleted
     now, or None. `scored` maps ids to the names of the evaluators whose scores on a dataset can be deleted alone.
+    `uploads` names uploaded files in their folder.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Dependents:
     kept: str = ""
     obstacle: ConflictError | None = None
     scored: Mapping[int, str] = field(default_factory=dict)
+    uploads: tuple[str, ...] = ()
 
 
 class Changeable(ABC, Generic[Row]):

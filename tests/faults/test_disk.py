@@ -44,8 +44,12 @@ def test_labels_on_a_full_disk_are_refused_and_none_is_lost(disk, disk_store, la
             if response.status_code != 200:
                 check_full(response)
                 refused[step] = f"key-{step}"
+        # As /healthz asks.
+        with pytest.raises(UnavailableError, match="disk is full"):
+            disk_store.check()
         assert refused
         assert logged(disk_store) == page.stored
+    disk_store.check()
     for step, key in refused.items():
         assert page.label(step, key).status_code == 200
     assert logged(disk_store) == page.stored

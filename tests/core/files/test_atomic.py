@@ -1,4 +1,5 @@
 import os
+import time
 from unittest.mock import patch
 
 import pytest
@@ -26,6 +27,18 @@ def test_no_file_appears_if_the_block_fails(tmp_path):
     with pytest.raises(ValueError, match="no"):
         write()
     assert os.listdir(tmp_path) == []
+
+
+def test_what_a_killed_process_left_of_the_file_is_gone_after_a_day(tmp_path):
+    partials = [
+        tmp_path / f"{name}.partial" for name in ("[a].0123456789abcdef", "[a].fedcba9876543210", "b.0", "a.b")
+    ]
+    for path in partials:
+        path.touch()
+    for path in (partials[0], *partials[2:]):
+        os.utime(path, (time.time() - 25 * 3600,) * 2)
+    write_text(tmp_path / "[a]", "all of it")
+    assert sorted(tmp_path.iterdir()) == sorted([tmp_path / "[a]", *partials[1:]])
 
 
 def test_a_file_that_is_there_is_only_replaced_on_request(tmp_path):

@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import time
 from contextlib import closing
 
 import pytest
@@ -52,6 +53,15 @@ def test_a_process_that_was_killed_between_requests_is_replaced(child):
     child._process.wait()
     # Its pipes are closed: a warning would fail the test.
     assert child.ask("count", [b"a"]) == 1
+
+
+def test_a_process_that_was_killed_while_it_started_is_replaced(child):
+    child.start()
+    while (first := child._process) is None:
+        time.sleep(0.001)
+    os.kill(first.pid, signal.SIGKILL)
+    assert child.ask("count", [b"a"]) == 1
+    assert child._process is not first
 
 
 def test_a_request_does_not_wait_for_another():

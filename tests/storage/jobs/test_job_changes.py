@@ -42,7 +42,8 @@ def test_a_file_that_could_not_be_added_is_deleted_with_its_job(store: Store) ->
         "2 files: a.jsonl (1 kB), b.jsonl (1 kB)",
     )
     ChangeableJobs((failed[0],)).delete(store, user)
-    assert [one.name for one in list_uploads(store, user.id)] == ["b.jsonl"]
+    assert list_uploads(store, user.id) == [second]
+    assert (first.path.exists(), second.path.exists()) == (False, True)
 
 
 def test_a_file_that_is_being_added_again_stays_when_its_failed_job_goes(store: Store) -> None:
