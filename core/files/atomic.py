@@ -27,8 +27,8 @@ def atomic_file(
     The temporary file is in the same folder as `path`, under a random name, so that nobody else can have put a link
     there; those that killed processes left are deleted after a day. It is flushed to disk before it is renamed, so
     that a power cut leaves either the complete file or nothing. If `private` is True, only its owner can read it.
-    Raises `UserError` with the given `hint` if the file cannot be written, if `path` is not a regular file, or if it
-    already exists and `replace` is False.
+    Raises `UserError` with the given `hint` if the file cannot be written, if `path` is not a regular file, or if
+    it already exists and `replace` is False.
     """
     shown, path = path, Path(os.path.realpath(path))
     _check(path, shown, replace)
