@@ -22,7 +22,7 @@ from stepsight.app.annotate.disputes import router as dispute_routes
 from stepsight.app.annotate.export import router as label_files
 from stepsight.app.annotate.pages import pages as annotate_pages
 from stepsight.app.api.service import add_api
-from stepsight.app.browse.page import BrowsePage
+from stepsight.app.browse.page import BrowsePages
 from stepsight.app.data import page as data
 from stepsight.app.data.files import router as data_files
 from stepsight.app.demo.mount import DemoOnRequest
@@ -99,7 +99,7 @@ def build_app(
     add_api(application, store, evaluators, read_only=read_only, seconds=seconds)
     answer_errors(application)
     application.include_router(EvidencePage(store, evaluators, checks).routes(read_only=read_only))
-    application.include_router(BrowsePage(store, evaluators, checks).routes())
+    application.include_router(BrowsePages(store, evaluators, checks).routes())
     application.include_router(ResultsPage(store, evaluators, Measurements(store)).routes(read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data_files(store, read_only=read_only))

@@ -125,7 +125,7 @@ _TITLES = {"text": "Search", "length": "Steps"}
 
 
 @dataclass(frozen=True)
-class Conditions:
+class ActiveFilters:
     """The active filters of an address. If `on_redundancy` is True, outcomes concern redundant errors."""
 
     address: Address

@@ -24,7 +24,7 @@ from stepsight.app.browse.evaluator_choice import (
     list_choices,
     shown_choices,
 )
-from stepsight.app.browse.facets import Conditions, metadata_html
+from stepsight.app.browse.facets import ActiveFilters, metadata_html
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_list import list_html, list_orders
@@ -72,7 +72,7 @@ _PATIENCE = 0.4
 
 
 @dataclass(frozen=True)
-class BrowsePage:
+class BrowsePages:
     """The Browse page. With `checks`, it names the evaluators that do not beat the trivial baselines."""
 
     store: Store
@@ -120,7 +120,7 @@ class BrowsePage:
         address, about = selection.address, selection.about
         outputs = about.outputs if about.judged else None
         page = selection.page(_PER_PAGE)
-        conditions = Conditions(address, selection.words, page.on_redundancy)
+        conditions = ActiveFilters(address, selection.words, page.on_redundancy)
         hidden = hidden_traces(self.store, user, [row.trace_id for row in page.rows])
         page = replace(page, rows=[row for row in page.rows if row.trace_id not in hidden])
         # Scores of the other mode alone would stand beside verdicts of this one, which are none.

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choice, find_choice, list_choices
-from stepsight.app.browse.facets import Conditions
+from stepsight.app.browse.facets import ActiveFilters
 from stepsight.app.browse.hits import has_hit
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.step_bars import words_of
@@ -121,9 +121,9 @@ class Selection:
         return asks_redundancy(self.store, self.dataset_id, self.where)
 
     @property
-    def conditions(self) -> Conditions:
+    def conditions(self) -> ActiveFilters:
         """The active filters in words."""
-        return Conditions(self.address, self.words, self.on_redundancy)
+        return ActiveFilters(self.address, self.words, self.on_redundancy)
 
     @property
     def pairs(self) -> OutcomePairs | None:

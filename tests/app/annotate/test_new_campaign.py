@@ -3,7 +3,7 @@
 import pytest
 
 from stepsight.app.annotate.new_campaign import NewCampaign, form_html, read_plan
-from stepsight.app.browse.page import BrowsePage
+from stepsight.app.browse.page import BrowsePages
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import NotFoundError
@@ -111,7 +111,7 @@ def test_browse_leads_here_with_its_conditions(sqlite_store, evaluators):
     query = {"dataset": "sums", "gold": "error", "page": "2", "q": "1 + 1"}
 
     def ways(user: User, query: dict[str, str]) -> list[str]:
-        page = read(BrowsePage(sqlite_store, evaluators).content(query, user).html)
+        page = read(BrowsePages(sqlite_store, evaluators).content(query, user).html)
         return [link["href"] for link in page.all("a") if link.text == "Label these traces"]
 
     assert ways(boss, query) == ["/annotate/new?dataset=sums&gold=error&q=1+%2B+1"]

@@ -4,8 +4,8 @@ import numpy as np
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.distribution import distribution_html
-from stepsight.app.browse.facets import Conditions, bin_words
-from stepsight.app.browse.page import BrowsePage
+from stepsight.app.browse.facets import ActiveFilters, bin_words
+from stepsight.app.browse.page import BrowsePages
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Outputs
@@ -76,7 +76,7 @@ def test_a_bin_leads_to_its_traces_and_back():
     (chosen,) = page.all("a", cls="chosen")
     assert (chosen["title"], chosen["href"]) == (bar["title"], "/browse?dataset=sums")
     assert page.one("a", aria_current="true").text == "4"
-    assert read(Conditions(address).chips_html()).one("a", cls="chip")["aria-label"] == (
+    assert read(ActiveFilters(address).chips_html()).one("a", cls="chip")["aria-label"] == (
         "Remove A wrong step with validity 0.35–0.40"
     )
 
@@ -92,7 +92,7 @@ def test_it_stands_beside_the_list_where_there_are_scores_of_steps(sqlite_store,
     save_judgments(sqlite_store, words.id, [judge(trace, "offline") for trace in traces])
 
     def captions(**query):
-        page = read(BrowsePage(sqlite_store, evaluators).content({"dataset": "sums"} | query).html)
+        page = read(BrowsePages(sqlite_store, evaluators).content({"dataset": "sums"} | query).html)
         return [one.text for one in page.one("aside").all("figcaption")]
 
     assert captions(evaluator="mini") == ["wrong 2 steps", "right 3 steps"]
@@ -112,7 +112,7 @@ def test_verdicts_in_words_are_a_table_that_leads_to_their_traces(sqlite_store):
     row = evaluators.register(sqlite_store, EQUATIONS)
     stored = list(iterate_traces(sqlite_store, find_dataset(sqlite_store, "sums").id))
     save_judgments(sqlite_store, row.id, [evaluators.judge(EQUATIONS, trace) for trace in stored])
-    page = read(BrowsePage(sqlite_store, evaluators).content({"dataset": "sums", "evaluator": EQUATIONS}).html)
+    page = read(BrowsePages(sqlite_store, evaluators).content({"dataset": "sums", "evaluator": EQUATIONS}).html)
     table = page.one("section", cls="distribution").one("table")
     assert [head.text for head in table.one("thead").all("th")] == ["gold", "equation fails", "equations hold"]
     rows = {line.one("th").text: line.all("td") for line in table.one("tbody").all("tr")}
@@ -123,12 +123,12 @@ def test_verdicts_in_words_are_a_table_that_leads_to_their_traces(sqlite_store):
     assert link["aria-label"] == "equation fails: 1 right step"
     query = {key: values[0] for key, values in query_of(link["href"]).items()}
     assert query["bin"] == "right-0.00"
-    found = read(BrowsePage(sqlite_store, evaluators).content(query).html)
+    found = read(BrowsePages(sqlite_store, evaluators).content(query).html)
     assert found.one("a", cls="chip")["aria-label"] == "Remove A right step: equation fails"
     lines = found.one("table", cls="traces").one("tbody").all("tr")
     assert [line.one("span", cls="id").text.split(" · ")[0] for line in lines] == ["missed"]
     (trace,) = [one for one in stored if one.id == "missed"]
-    opened = read(BrowsePage(sqlite_store, evaluators).content(query | {"trace": str(trace.trace_id)}).html)
+    opened = read(BrowsePages(sqlite_store, evaluators).content(query | {"trace": str(trace.trace_id)}).html)
     assert opened.one("p", cls="among").text == "Among: A right step: equation fails"
 
 

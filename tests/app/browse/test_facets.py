@@ -5,8 +5,8 @@ import pytest
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.browse.export import PATH
-from stepsight.app.browse.facets import Conditions, metadata_html
-from stepsight.app.browse.page import BrowsePage
+from stepsight.app.browse.facets import ActiveFilters, metadata_html
+from stepsight.app.browse.page import BrowsePages
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import FieldCounts
@@ -26,7 +26,7 @@ COUNTS = {
 
 
 def sidebar(address=None, counts=COUNTS, about=MINI):
-    return read(Conditions(address or Address()).sidebar_html(counts, [MINI, OTHER, SILENT], about))
+    return read(ActiveFilters(address or Address()).sidebar_html(counts, [MINI, OTHER, SILENT], about))
 
 
 def section(page, title):
@@ -82,7 +82,7 @@ def test_facets_of_verdicts_are_there_where_the_evaluator_has_judged():
 
 def test_chips_lift_one_condition_or_all():
     address = Address(dataset="sums", q="a b", gold="error", cell="neg-pos", change=0.3, page=2)
-    page = read(Conditions(address).chips_html())
+    page = read(ActiveFilters(address).chips_html())
     assert [chip["aria-label"] for chip in page.all("a", cls="chip")] == [
         "Remove Gold: has an error",
         "Remove Search: a b",
@@ -91,7 +91,7 @@ def test_chips_lift_one_condition_or_all():
     ]
     assert page.all("a", cls="chip")[1]["href"] == "/browse?dataset=sums&gold=error&change=0.3&cell=neg-pos"
     assert page.one("a", cls="clear")["href"] == "/browse?dataset=sums"
-    assert Conditions(Address(dataset="sums", sort="steps")).chips_html() == ""
+    assert ActiveFilters(Address(dataset="sums", sort="steps")).chips_html() == ""
 
 
 def test_the_button_of_the_sheet_tells_how_many_conditions_are_set():
@@ -101,17 +101,17 @@ def test_the_button_of_the_sheet_tells_how_many_conditions_are_set():
 
 def test_where_nothing_is_left_it_says_which_condition_to_loosen():
     address = Address(q="x", gold="error", group="algebra")
-    page = read(Conditions(address).loosen_html({"text": 2, "gold": 0, "group": 1}))
+    page = read(ActiveFilters(address).loosen_html({"text": 2, "gold": 0, "group": 1}))
     assert page.all("p")[0].text == "No trace meets these conditions. Remove one of them:"
     assert [item.text for item in page.one("ul").all("li")] == [
         "without Search: x: 2 traces",
         "without Class: algebra: 1 trace",
     ]
     assert page.one("ul").all("a")[0]["href"] == "/browse?gold=error&group=algebra"
-    page = read(Conditions(address).loosen_html({"text": 0, "gold": 0, "group": 0}))
+    page = read(ActiveFilters(address).loosen_html({"text": 0, "gold": 0, "group": 0}))
     assert "Removing one condition is not enough." in page.text
     assert page.one("a")["href"] == "/browse"
-    assert read(Conditions(Address()).loosen_html({})).text == "This dataset has no trace."
+    assert read(ActiveFilters(Address()).loosen_html({})).text == "This dataset has no trace."
 
 
 def test_no_solution_is_called_redundant_by_one_that_gives_validity_only():
@@ -181,13 +181,13 @@ def test_the_rest_of_many_fields_is_folded_but_for_what_is_in_use():
 
 def test_each_condition_is_a_chip_of_its_own():
     address = Address(meta=("source=MATH", "title~of", "level>=3", "level<=4", "none="), gold="error")
-    page = read(Conditions(address).chips_html())
+    page = read(ActiveFilters(address).chips_html())
     assert [chip["aria-label"].removeprefix("Remove ") for chip in page.all("a", cls="chip")] == [
         "Gold: has an error", "source: MATH", "title contains of", "level ≥ 3", "level ≤ 4", "none: (empty)",
     ]  # fmt: skip
     assert query_of(page.all("a", cls="chip")[1]["href"])["meta"] == ["title~of", "level>=3", "level<=4", "none="]
     totals = {"gold": 0} | {f"meta {one}": 2 * (one == "level>=3") for one in address.meta}
-    page = read(Conditions(address).loosen_html(totals))
+    page = read(ActiveFilters(address).loosen_html(totals))
     assert [item.text for item in page.one("ul").all("li")] == ["without level ≥ 3: 2 traces"]
 
 
@@ -200,7 +200,7 @@ def stored(sqlite_store):
 
 def test_page_file_and_api_select_the_same(stored, evaluators):
     query = {"dataset": "sums", "meta": ["source=MATH", "level>=3"], "field": "source"}
-    page = read(BrowsePage(stored, evaluators).content(query).html)
+    page = read(BrowsePages(stored, evaluators).content(query).html)
     assert [row.one("span", cls="id").text for row in page.one("tbody").all("tr")] == ["n3", "n5"]
     assert [one.text for one in page.one("div", cls="values").all("li")] == ["MATH2", "GSM8K0"]
     # The form above the list keeps them.
@@ -219,7 +219,7 @@ def test_page_file_and_api_select_the_same(stored, evaluators):
 
 def test_a_condition_that_makes_no_sense_is_told(stored, evaluators):
     page = read(
-        BrowsePage(stored, evaluators)
+        BrowsePages(stored, evaluators)
         .content({"dataset": "sums", "meta": ["level>=high"], "field": "no such"})
         .html
     )

@@ -3,7 +3,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from stepsight.app.browse.page import BrowsePage
+from stepsight.app.browse.page import BrowsePages
 from stepsight.app.score.entered import Entered
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import UnavailableError, open_store
@@ -33,7 +33,7 @@ def browse(kept, evaluators):
     """The page that a query string asks for, read."""
 
     def browse(**query):
-        return read(BrowsePage(kept, evaluators).content(query).html)
+        return read(BrowsePages(kept, evaluators).content(query).html)
 
     return browse
 
@@ -193,11 +193,11 @@ def test_the_online_view_of_an_evaluator_without_online_scores_says_so_and_shows
     (trace,) = add(sqlite_store, [ERROR])
     row = evaluators.register(sqlite_store, "tiny")
     save_judgments(sqlite_store, row.id, [judge(trace, "offline")])
-    page = read(BrowsePage(sqlite_store, evaluators).content({"mode": "online"}).html)
+    page = read(BrowsePages(sqlite_store, evaluators).content({"mode": "online"}).html)
     assert "tiny has no online scores of these traces." in page.text
     assert page.all("span", cls="mini") == []
     assert "mode" not in query_of(page.one("a", cls="other-mode")["href"])
-    assert read(BrowsePage(sqlite_store, evaluators).content({}).html).all("span", cls="mini") != []
+    assert read(BrowsePages(sqlite_store, evaluators).content({}).html).all("span", cls="mini") != []
 
 
 @each(
@@ -229,7 +229,7 @@ def test_an_unknown_dataset_gets_a_notice_and_a_way_back(browse, name):
 
 def test_an_empty_store_says_what_to_do(sqlite_store, evaluators):
     for query in ({}, {"dataset": "sums"}, {"trace": "1"}):
-        page = read(BrowsePage(sqlite_store, evaluators).content(query).html)
+        page = read(BrowsePages(sqlite_store, evaluators).content(query).html)
         assert notices(page) == ["The store is empty. Add data"]
 
 
@@ -239,16 +239,16 @@ def test_a_store_that_fails_is_left_to_the_application(tmp_path, sqlite_template
     with open_store(str(path)) as store:
         path.write_bytes(b"no database any more" * 1000)
         with refused(UnavailableError):
-            BrowsePage(store, evaluators).content({})
+            BrowsePages(store, evaluators).content({})
 
 
 def test_a_trace_with_others_of_its_problem_leads_to_them_in_the_list(sqlite_store, evaluators):
     problems = ("How many?" * 200, "How many?" * 200, "Why?")
     traces = add(sqlite_store, [Trace.of(problem, ["5"], id=f"{i}") for i, problem in enumerate(problems)], "pool")
-    page = read(BrowsePage(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}).html)
+    page = read(BrowsePages(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}).html)
     (link,) = [one for one in page.all("a") if "of this problem" in one.text]
     assert link.text == "The 2 solutions of this problem"
-    found = read(BrowsePage(sqlite_store, evaluators).content(query_of(link["href"])).html)
+    found = read(BrowsePages(sqlite_store, evaluators).content(query_of(link["href"])).html)
     assert ids(found) == ["0", "1"]
-    alone = read(BrowsePage(sqlite_store, evaluators).content({"trace": str(traces[2].trace_id)}).html)
+    alone = read(BrowsePages(sqlite_store, evaluators).content({"trace": str(traces[2].trace_id)}).html)
     assert "of this problem" not in alone.text

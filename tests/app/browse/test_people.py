@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.app.browse.page import BrowsePage
+from stepsight.app.browse.page import BrowsePages
 from stepsight.app.browse.people import PeopleLabels, dispute_links
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import Store
@@ -26,7 +26,7 @@ def table(said):
 
 
 def test_agreed_labels_stand_at_each_step(sqlite_store, made, evaluators):
-    page = read(BrowsePage(sqlite_store, evaluators).content({"trace": "2"}, local_user(sqlite_store)).html)
+    page = read(BrowsePages(sqlite_store, evaluators).content({"trace": "2"}, local_user(sqlite_store)).html)
     notes = [em.text for em in page.one("ol", cls="steps").all("em", cls="people")]
     # Of the last step two were unsure, so that there is nothing to say.
     assert notes == ["people: ✓ pos", "people: ○ neu"]
@@ -112,7 +112,7 @@ def test_without_gold_there_is_nothing_to_dispute(
 def test_on_the_page_of_a_trace(
     sqlite_store: Store, traces: list[StoredTrace], evaluators: Evaluators, user: User
 ) -> None:
-    page = BrowsePage(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}, user).html
+    page = BrowsePages(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}, user).html
     assert page.count('<div class="disputable"><span class="g"') == 2
-    page = BrowsePage(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}, None).html
+    page = BrowsePages(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}, None).html
     assert "disputable" not in page

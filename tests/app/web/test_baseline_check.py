@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from stepsight.app.browse.page import BrowsePage
+from stepsight.app.browse.page import BrowsePages
 from stepsight.app.evidence.page import EvidencePage
 from stepsight.app.score.entered import Entered
 from stepsight.app.score.result import result_html
@@ -64,14 +64,14 @@ def test_browse_says_so_in_the_list_and_on_a_trace(sqlite_store, evaluators, gue
     (trace, *_) = iterate_traces(sqlite_store, find_dataset(sqlite_store, "many").id)
     queries = ({"dataset": "many", "evaluator": "many"}, {"trace": str(trace.trace_id), "evaluator": "many"})
     for query in queries:
-        page = read(BrowsePage(sqlite_store, evaluators, measured).content(query, None).html)
+        page = read(BrowsePages(sqlite_store, evaluators, measured).content(query, None).html)
         line = page.one("p", cls="baseline-check")
         assert "many does not clear the trivial baselines" in line.text
         assert "95 %" in line.text
         assert [link["href"] for link in line.all("a")] == [
             f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators",
         ]  # fmt: skip
-    assert "baseline" not in BrowsePage(sqlite_store, evaluators).content(queries[0]).html
+    assert "baseline" not in BrowsePages(sqlite_store, evaluators).content(queries[0]).html
 
 
 def test_of_one_that_clears_them_or_has_too_few_labels_there_is_no_line(sqlite_store):
