@@ -38,7 +38,7 @@ from stepsight.core.formats import (
 from stepsight.core.formats.answers import Softmax, answer_ids, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
-from stepsight.core.hubs.checkpoint_files import SENTENCEPIECE, TOKENIZER, is_hub_id, read_config_file
+from stepsight.core.hubs.checkpoint_files import TOKENIZER, is_hub_id, read_config_file
 from stepsight.core.hubs.known_cards import with_known
 from stepsight.core.inference_servers.address import ServerAddress
 from stepsight.core.inference_servers.server import AT_ONCE, Server, ServerError, together
@@ -302,8 +302,7 @@ def _identity(
     as a classifier."""
     rows = reading.rows if isinstance(reading, _Classes) and kind not in _ANSWERS else VALIDITY
     whole = isinstance(reading, _Answers) and reading.whole
-    file = next(path for name in (TOKENIZER, SENTENCEPIECE) if (path := checkpoint.folder / name).is_file())
-    tokenizer = hashlib.sha256(file.read_bytes()).hexdigest()
+    tokenizer = hashlib.sha256(checkpoint.tokenizer.read[0].read_bytes()).hexdigest()
     parts = ["vllm", name, kind, template.to_dict(), tokenizer, rows, whole, ATTENTIONS[causal]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -318,7 +317,7 @@ _CLASSES: dict[str, Callable[[Checkpoint], tuple[int, Rows]]] = {
 """Formats whose heads have classes: their number, and the ones that stand for neg, neu and pos."""
 
 _ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
-    math_shepherd.NAME: lambda checkpoint: math_shepherd.answers(checkpoint, checkpoint.size("vocab_size")),
+    math_shepherd.NAME: math_shepherd.answers,
     two_token.NAME: answer_ids,
     chat_two_token.NAME: chat_two_token.answers,
 }

@@ -50,7 +50,7 @@ def head_name(checkpoint: Checkpoint) -> str:
     return _TIED if tied else _HEAD
 
 
-def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str] | None = None) -> list[int]:
+def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str | int] | None = None) -> list[int]:
     """Return the ids of the tokens for wrong and right, from stepsight.json or else from `otherwise`.
 
     Tokens are given as ids, or as texts whose last token is used. Raises `UserError` if neither source names the
@@ -113,7 +113,14 @@ def _shape(checkpoint: Checkpoint) -> tuple[int, int]:
     return checkpoint.size("vocab_size"), checkpoint.size("hidden_size")
 
 
-def _token_id(checkpoint: Checkpoint, token: object) -> int:
+def exact_id(checkpoint: Checkpoint, token: str) -> int:
+    """Return the id of a token of exactly this name. Raises `UserError` if there is none, or if the weights have no
+    row for it."""
+    number = checkpoint.vocabulary.token_id(token)
+    return _token_id(checkpoint, -1 if number is None else number, token)
+
+
+def _token_id(checkpoint: Checkpoint, token: object, name: object = None) -> int:
     number: int | None = None
     if isinstance(token, int) and not isinstance(token, bool):
         number = token
@@ -122,7 +129,7 @@ def _token_id(checkpoint: Checkpoint, token: object) -> int:
         number = ids[-1] if ids else None
     if number is None or not 0 <= number < checkpoint.size("vocab_size"):
         raise UserError(
-            f"{checkpoint.folder}: the tokenizer has no token {token!r} that the weights know.",
+            f"{checkpoint.folder}: the tokenizer has no token {name or token!r} that the weights know.",
             "Copy the tokenizer that belongs to the checkpoint.",
         )
     return number

@@ -26,7 +26,7 @@ import numpy as np
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head
+from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head, exact_id
 from stepsight.core.formats.chat import rendered_chat
 from stepsight.core.formats.format import Loaded
 from stepsight.core.label import Label
@@ -104,6 +104,7 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     check_language_head(checkpoint, "marks to be filled in")
-    ids = answer_ids(checkpoint, {"right": _RIGHT, "wrong": _WRONG})
+    tokens = {"right": exact_id(checkpoint, _RIGHT), "wrong": exact_id(checkpoint, _WRONG)}
+    ids = answer_ids(checkpoint, tokens)
     loaded = answer_head(checkpoint, place, ids)
     return Loaded(loaded.backbone, loaded.head, loaded.rows, tuple(ids))

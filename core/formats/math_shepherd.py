@@ -19,8 +19,7 @@ mistaken for one.
 from collections.abc import Mapping
 from typing import Any
 
-from stepsight.core.errors import UserError
-from stepsight.core.formats.answers import answer_head, check_language_head
+from stepsight.core.formats.answers import answer_head, check_language_head, exact_id
 from stepsight.core.formats.format import Loaded
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.placement import Placement
@@ -44,19 +43,10 @@ def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
     check_language_head(checkpoint, "Math-Shepherd")
-    return answer_head(checkpoint, place, answers(checkpoint, checkpoint.size("vocab_size")))
+    return answer_head(checkpoint, place, answers(checkpoint))
 
 
-def answers(checkpoint: Checkpoint, vocabulary: int) -> list[int]:
+def answers(checkpoint: Checkpoint) -> list[int]:
     """Return the ids of the tokens - (wrong) and + (right), in this order. Raises `UserError` if the tokenizer
-    lacks a token or its id is not below `vocabulary`."""
-    ids: list[int] = []
-    for token in (_WRONG, _RIGHT):
-        token_id = checkpoint.vocabulary.token_id(token)
-        if token_id is None or token_id >= vocabulary:
-            raise UserError(
-                f"{checkpoint.folder}: the tokenizer has no token {token!r} that the weights know.",
-                "Copy the tokenizer that belongs to the checkpoint.",
-            )
-        ids.append(token_id)
-    return ids
+    lacks a token or the weights have no row for it."""
+    return [exact_id(checkpoint, token) for token in (_WRONG, _RIGHT)]

@@ -104,7 +104,7 @@ FAMILIES = {
         "masked-tokens",
         test_masked_tokens.write,
         ("lm_head.weight",),
-        ("<extra>",),
+        ("<extra>", "<->"),
         folder=test_masked_tokens.NAME,
     ),
     "EurusPRM": Family("log-ratio", test_log_ratio.write, ("lm_head.weight",), folder="prm"),
