@@ -34,6 +34,8 @@ def show(sqlite_store, evaluators):
             for mode in found.modes:
                 for errors in found.kinds:
                     results.excerpt(found, mode, errors, patience=60)
+            if query.get("against"):
+                results.minus(found, query["against"], patience=60)
         return read(ResultsPage(sqlite_store, evaluators, results).content(query).html)
 
     return show
