@@ -356,7 +356,9 @@ def published(monkeypatch, tmp_path):
         server.files = {"/rows.jsonl": content, "/unseen.jsonl": content}
         known = PublicFile("rows.jsonl", f"{server.url}/rows.jsonl", hashlib.sha256(content).hexdigest())
         unseen = PublicFile("unseen.jsonl", f"{server.url}/unseen.jsonl")
-        monkeypatch.setattr(catalogue, "published_files", lambda kind: (known, unseen))
+        others = catalogue.published_files
+        files = {"plain": (known, unseen)}
+        monkeypatch.setattr(catalogue, "published_files", lambda kind: files.get(kind) or others(kind))
         yield server
 
 
