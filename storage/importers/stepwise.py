@@ -56,7 +56,7 @@ def _is_solution(text: object, *, is_alone: bool) -> bool:
     return len(split_steps(text)) > 1 or (not is_alone and bool(_ANSWER.search(text)))
 
 
-class _Fields(RowFields):
+class _StepwiseFields(RowFields):
     completions: Texts
     labels: Items
     prompt: Text
@@ -87,9 +87,9 @@ def _rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Row
 KIND = FileKind(
     name="stepwise",
     title="stepwise-supervision rows of prompt, completions and labels",
-    read=_Fields.read,
+    read=_StepwiseFields.read,
     write=write,
-    fields=_Fields.names(),
+    fields=_StepwiseFields.names(),
     holds=is_stepwise,
     # Rows further down may have whole numbers alone, which are then shares too.
     gives_way=lambda rows, columns: columns["labels_as"] == "shares" or not are_stepwise(rows),

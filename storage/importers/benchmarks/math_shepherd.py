@@ -20,7 +20,7 @@ _TAG = "ки"
 _FIRST = "Step 1:"
 
 
-class _Fields(RowFields):
+class _MathShepherdFields(RowFields):
     input: Text
     label: Text
 
@@ -62,8 +62,8 @@ class _Fields(RowFields):
 KIND = FileKind(
     name="math-shepherd",
     title="Math-Shepherd with + or - for every step",
-    read=_Fields.read,
-    fields=_Fields.names(),
+    read=_MathShepherdFields.read,
+    fields=_MathShepherdFields.names(),
     holds=lambda row: isinstance(row["label"], str) and _TAG in str(row["input"]),
     dataset="math-shepherd",
 )

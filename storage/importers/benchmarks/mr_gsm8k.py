@@ -25,7 +25,7 @@ from stepsight.storage.importers.rows.kind import FileKind, Row
 _TYPES = ("original", "reversed", "POT")
 
 
-class _Fields(MarkedSolution):
+class _MrGsm8kFields(MarkedSolution):
     kept = ("model_output_solution_correctness", "question_type")
 
     uuid: Id
@@ -45,7 +45,7 @@ class _Fields(MarkedSolution):
 KIND = FileKind(
     name="mr-gsm8k",
     title="MR-GSM8K with the first wrong step of each solution",
-    read=_Fields.read,
-    fields=_Fields.names() - {"question_type"},
+    read=_MrGsm8kFields.read,
+    fields=_MrGsm8kFields.names() - {"question_type"},
     dataset="mr-gsm8k",
 )

@@ -65,7 +65,7 @@ class MarkedSolution(RowFields):
         return number - 1
 
 
-class _Fields(MarkedSolution):
+class _MrMathInvalidFields(MarkedSolution):
     kept = ("model_output_solution_correctness",)
 
     id: Id
@@ -80,7 +80,7 @@ class _Fields(MarkedSolution):
 KIND = FileKind(
     name="mr-math-invalid",
     title="MR-MATH with the first wrong step of each solution",
-    read=_Fields.read,
-    fields=_Fields.names() - {"id"},
+    read=_MrMathInvalidFields.read,
+    fields=_MrMathInvalidFields.names() - {"id"},
     dataset="mr-math-invalid",
 )

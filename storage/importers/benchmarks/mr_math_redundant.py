@@ -13,7 +13,7 @@ from stepsight.storage.importers.rows.fields import RATINGS, Id, Items, RowField
 from stepsight.storage.importers.rows.kind import FileKind, Row
 
 
-class _Fields(RowFields):
+class _MrMathRedundantFields(RowFields):
     id: Id
     question: Text
     model_output_step_format: Substeps
@@ -27,7 +27,7 @@ class _Fields(RowFields):
 KIND = FileKind(
     name="mr-math-redundant",
     title="MR-MATH with a rating of every step",
-    read=_Fields.read,
-    fields=_Fields.names() - {"id"},
+    read=_MrMathRedundantFields.read,
+    fields=_MrMathRedundantFields.names() - {"id"},
     dataset="mr-math-redundant",
 )

@@ -31,7 +31,7 @@ from stepsight.storage.importers.rows.kind import FileKind, Row
 _ONE = ("random number", "random operation", "remove step")
 
 
-class _Fields(RowFields):
+class _PerturbationFields(RowFields):
     kept = ("error_type", "tags")
 
     id: Id
@@ -65,7 +65,7 @@ class _Fields(RowFields):
 KIND = FileKind(
     name="perturbation",
     title="PRM800K solutions with one planted error each",
-    read=_Fields.read,
-    fields=_Fields.names() - {"id"},
+    read=_PerturbationFields.read,
+    fields=_PerturbationFields.names() - {"id"},
     dataset="perturbation",
 )

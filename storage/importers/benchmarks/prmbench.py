@@ -44,7 +44,7 @@ _CLASSES = (
 )
 
 
-class _Fields(RowFields):
+class _PrmbenchFields(RowFields):
     modified_process: Items
     classification: Text
     error_steps: Items
@@ -89,8 +89,8 @@ def _check_labels(row: Row) -> None:
 KIND = FileKind(
     name="prmbench",
     title="PRMBench with the error steps of each modified solution",
-    read=_Fields.read,
-    fields=_Fields.names(),
+    read=_PrmbenchFields.read,
+    fields=_PrmbenchFields.names(),
     dataset="prmbench",
     check_labels=_check_labels,
 )

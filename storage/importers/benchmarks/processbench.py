@@ -16,7 +16,7 @@ from stepsight.storage.importers.rows.fields import Id, RowFields, Text, Texts, 
 from stepsight.storage.importers.rows.kind import FileKind, Row
 
 
-class _Fields(RowFields):
+class _ProcessbenchFields(RowFields):
     kept = ("final_answer_correct",)
 
     id: Id
@@ -33,7 +33,7 @@ class _Fields(RowFields):
 KIND = FileKind(
     name="processbench",
     title="ProcessBench with the first wrong step of each solution",
-    read=_Fields.read,
-    fields=_Fields.names(),
+    read=_ProcessbenchFields.read,
+    fields=_ProcessbenchFields.names(),
     dataset="processbench",
 )

@@ -142,7 +142,7 @@ def _solution(held: Any, problem_id: str, number: int) -> Row:
     return named | {"answer": problem.get("ground_truth"), "steps": steps} | facts
 
 
-class _Fields(RowFields):
+class _StrictPrmbenchFields(RowFields):
     kept = ("problem_id", "candidate_index")
 
     problem_id: Any
@@ -157,8 +157,8 @@ class _Fields(RowFields):
 KIND = FileKind(
     name="strict-prmbench",
     title="StrictPRMBench's candidates, or its solutions with a step to leave out",
-    read=_Fields.read,
-    fields=_Fields.names(),
+    read=_StrictPrmbenchFields.read,
+    fields=_StrictPrmbenchFields.names(),
     dataset="strict-prmbench",
     rows=read_rows,
     score_fields=frozenset(SCORES),
