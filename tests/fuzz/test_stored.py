@@ -41,7 +41,7 @@ JSON_COLUMNS = {
     "evaluators": ("info",),
     "calibrations": ("info",),
     "jobs": ("request",),
-    "campaigns": ("conditions", "error_kinds"),
+    "campaigns": ("settings",),
     "label_events": ("old", "new"),
 }
 PACKED = {"judgments": ("scores",), "triangles": ("offline", "online", "packed")}

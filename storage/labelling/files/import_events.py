@@ -266,7 +266,7 @@ class EventImporter:
 
 def _of_today(row: Row) -> Row:
     """Return a row without what only versions before 1.0.0 wrote."""
-    row = {name: value for name, value in row.items() if name != "chance"}
+    row = {name: value for name, value in row.items() if name not in ("chance", "visible")}
     if isinstance(campaign := row.get("campaign"), dict):
         row["campaign"] = {name: value for name, value in campaign.items() if name not in _EARLIER}
         # These orders too put the traces first whose scores were in doubt.

@@ -30,8 +30,6 @@ from stepsight.storage.labelling.campaigns import load_settings
 from stepsight.storage.labelling.results.annotations import read_annotations, vote
 from stepsight.storage.people.users import User
 
-KIND = DECIDE
-
 _NO_REASON = "The decision has no reason."
 
 
@@ -95,7 +93,7 @@ def decide(
             campaign_id=campaign_id,
             item_id=item.id,
             user_id=user.id,
-            kind=KIND,
+            kind=DECIDE,
             step=step,
             old=None if before is None else before.new,
             new=new | {"own": own},
@@ -123,7 +121,7 @@ def _read(store: Store, condition: ColumnElement[bool]) -> list[Decision]:
     events = (
         select(EventRow, UserRow.name)
         .join(UserRow, UserRow.id == EventRow.user_id)
-        .where(condition, EventRow.kind == KIND)
+        .where(condition, EventRow.kind == DECIDE)
         .order_by(EventRow.id)
     )
     with store.read() as session:
@@ -147,7 +145,7 @@ def _decision(event: EventRow, user: str) -> Decision:
 
 def _repeat(event: EventRow, item_id: int, step: int, new: dict[str, Any], user: User) -> Decision:
     names = ("label", "reason")
-    content = [(event.new or {}).get(name) for name in names] if event.kind == KIND else None
+    content = [(event.new or {}).get(name) for name in names] if event.kind == DECIDE else None
     if (event.item_id, event.step, content) != (item_id, step, [new.get(name) for name in names]):
         raise ConflictError("This key was used for something else.", "Reload the page, then decide again.")
     return _decision(event, user.name)
@@ -188,7 +186,7 @@ def _has_labelled(session: Session, item_id: int, user: User) -> bool:
 
 
 def _last(session: Session, item_id: int, step: int) -> EventRow | None:
-    events = select(EventRow).where(EventRow.item_id == item_id, EventRow.step == step, EventRow.kind == KIND)
+    events = select(EventRow).where(EventRow.item_id == item_id, EventRow.step == step, EventRow.kind == DECIDE)
     return session.scalar(events.order_by(EventRow.id.desc()).limit(1))
 
 

@@ -1,7 +1,5 @@
 """The qualification of a campaign: gold items before the campaign's own traces."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +7,7 @@ import pytest
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign, find_campaign
-from stepsight.storage.labelling.files.export_labels import export_labels
-from stepsight.storage.labelling.files.import_labels import import_labels
-from stepsight.storage.labelling.plan import Ordering
+from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
 from stepsight.storage.people.users import User
 from tests.messages import refused
@@ -68,36 +63,6 @@ def test_only_the_first_submission_counts_and_a_skipped_item_is_not_right(store:
     assert result(store, made) == "2 of 3 done"
     answer(store, made, ann, RIGHT)
     assert result(store, made) == "1 of 3 right"
-
-
-def test_a_log_keeps_the_qualification(sqlite_store: Store, tmp_path: Path) -> None:
-    made = make(sqlite_store)
-    ann = person(sqlite_store, "ann")
-    take(sqlite_store, made, ann)
-    export_labels(sqlite_store, made.name, tmp_path / "log.jsonl", "events")
-    import_labels(sqlite_store, tmp_path / "log.jsonl", ann, campaign="same")
-    copied = find_campaign(sqlite_store, "same")
-    assert copied.qualification_items == 3
-    assert take(sqlite_store, copied, ann).trace.problem.startswith("Known")
-
-
-def test_a_log_of_an_earlier_version_comes_in_without_what_went(sqlite_store: Store, tmp_path: Path) -> None:
-    made = make(sqlite_store)
-    ann = person(sqlite_store, "ann")
-    take(sqlite_store, made, ann)
-    export_labels(sqlite_store, made.name, tmp_path / "log.jsonl", "events")
-    head, *rows = map(json.loads, (tmp_path / "log.jsonl").read_text().splitlines())
-    head["campaign"] |= {"planted_share": 0.5, "qualification_right": 2, "ordering": "information"}
-    for row in rows:
-        row |= {"chance": 0.25} if "item" in row else {}
-        for slot in row.get("slots", ()):
-            slot["qualification"] = True
-    (tmp_path / "earlier.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in (head, *rows)))
-    import_labels(sqlite_store, tmp_path / "earlier.jsonl", ann, campaign="same")
-    copied = find_campaign(sqlite_store, "same")
-    assert (copied.qualification_items, copied.ordering) == (3, Ordering.DISAGREEMENT)
-    again = import_labels(sqlite_store, tmp_path / "earlier.jsonl", ann, campaign="same")
-    assert again.added == 0
 
 
 @pytest.mark.parametrize("items", [51, -1, 5])

@@ -31,23 +31,6 @@ def filled(sqlite_store: Store) -> Store:
     return sqlite_store
 
 
-def test_equations_can_be_marked(command: Command, filled: Store, guideline: Path) -> None:
-    evaluator(filled, "mini")
-    made = (
-        "campaign",
-        "create",
-        "first",
-        "sums",
-        "--guideline",
-        guideline,
-        "--mark-equations",
-        "--db",
-        filled.name,
-    )
-    assert "whole view, with marked equations, every step" in command(*made)[1]
-    assert find_campaign(filled, "first").shows_equations
-
-
 def test_a_campaign_can_begin_with_a_qualification(command: Command, filled: Store, guideline: Path) -> None:
     asked = ("--text", "2 + 2", "--qualification-items", 1, "--db", filled.name)
     terms = "qualification: 1 gold items first\n"
@@ -131,11 +114,13 @@ def test_the_command_takes_every_option_of_the_page(command: Command, filled: St
     db = ("--db", filled.name)
     terms = ("--sample", 2, "--seed", 5, "--hide-answer", "--after-submission", "nothing", "--annotator", ann.name)
     kinds = ("--error-kind", "sign", "--error-kind", "unit")
-    assert command("campaign", "create", "own", "sums", "--guideline", guideline, *terms, *kinds, *db)[0] == 0
+    made = ("--guideline", guideline, "--mark-equations", *terms, *kinds, *db)
+    code, out, _ = command("campaign", "create", "own", "sums", *made)
+    assert (code, "whole view, with marked equations, every step" in out) == (0, True)
     found = find_campaign(filled, "own")
     assert (found.sample, found.population, found.seed, found.items) == (2, 3, 5, 2)
     assert (found.shows_answer, found.after_submission, found.error_kinds) == (False, "nothing", ("sign", "unit"))
-    assert found.restricted
+    assert (found.restricted, found.shows_equations, found.blind) == (True, True, False)
     assert list_annotators(filled, found.id) == [ann]
     code, _, err = command("campaign", "create", "x", "sums", "--guideline", guideline, "--suggest", *db)
     assert (code, "Labels can be suggested only where scores are shown" in err) == (2, True)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
@@ -39,3 +40,13 @@ def test_notes_and_decisions_of_an_earlier_version_come_in(store: Store, tmp_pat
     assert (answer["corrections"][1], answer["flag"]) == ("So 1 + 1 = 2.", "Too easy.")
     assert mended["answers"][0]["evidence"] == [1, None, None]
     assert [(one["step"], one["label"]) for one in mended["decisions"]] == [(0, "neg"), (1, "pos")]
+
+
+def test_settings_of_an_earlier_version_come_in_without_what_went(store: Store) -> None:
+    import_file(store, "jsonl", FOLDER / "traces.jsonl", "sums")
+    for _ in range(2):
+        done = import_labels(store, FOLDER / "suggested.events.jsonl", local_user(store))
+    found = find_campaign(store, "suggested")
+    assert (found.qualification_items, found.gold_rate, found.shows, found.suggests) == (1, 0.5, "scores", True)
+    assert (found.ordering, found.conditions.stored()) == ("disagreement", {"gold": "missing", "evaluator": 1})
+    assert done.added == 0
