@@ -1,10 +1,9 @@
 """Browse's filters as options of commands."""
 
-import argparse
 from argparse import Namespace
 from typing import get_args
 
-from stepsight.app.options.command import describe, read_fields
+from stepsight.app.options.command import Parser, describe, read_fields
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from stepsight.storage.database.store import Store
@@ -13,7 +12,7 @@ from stepsight.storage.judgments.evaluators import find_by_name
 _ABOUT = {"evaluator": "the evaluator whose verdicts, changes and scores are meant"}
 
 
-def add_conditions(parser: argparse._ActionsContainer) -> None:
+def add_conditions(parser: Parser) -> None:
     """Add an option for each field of `NamedFilter`."""
     conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
     for name, field in NamedFilter.model_fields.items():

@@ -134,52 +134,28 @@ def import_command(args: Namespace) -> None:
 
 def _check_combination(args: Namespace) -> None:
     """Raise `UserError` if options are given that do not go together."""
-    kind, is_any = args.kind, args.kind in ANY
-    has_no_fields = args.fields is None
-    file = f"stepsight import {LABELS} FILE"
-    refusals = (
-        (
-            args.where and (kind in (LABELS, AUTO) or args.scores),
-            "--where goes with one file of traces.",
-            "stepsight import KIND FILE --where FIELD=VALUE",
-        ),
-        (
-            args.continued and (kind != PRM800K_KIND.name or args.scores),
-            "--continued goes with prm800k.",
-            "stepsight import prm800k FILE --continued",
-        ),
-        (
-            kind == LABELS and (args.download or args.skip_bad),
-            "Labels are neither downloaded nor imported in part.",
-            file,
-        ),
-        (args.scores and not args.download, "--scores goes with --download.", "Give both."),
-        (
-            has_no_fields == is_any and kind != LABELS and (kind == AUTO or not _thoughts(args)),
-            f"{kind} needs --fields." if has_no_fields else f"--fields goes with {ANY[0]}.",
-            f"stepsight import {ANY[0]} FILE --fields problem=A,steps=B",
-        ),
-        (
-            not is_any and (args.split, args.part, args.revision) != (None, None, None),
-            f"--split, --part and --revision go with {ANY[0]}.",
-            "Leave them out.",
-        ),
-        (
-            kind != LABELS and (args.campaign is not None or args.annotator is not None),
-            "--campaign and --annotator go with labels.",
-            file,
-        ),
-        (args.skipped is not None and not args.skip_bad, "--skipped goes with --skip-bad.", "Give both."),
-        (args.sha256 is not None and not args.download, "--sha256 goes with --download.", "Give both."),
-        (
-            kind == AUTO and (args.download or args.dataset is not None or args.skipped is not None),
-            f"--download, --dataset and --skipped do not go with {AUTO}.",
-            "Leave them out.",
-        ),
-    )
-    for is_wrong, message, hint in refusals:
-        if is_wrong:
-            raise UserError(message, hint)
+    kind, labels_file = args.kind, f"stepsight import {LABELS} FILE"
+    if args.where and (kind in (LABELS, AUTO) or args.scores):
+        raise UserError("--where goes with one file of traces.", "stepsight import KIND FILE --where FIELD=VALUE")
+    if args.continued and (kind != PRM800K_KIND.name or args.scores):
+        raise UserError("--continued goes with prm800k.", "stepsight import prm800k FILE --continued")
+    if kind == LABELS and (args.download or args.skip_bad):
+        raise UserError("Labels are neither downloaded nor imported in part.", labels_file)
+    if args.scores and not args.download:
+        raise UserError("--scores goes with --download.", "Give both.")
+    if (args.fields is not None) != (kind in ANY) and (kind == AUTO or not _thoughts(args)) and kind != LABELS:
+        message = f"{kind} needs --fields." if args.fields is None else f"--fields goes with {ANY[0]}."
+        raise UserError(message, f"stepsight import {ANY[0]} FILE --fields problem=A,steps=B")
+    if kind not in ANY and (args.split, args.part, args.revision) != (None, None, None):
+        raise UserError(f"--split, --part and --revision go with {ANY[0]}.", "Leave them out.")
+    if kind != LABELS and (args.campaign is not None or args.annotator is not None):
+        raise UserError("--campaign and --annotator go with labels.", labels_file)
+    if args.skipped is not None and not args.skip_bad:
+        raise UserError("--skipped goes with --skip-bad.", "Give both.")
+    if args.sha256 is not None and not args.download:
+        raise UserError("--sha256 goes with --download.", "Give both.")
+    if kind == AUTO and (args.download or args.dataset is not None or args.skipped is not None):
+        raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
 
 
 def _listing(args: Namespace, path: Path) -> Path:

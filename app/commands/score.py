@@ -38,10 +38,10 @@ from stepsight.training.evaluate.completion import (
     print_cost,
     score_dataset,
 )
-from stepsight.training.evaluate.judging import launched
 from stepsight.training.evaluate.strength import concluded_record
 from stepsight.training.report.tables import to_text
 from stepsight.training.runs.console import print_left_out, print_note, progress
+from stepsight.training.runs.launched import launched
 from stepsight.training.stress.result import StressFigures, result_lines, stress_record, stress_tables
 from stepsight.training.stress.stress_test import StressTest, draw_traces
 from stepsight.training.stress.transforms import find_transform

@@ -7,14 +7,13 @@ stepsight backup monday.backup
 stepsight restore monday.backup --db restored.db
 """
 
-import argparse
 import getpass
 import json
 import sys
 from argparse import Namespace
 from typing import Any
 
-from stepsight.app.options.command import DB, Command, command, flag, option
+from stepsight.app.options.command import DB, Command, Parser, command, flag, option
 from stepsight.app.options.shared import FORCE, JSON, YES
 from stepsight.core.errors import UserError
 from stepsight.storage.backup import make_backup, restore_backup
@@ -168,9 +167,8 @@ _PASSWORD = flag("--password-stdin", "read it from standard input, one line")
 user_command = Command(None, (), "Add, list and change the people who may log in.")
 
 
-def _unabbreviated(parser: argparse._ActionsContainer) -> None:
+def _unabbreviated(parser: Parser) -> None:
     """Have --password not pass for --password-stdin."""
-    assert isinstance(parser, argparse.ArgumentParser)
     parser.allow_abbrev = False
 
 

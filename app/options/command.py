@@ -18,7 +18,10 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-Option = Callable[[argparse._ActionsContainer], object]
+Parser = Any
+"""A parser, or a group of its options; argparse has no public type for both."""
+
+Option = Callable[[Parser], object]
 Run = Callable[[Namespace], None]
 
 # The placeholder of a value in the help of an option, by its type.
@@ -47,7 +50,7 @@ def repeated(spec: str, about: str, **rest: Any) -> Option:
 def group(title: str, *options: Option, about: str | None = None) -> Option:
     """Return options that have a title of their own in the help."""
 
-    def add(parser: argparse._ActionsContainer) -> None:
+    def add(parser: Parser) -> None:
         below = parser.add_argument_group(title, about)
         for each in options:
             each(below)
@@ -73,7 +76,7 @@ def fields_of(kind: type, **spelled: str) -> Option:
     """Return options for the fields of `kind` that are `described`. They have the names of the fields, except those
     in `spelled`."""
 
-    def add(parser: argparse._ActionsContainer) -> None:
+    def add(parser: Parser) -> None:
         for name, about in described(kind).items():
             words = spelled.get(name, f"--{name.replace('_', '-')}")
             parser.add_argument(words, dest=name, **describe(words, *about))

@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 from typing import IO
 
-from stepsight.app.options.command import Option, flag, group, option
+from stepsight.app.options.command import Option, Parser, flag, group, option
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
 from stepsight.core.files.json_values import parse_json
@@ -84,7 +84,7 @@ def _is_place(value: object) -> bool:
 
 
 def _exclusive(*options: Option) -> Option:
-    def add(parser: argparse._ActionsContainer) -> None:
+    def add(parser: Parser) -> None:
         below = parser.add_mutually_exclusive_group()
         for each in options:
             each(below)

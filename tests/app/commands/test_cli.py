@@ -299,20 +299,6 @@ def test_files_are_imported_and_listed(run, db, file, tmp_path):
     )
 
 
-BAD_IMPORTS = [
-    ("jsonl", {"id": 3, "problem": "q", "steps": []}, "line 2: there are no steps"),
-    ("mr-math-redundant", redundant_row(rating=[1]), "line 2: 1 ratings for 3 steps"),
-]
-
-
-@pytest.mark.parametrize(("kind", "bad", "message"), BAD_IMPORTS, ids=[message[:40] for *_, message in BAD_IMPORTS])
-def test_a_bad_row_is_named_and_nothing_is_stored(fails, db, tmp_path, kind, bad, message):
-    good = redundant_row if kind == "mr-math-redundant" else lambda id: plain_row(id)
-    file = write_lines(tmp_path / "bad.jsonl", [good(id=1), bad, good(id=4)])
-    fails(rf"bad\.jsonl {message}", "import", kind, file, "--db", db)
-    assert datasets(db) == []
-
-
 def test_bad_rows_are_counted_or_left_out_and_listed(run, db, tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
@@ -383,12 +369,6 @@ def test_a_published_file_without_a_known_hash_needs_one(run, fails, db, publish
     assert run(*unseen, "--sha256", "12").err.endswith("'12' found, expected 64 hexadecimal digits\n")
     fails("No public address of stepwise is known", "import", "stepwise", "--download", "--db", db)
     fails("There is no kind 'prm'", "import", "prm", "--download", "--db", db)
-
-
-def test_the_store_of_the_environment_is_used(run, db, file, monkeypatch):
-    monkeypatch.setenv("STEPSIGHT_DB", db)
-    assert run("import", "jsonl", file).code == 0
-    assert [dataset.name for dataset in datasets(db)] == ["jsonl"]
 
 
 # --- score --dataset ---

@@ -21,7 +21,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import read_many
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.judging import Processes
+from stepsight.training.runs.launched import Processes
 from tests.conftest import ROOT
 from tests.storage.samples import add, evaluator, many
 from tests.training.hand import GOLDS, say, traces, valid
