@@ -1,1 +1,1 @@
-"""Long runs: folders, checkpoints, progress and resuming. Start with `RunFolder` and `Checkpoints`."""
+"""Long runs: folders, checkpoints, progress and resuming. Start with `RunFolder` and `training`."""
