@@ -1,4 +1,4 @@
-"""ColumnReading uploads in a separate process, within bounds, to find out what they contain and whether they can be
+"""Reading uploads in a separate process, within bounds, to find out what they contain and whether they can be
 imported.
 
 Files come from strangers, and a small one can take all memory or keep its reader busy for hours. Neither the server
@@ -16,6 +16,8 @@ from importlib import import_module
 from itertools import chain
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Answerer, Bounds, ChildError, Children
 from stepsight.core.files.jsonl import format_trace, parse_trace
@@ -25,7 +27,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.importers import read_traces
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.doubts import ColumnReading, Doubt
 from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, find_reader, kind_of, recognise
 from stepsight.storage.importers.rows.kind import FileKind
 from stepsight.storage.jobs.uploads import Upload, UploadSource, upload_lines
@@ -57,6 +58,9 @@ _FIRST_FILES = {
     "a.csv": b"problem,solution\nWhat is 2 + 3?,2 + 3 = 5. So 5.\n",
 }
 
+_FINDING = TypeAdapter(Finding)
+# The fields of `UploadReading` that are the same in JSON.
+_PLAIN = ("outputs", "good", "bad", "whole", "size", "head")
 _LEAVE_OUT = "by adding the file again with bad rows left out"
 
 
@@ -361,40 +365,23 @@ def _scores(shown: UploadReading, lines: Iterable[bytes], name: str) -> UploadRe
 
 
 def _as_json(shown: UploadReading) -> dict[str, Any]:
-    columns = shown.finding.columns
-    finding = replace(shown.finding, columns=None)
     short = [trace for trace in shown.traces if len(trace.problem) + sum(map(len, trace.substeps)) <= _LONGEST]
     return {
-        "finding": asdict(finding) | {"columns": columns and asdict(columns)},
+        **{name: getattr(shown, name) for name in (*_PLAIN, "notes", "ids")},
+        "finding": _FINDING.dump_python(shown.finding, mode="json"),
         "traces": [format_trace(replace(trace, meta={})) for trace in short],
-        "faults": [[where, *_pair(error)] for where, error in shown.faults],
-        "error": shown.error and _pair(shown.error),
-        **{
-            name: getattr(shown, name)
-            for name in ("outputs", "good", "bad", "whole", "notes", "size", "head", "ids")
-        },
+        "faults": [[where, error.message, error.hint] for where, error in shown.faults],
+        "error": shown.error and [shown.error.message, shown.error.hint],
     }
 
 
-def _pair(error: UserError) -> list[str]:
-    return [error.message, error.hint]
-
-
-def _reading(found: dict[str, Any], name: str) -> UploadReading:
-    finding = found.pop("finding")
-    columns = finding["columns"] and ColumnMap(**finding["columns"])
-    finding |= {"holds": Holds(finding["holds"]), "names": tuple(finding["names"]), "columns": columns}
-    finding |= {"notes": tuple(finding["notes"]), "doubts": tuple(map(_doubt, finding["doubts"]))}
-    found |= {
-        "finding": Finding(**finding),
-        "traces": tuple(map(partial(parse_trace, where=name), found["traces"])),
-        "faults": tuple((where, UserError(*error)) for where, *error in found["faults"]),
-        "error": found["error"] and UserError(*found["error"]),
-        "notes": tuple(found["notes"]),
-        "ids": tuple(found["ids"]),
-    }
-    return UploadReading(**found)
-
-
-def _doubt(found: dict[str, Any]) -> Doubt:
-    return Doubt(found["about"], found["message"], tuple(ColumnReading(**one) for one in found["readings"]))
+def _reading(answer: dict[str, Any], name: str) -> UploadReading:
+    return UploadReading(
+        **{field: answer[field] for field in _PLAIN},
+        finding=_FINDING.validate_python(answer["finding"]),
+        traces=tuple(map(partial(parse_trace, where=name), answer["traces"])),
+        faults=tuple((where, UserError(*error)) for where, *error in answer["faults"]),
+        error=answer["error"] and UserError(*answer["error"]),
+        notes=tuple(answer["notes"]),
+        ids=tuple(answer["ids"]),
+    )
