@@ -149,7 +149,6 @@ def test_decisions_and_disputes(client, filled):
 
 
 def test_uploads_and_imports(client, filled):
-    shoot(client, "upload", "/data/uploads?name=a.jsonl", {"problem": "a", "steps": ["b"]})
     sent = send(filled, local_user(filled).id, b'{"id": 1, "problem": "a", "steps": ["b"]}\n')
     one = {"upload": sent.id, "holds": "traces", "dataset": "new", "kind": "plain", "leave_out": True}
     shoot(client, "imports", "/data/imports", {"files": [one]})
