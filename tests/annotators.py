@@ -4,7 +4,7 @@ import json
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPConnection, HTTPException
 from typing import Any
@@ -15,7 +15,6 @@ from sqlalchemy import select
 from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LABELS
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
@@ -129,7 +128,7 @@ class Annotator:
             self._connection = None
 
 
-def prepare(store: Store, annotators: int, traces: int, overlap: int) -> tuple[Campaign, list[tuple[User, str]]]:
+def prepare(store, annotators, traces, overlap):
     """A campaign over so many traces, and so many people with the tokens of their logins."""
     with store.write() as session:
         writer = TraceWriter(session, DATASET, "jsonl", "made.jsonl")
@@ -145,17 +144,11 @@ def prepare(store: Store, annotators: int, traces: int, overlap: int) -> tuple[C
     return campaign, [(user, open_login(store, user)) for user in people]
 
 
-def _trace(number: int, steps: int) -> Trace:
+def _trace(number, steps):
     return Trace.of(f"Problem {number}", [f"Step {step} of {number}." for step in range(steps)], id=str(number))
 
 
-def label_together(
-    store: Store,
-    port: int,
-    campaign: Campaign,
-    people: Sequence[tuple[User, str]],
-    disturb: Callable[[Callable[[], float]], None] | None = None,
-) -> list[Annotator]:
+def label_together(store, port, campaign, people, disturb=None):
     """Let everybody label until every slot is filled, while `disturb`, where it is given, does what it does; it is
     given what tells the share of slots that are filled."""
 
@@ -177,7 +170,7 @@ def label_together(
     return annotators
 
 
-def _wait(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) -> None:
+def _wait(store, campaign, annotators):
     """Until every slot is filled or nobody goes on."""
     while True:
         found = campaign_progress(store, campaign.id)
@@ -186,7 +179,7 @@ def _wait(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) -> 
         time.sleep(0.1)
 
 
-def faults(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) -> list[str]:
+def faults(store, campaign, annotators):
     """What is not as it must be: slots, the log against what was acknowledged, answers against what was said."""
     found = [error for annotator in annotators for error in annotator.errors]
     with store.read() as session:
@@ -211,7 +204,7 @@ def faults(store: Store, campaign: Campaign, annotators: Sequence[Annotator]) ->
     return found
 
 
-def _slot_faults(slots: Sequence[Any], campaign: Campaign) -> Iterator[str]:
+def _slot_faults(slots, campaign):
     by_item: dict[int, list[int]] = {}
     for item, user, state in slots:
         by_item.setdefault(item, []).append(user)

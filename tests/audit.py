@@ -8,15 +8,13 @@ ends with 1 where there are any, and with 2 where the database of known holes di
 import json
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
 REQUIREMENTS = ROOT / "requirements-hashed.txt"
 
 
-def summarize(report: Mapping[str, Any]) -> tuple[int, str]:
+def summarize(report):
     """The exit code and the words for a report in pip-audit's JSON."""
     packages = report["dependencies"]
     lines = [
@@ -35,7 +33,7 @@ def summarize(report: Mapping[str, Any]) -> tuple[int, str]:
     return (1 if any(one.get("vulns") for one in packages) else 2), "\n".join(lines)
 
 
-def main(auditor: str) -> int:
+def main(auditor):
     command = [auditor, "--no-deps", "--disable-pip", "--format", "json", "--progress-spinner", "off"]
     done = subprocess.run([*command, "-r", str(REQUIREMENTS)], capture_output=True, text=True)
     try:

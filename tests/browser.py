@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from playwright.sync_api import Browser, Error, Page, Playwright, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # How many pages wait to be used again: each holds some 100 MB.
@@ -18,12 +18,12 @@ _KEPT = 4
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 
 
-def installed() -> str | None:
+def installed():
     """The path of a Chromium on this machine, or None."""
     return os.environ.get("STEPSIGHT_CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
 
 
-def launch(playwright: Playwright) -> Browser:
+def launch(playwright):
     """A headless browser that asks the network for nothing of its own."""
     for path in (installed(), None):
         try:
@@ -34,7 +34,7 @@ def launch(playwright: Playwright) -> Browser:
     raise failure
 
 
-def until(page: Page, expression: str, arg: Any = None, seconds: float = 120) -> None:
+def until(page, expression, arg=None, seconds=120):
     """Wait until a page says yes; as JavaScript for `evaluate`.
 
     Playwright's `wait_for_function`, once it has to wait, evaluates its text within the page, where our policy
@@ -95,7 +95,7 @@ class Windows:
         return None
 
 
-def _shown(page: Page) -> str:
+def _shown(page):
     """What a page shows, for the report of a test that failed in it."""
     try:
         return f"{page.url} shows:\n{page.locator('body').inner_text(timeout=5_000)[:4_000]}"
@@ -103,7 +103,7 @@ def _shown(page: Page) -> str:
         return f"The page shows nothing: {error.message}"
 
 
-def _as_new(page: Page, base: str, options: dict[str, Any]) -> bool:
+def _as_new(page, base, options):
     """Undo what was done to a page; returns whether it is as good as new."""
     if page.is_closed() or not base.startswith("http") or "storage_state" in options:
         return False
@@ -129,7 +129,7 @@ def _as_new(page: Page, base: str, options: dict[str, Any]) -> bool:
     return True
 
 
-def works() -> bool:
+def works():
     """True if a browser can be started."""
     try:
         with sync_playwright() as playwright:

@@ -2,13 +2,13 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 
-def each(names: str, cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def each(names, cases):
     """Like `pytest.mark.parametrize` with all cases in one test, which share its fixtures.
 
     Every case runs; the test fails with each that failed, and says which it was.

@@ -5,7 +5,7 @@ Its shape is that of llama.cpp's `llama-server`.
 
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
@@ -50,7 +50,7 @@ class ChatServer:
         return Refusal(200, json.dumps(completion(said) if isinstance(said, str) else said).encode())
 
 
-def completion(text: str | None, ended: str = "stop", **message: Any) -> dict[str, Any]:
+def completion(text, ended="stop", **message):
     """An answer as llama.cpp's server gives it."""
     return {
         "choices": [
@@ -65,7 +65,7 @@ def completion(text: str | None, ended: str = "stop", **message: Any) -> dict[st
     }
 
 
-def verdicts(labels: Sequence[str], rationale: str = "since it is so") -> str:
+def verdicts(labels, rationale="since it is so"):
     """An answer to our own prompt."""
     steps = {
         f"step_{number}": {"rationale": f"{rationale} {number}", "verdict": label}
@@ -74,13 +74,13 @@ def verdicts(labels: Sequence[str], rationale: str = "since it is so") -> str:
     return json.dumps(steps)
 
 
-def shown(body: Body) -> int:
+def shown(body):
     """How many steps our own prompt shows."""
     return int(str(body["messages"][-1]["content"]).count("<step number="))
 
 
 @contextmanager
-def chat_server(answer: Callable[[Body], Any]) -> Iterator[ChatServer]:
+def chat_server(answer):
     """The server, running."""
     chat = ChatServer(answer)
 

@@ -5,12 +5,10 @@ by the code that reads them.
 """
 
 import json
-from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
-from tokenizers import Tokenizer
 from transformers import (
     AutoConfig,
     AutoModel,
@@ -28,16 +26,14 @@ from stepsight.core.prompts.template import PromptTemplate
 from stepsight.training.train.init import train_tokenizer
 from tests import vocabularies
 
-Head = dict[str, torch.Tensor]
-
 WORDS = ["What is 2 + 3?", "2 + 3 = 5.", "So the answer is 5.", "Check: 5 - 3 = 2."]
 
 
-def tiny_tokenizer() -> Tokenizer:
+def tiny_tokenizer():
     return train_tokenizer(WORDS, 300)
 
 
-def write_evaluator(folder: Path, *, seed: int = 0, layers: int = 2, kv_heads: int = 2, **config) -> Path:
+def write_evaluator(folder, *, seed=0, layers=2, kv_heads=2, **config):
     """An evaluator in StepSight's layout with weights large enough that every input matters."""
     torch.manual_seed(seed)
     tokenizer = tiny_tokenizer()
@@ -89,7 +85,7 @@ LLADA_CONFIG = {
 }
 
 
-def llada_tensors(vocabulary: int, seed: int = 0) -> dict[str, torch.Tensor]:
+def llada_tensors(vocabulary, seed=0):
     """Random weights under LLaDA's own names."""
     torch.manual_seed(seed)
     width, mlp = LLADA_CONFIG["d_model"], LLADA_CONFIG["mlp_hidden_size"]
@@ -111,7 +107,7 @@ def llada_tensors(vocabulary: int, seed: int = 0) -> dict[str, torch.Tensor]:
     return tensors
 
 
-def write_llada(folder: Path, *, with_head: bool = True, **changes: Any) -> dict[str, torch.Tensor]:
+def write_llada(folder, *, with_head=True, **changes):
     """A checkpoint in LLaDA's layout, sharded in two; with a head it is an evaluator. Returns its tensors."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer = tiny_tokenizer()
@@ -131,7 +127,7 @@ def write_llada(folder: Path, *, with_head: bool = True, **changes: Any) -> dict
     return tensors
 
 
-def write_shards(folder: Path, tensors: dict[str, torch.Tensor]) -> None:
+def write_shards(folder, tensors):
     """The tensors in two safetensors files, with their index."""
     names = sorted(tensors)
     weight_map = {}
@@ -249,7 +245,7 @@ LLEMMA = LLAMA3 | {"bos_token_id": 1, "eos_token_id": 2, "rope_theta": 10000.0}
 DEEPSEEK = LLAMA3 | {"bos_token_id": 0, "rope_theta": 10000.0}
 
 
-def random_model(config: dict[str, Any], kind: Any = AutoModel, seed: int = 0) -> PreTrainedModel:
+def random_model(config, kind=AutoModel, seed=0):
     """The network that a config.json describes, with weights large enough that every input matters."""
     torch.manual_seed(seed)
     values: PretrainedConfig = AutoConfig.for_model(**{k: v for k, v in config.items() if k != "auto_map"})
@@ -260,14 +256,7 @@ def random_model(config: dict[str, Any], kind: Any = AutoModel, seed: int = 0) -
     return model
 
 
-def write_checkpoint(
-    folder: Path,
-    config: dict[str, Any],
-    tensors: dict[str, torch.Tensor],
-    tokenizer: Tokenizer,
-    special: dict[str, str] | None = None,
-    card: dict[str, Any] | None = None,
-) -> None:
+def write_checkpoint(folder, config, tensors, tokenizer, special=None, card=None):
     """A folder as the hub gives it; `special` are the roles of tokens, such as pad_token, and `card` a
     stepsight.json added to it."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -279,14 +268,7 @@ def write_checkpoint(
         (folder / "stepsight.json").write_text(json.dumps(card))
 
 
-def write_reasoneval(
-    folder: Path,
-    *,
-    size: str = "7B",
-    card: dict[str, Any] | None = None,
-    tokenizer: Tokenizer | None = None,
-    **changes,
-) -> tuple[PreTrainedModel, dict[str, torch.Tensor]]:
+def write_reasoneval(folder, *, size="7B", card=None, tokenizer=None, **changes):
     """ReasonEval's layout: `7B`, whose pad token begins inputs too, or `34B`, with a bias. Returns the backbone and
     the head's tensors."""
     tokenizer = tokenizer or vocabularies.sentencepiece()
@@ -302,9 +284,7 @@ def write_reasoneval(
     return backbone, head
 
 
-def write_math_shepherd(
-    folder: Path, *, card: dict[str, Any] | None = None, **changes: Any
-) -> tuple[PreTrainedModel, torch.Tensor]:
+def write_math_shepherd(folder, *, card=None, **changes):
     """Math-Shepherd's layout, with the genuine ids of its tag and signs. Returns the backbone and the LM head."""
     tokenizer = vocabularies.sentencepiece(places=vocabularies.MISTRAL_IDS)
     config = MATH_SHEPHERD | {"vocab_size": tokenizer.get_vocab_size()} | changes
@@ -315,7 +295,7 @@ def write_math_shepherd(
     return backbone, head
 
 
-def write_qwen_prm(folder: Path, **changes: Any) -> tuple[PreTrainedModel, dict[str, torch.Tensor]]:
+def write_qwen_prm(folder, **changes):
     """Qwen2.5-Math-PRM's layout. Returns the backbone and the head's tensors."""
     tokenizer = vocabularies.byte_level()
     config = QWEN_PRM | {"vocab_size": tokenizer.get_vocab_size() + 5} | changes
@@ -389,7 +369,7 @@ TOKEN_CLASSIFIERS: dict[str, dict[str, Any]] = {
 GPT2 = {"n_embd": 24, "n_layer": 2, "n_head": 4, "n_positions": 256}
 
 
-def write_backbone(folder: Path, kind: str, **changes: Any) -> PreTrainedModel:
+def write_backbone(folder, kind, **changes):
     """A network of that `model_type` without a head, as Transformers saves it; returns it."""
     tokenizer = tiny_tokenizer()
     config = GPT2 if kind == "gpt2" else TOKEN_CLASSIFIERS.get(kind, {})
@@ -401,14 +381,7 @@ def write_backbone(folder: Path, kind: str, **changes: Any) -> PreTrainedModel:
     return backbone
 
 
-def write_token_classifier(
-    folder: Path,
-    kind: str,
-    *,
-    card: dict[str, Any] | None = None,
-    tokenizer: Tokenizer | None = None,
-    **changes: Any,
-) -> PreTrainedModel:
+def write_token_classifier(folder, kind, *, card=None, tokenizer=None, **changes):
     """A token classifier of that `model_type` in Transformers' own layout, which it returns. Unless `card` says
     has a template, its stepsight.json names a line break as the separator."""
     special = {
@@ -437,7 +410,7 @@ def write_token_classifier(
     return model
 
 
-def pickled(folder: Path, shards: int = 1) -> Path:
+def pickled(folder, shards=1):
     """The folder with its weights as pickle files alone, as many repositories have them."""
     tensors = {
         name: tensor
@@ -460,9 +433,7 @@ def pickled(folder: Path, shards: int = 1) -> Path:
     return folder
 
 
-def write_skywork(
-    folder: Path, *, card: dict[str, Any] | None = None, **changes: Any
-) -> tuple[PreTrainedModel, Head]:
+def write_skywork(folder, *, card=None, **changes):
     """Skywork-o1-Open-PRM's layout, as safetensors. Returns the language model and the head's tensors."""
     tokenizer = vocabularies.byte_level(learnt=("\n", "\n\n"))
     config = SKYWORK | {"vocab_size": tokenizer.get_vocab_size() + 3} | changes
@@ -472,7 +443,7 @@ def write_skywork(
     return model, head
 
 
-def write_pqm(folder: Path, base: Path) -> tuple[PreTrainedModel, Head]:
+def write_pqm(folder, base):
     """PQM's layout: weights alone, in a folder of their own, with one token more than their `base`, which is
     written beside them without weights. Returns the language model and the head's tensors."""
     tokenizer = vocabularies.byte_level(("<|begin_of_sentence|>",), added=(), bos="<|begin_of_sentence|>")
@@ -487,13 +458,7 @@ def write_pqm(folder: Path, base: Path) -> tuple[PreTrainedModel, Head]:
     return model, head
 
 
-def write_language_model(
-    folder: Path,
-    config: dict[str, Any],
-    tokenizer: Tokenizer,
-    special: dict[str, Any] | None = None,
-    card: dict[str, Any] | None = None,
-) -> PreTrainedModel:
+def write_language_model(folder, config, tokenizer, special=None, card=None):
     """A language model in Transformers' own layout, which it returns."""
     model = random_model(config | {"vocab_size": tokenizer.get_vocab_size()}, AutoModelForCausalLM)
     config = config | {"vocab_size": tokenizer.get_vocab_size()}
@@ -501,7 +466,7 @@ def write_language_model(
     return model
 
 
-def write_actprm(folder: Path, **changes: Any) -> tuple[PreTrainedModel, Head]:
+def write_actprm(folder, **changes):
     """ActPRM's layout. Returns the backbone and the heads' tensors."""
     tokenizer = vocabularies.byte_level(learnt=(" \n\n",))
     config = ACTPRM | {"vocab_size": tokenizer.get_vocab_size()} | changes
@@ -518,16 +483,7 @@ def write_actprm(folder: Path, **changes: Any) -> tuple[PreTrainedModel, Head]:
     return backbone, head
 
 
-def write_adapter(
-    folder: Path,
-    base: str,
-    tensors: dict[str, torch.Tensor],
-    targets: tuple[str, ...] = ("q_proj", "v_proj"),
-    *,
-    rank: int = 4,
-    whole: dict[str, torch.Tensor] | None = None,
-    **changes: Any,
-) -> dict[str, torch.Tensor]:
+def write_adapter(folder, base, tensors, targets=("q_proj", "v_proj"), *, rank=4, whole=None, **changes):
     """A LoRA adapter in PEFT's layout for the linear layers `targets` of a base with these tensors, with `whole`
     ones beside it. Returns its tensors."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -562,7 +518,7 @@ def write_adapter(
     return adapter
 
 
-def _untied(model: PreTrainedModel) -> dict[str, torch.Tensor]:
+def _untied(model):
     """The tensors of a model, each once."""
     tied = bool(model.config.tie_word_embeddings)
     return {name: t for name, t in model.state_dict().items() if not (tied and name == "lm_head.weight")}

@@ -4,7 +4,6 @@ import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ _SHARED_MEMORY = Path("/dev/shm")
 _FILES, _PROCESSES = 4 << 30, 12 << 30
 
 
-def pytest_configure() -> None:
+def pytest_configure():
     """Keep the files of tests in memory where there is plenty: nothing is left of them that a disk would be for.
 
     How large the folder may become says nothing of that: it may be as large as all memory.
@@ -54,7 +53,7 @@ _ON_BOTH_DATABASES = [
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Leave PostgreSQL to the slow tests where no code asks which database it is at."""
     missing = [str(place) for place in _ON_BOTH_DATABASES if not place.exists()]
     assert not missing, f"tests/conftest.py names what is not there: {', '.join(missing)}"
@@ -66,13 +65,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def freed_memory_is_returned() -> Iterator[None]:
+def freed_memory_is_returned():
     """A worker goes through hundreds of modules, and would hold what the largest of each kind had needed."""
     yield
     release_memory()
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish():
     """Spare the garbage collector the million objects that stay as long as the process does."""
     gc.collect()
     gc.freeze()
@@ -80,7 +79,7 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(scope="session")
-def data() -> Path:
+def data():
     """The folder of real data, `STEPSIGHT_DATA`; the test is skipped where there is none."""
     folder = Path(os.environ.get("STEPSIGHT_DATA") or ROOT / ".." / "shared" / "data").resolve()
     if not (folder / "mr-math").is_dir():
@@ -89,14 +88,14 @@ def data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgreSQL]:
+def postgresql():
     """A real PostgreSQL. Not to be had is an error, never a skip."""
     with postgresql_server() as made:
         yield made
 
 
 @pytest.fixture
-def no_umask() -> Iterator[None]:
+def no_umask():
     """Files and folders have the modes that the code asks for."""
     before = os.umask(0)
     yield
@@ -104,7 +103,7 @@ def no_umask() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def costly_hasher() -> Iterator[PasswordHasher]:
+def costly_hasher():
     """The product's hasher of passwords, for the tests of it; all others have one that takes less than 1 ms."""
     costly = passwords._HASHER
     passwords._HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
@@ -113,7 +112,7 @@ def costly_hasher() -> Iterator[PasswordHasher]:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def address(request, tmp_path):
     """The address of an empty database without a schema, on each database in turn."""
     if request.param == "sqlite":
         return str(tmp_path / "empty.db")
@@ -122,13 +121,13 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sqlite_template(tmp_path_factory):
     path = tmp_path_factory.mktemp("template") / "store.db"
     open_store(str(path)).close()
     return path
 
 
-def _share_statements(opened: Store) -> None:
+def _share_statements(opened):
     """Let a store on SQLite use what statements were compiled to for the stores before: half of a small test's work
     is compiling them. They are kept by dialect."""
     if not _STATEMENTS:
@@ -143,7 +142,7 @@ _STATEMENTS: list[Any] = []
 
 
 @pytest.fixture
-def sqlite_store(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
+def sqlite_store(tmp_path, sqlite_template):
     """An empty store on SQLite."""
     path = shutil.copy(sqlite_template, tmp_path / "store.db")
     with open_store(str(path)) as opened:
@@ -152,13 +151,13 @@ def sqlite_store(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def postgresql_store(postgresql: PostgreSQL) -> Store:
+def postgresql_store(postgresql):
     """An empty store on PostgreSQL."""
     return postgresql.emptied()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest) -> Store:
+def store(request):
     """An empty store, on each database in turn."""
     opened: Store = request.getfixturevalue(f"{request.param}_store")
     return opened

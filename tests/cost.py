@@ -1,20 +1,19 @@
 """Processor time, compared within one run: no test knows how fast its machine is."""
 
 import time
-from collections.abc import Callable
 
 _ATTEMPTS = 5
 _PART, _GROWTH = 8, 20
 
 
-def processor_seconds(work: Callable[[], object]) -> float:
+def processor_seconds(work):
     """The processor time of this thread that a call takes."""
     began = time.thread_time()
     work()
     return time.thread_time() - began
 
 
-def is_linear(work: Callable[[int], object], size: int) -> bool:
+def is_linear(work, size):
     """True if a call takes about eight times as long as one with an eighth of the size; a square takes 64 times.
 
     Of several attempts the shortest counts: other processes can only make one longer.

@@ -1,11 +1,8 @@
 """A small store with rows in every table, the same ones each time but for secrets that are drawn."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from sqlalchemy import func, select, text
@@ -14,12 +11,10 @@ from stepsight.core.hubs.hub_lookup import Remote, RemoteFile
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.core.trace import Trace
 from stepsight.storage.backup import tables
 from stepsight.storage.database import schema
 from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow, ServerSecretRow
 from stepsight.storage.database.schema import now
-from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.fetches import start_fetch
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import start_job
@@ -28,15 +23,15 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.left_outs import save_left_out
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.annotators import set_annotators
-from stepsight.storage.labelling.campaigns import Campaign, add_guideline, create_campaign
+from stepsight.storage.labelling.campaigns import add_guideline, create_campaign
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
-from stepsight.storage.labelling.queue import Assignment, assign_next
+from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import record
 from stepsight.storage.labelling.results.decisions import decide
 from stepsight.storage.people.invitations import accept, invite
 from stepsight.storage.people.logins import open_login
-from stepsight.storage.people.users import Role, User, add_user, end_user
+from stepsight.storage.people.users import Role, add_user, end_user
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
 from tests.storage.jobs.samples import send
@@ -56,7 +51,7 @@ PERSON, PASSWORD = "ada", "a good long sentence"
 
 
 @contextmanager
-def steady_clock() -> Iterator[None]:
+def steady_clock():
     """Let the store's clock begin at one moment and go on by a second each time it is read."""
     before, seconds = schema._clock, count()
     schema._clock = lambda: datetime(2026, 3, 1, 9, tzinfo=UTC) + timedelta(seconds=next(seconds))
@@ -66,7 +61,7 @@ def steady_clock() -> Iterator[None]:
         schema._clock = before
 
 
-def fill(store: Store, folder: Path) -> None:
+def fill(store, folder):
     """Put rows into every table of an empty store; `folder` is for files on the way. Raises `AssertionError` if a
     table stays empty."""
     with steady_clock():
@@ -76,7 +71,7 @@ def fill(store: Store, folder: Path) -> None:
     assert empty == []
 
 
-def _fill(store: Store, folder: Path) -> None:
+def _fill(store, folder):
     with store.write() as session:
         # It decides which hidden gold comes to whom.
         session.add(ServerSecretRow(name="pseudonyms", secret=b"of the tests"))
@@ -96,7 +91,7 @@ def _fill(store: Store, folder: Path) -> None:
     _queue_jobs(store, ada, traces[0].dataset_id)
 
 
-def _judge(store: Store, traces: list[StoredTrace]) -> int:
+def _judge(store, traces):
     """Judgments of each mode and of each kind of evaluator, one of them of an earlier trace; returns the id of an
     evaluator."""
     info = {"thresholds": {"validity": 0.4, "redundancy": 0.2}, "parameters": 1234, "files": {"a": "b"}}
@@ -134,7 +129,7 @@ def _judge(store: Store, traces: list[StoredTrace]) -> int:
     return mini
 
 
-def _label(store: Store, ada: User, people: list[User], evaluator: int) -> None:
+def _label(store, ada, people, evaluator):
     """A blind campaign that goes step by step, labelled twice and decided, and one that shows scores, suggests
     labels and is restricted to one person."""
     ben, cleo = people
@@ -170,18 +165,18 @@ def _label(store: Store, ada: User, people: list[User], evaluator: int) -> None:
     invite(store, Role.VIEWER, None, ada)
 
 
-def _take(store: Store, campaign: Campaign, person: User) -> Assignment:
+def _take(store, campaign, person):
     task = assign_next(store, campaign.id, person)
     assert task is not None
     return task
 
 
-def _do(store: Store, task: Assignment, person: User, kind: str, step: int | None, new: Any) -> None:
+def _do(store, task, person, kind, step, new):
     key = f"{kind}-{step}-{task.slot_id}-{new}".replace(" ", "_").encode("ascii", "ignore").decode()
     record(store, task.slot_id, person, NewEvent(key=key, kind=kind, step=step, new=new, seconds=1.5))
 
 
-def _finish(store: Store, task: Assignment, person: User, label: str) -> None:
+def _finish(store, task, person, label):
     steps = len(task.trace.steps)
     for step in range(steps):
         if step:
@@ -193,20 +188,20 @@ def _finish(store: Store, task: Assignment, person: User, label: str) -> None:
     _do(store, task, person, "submit", None, None)
 
 
-def _dispute(store: Store, ada: User, ben: User, trace: Trace) -> None:
+def _dispute(store, ada, ben, trace):
     assert isinstance(trace, StoredTrace)
     dispute = open_dispute(store, trace.trace_id, 1, "pos", "It is right.", ben)
     add_entry(store, dispute.id, ada, "So it is.", DisputeState.ACCEPTED)
 
 
-def _log_in(store: Store, ada: User) -> None:
+def _log_in(store, ada):
     open_login(store, ada)
     with store.write() as session:
         session.add(FailedLoginRow(key="name of nobody", moment=now() - timedelta(seconds=5)))
         session.add(HomeRow(key="ada at home", moment=now()))
 
 
-def _queue_jobs(store: Store, ada: User, dataset_id: int) -> None:
+def _queue_jobs(store, ada, dataset_id):
     """A job of each kind, and a file that a browser has sent."""
     start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="of mini", mode=Mode.HINDSIGHT)
     import_benchmark(store, BenchmarkImport("mr-math-invalid"))

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from typing import Self, TextIO
+from typing import Self
 
 import torch
 
@@ -104,16 +104,14 @@ class Forked:
         return out, err
 
 
-def _pipe() -> tuple[TextIO, Connection]:
+def _pipe():
     reader, writer = FORK.Pipe(duplex=False)
     file = os.fdopen(os.dup(reader.fileno()), encoding="utf-8", errors="replace")
     reader.close()
     return file, writer
 
 
-def _live(
-    source: str | None, texts: list[str], environment: dict[str, str], folder: str, out: Connection, err: Connection
-) -> None:
+def _live(source, texts, environment, folder, out, err):
     """The life of the process, in the place of what forked it."""
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 from urllib.parse import unquote
 
 import huggingface_hub
-import pytest
 
 from tests.local_server import LocalServer
 
@@ -174,15 +173,15 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(folder):
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def _is_large(name: str) -> bool:
+def _is_large(name):
     return name.endswith((".safetensors", ".bin"))
 
 
-def _sibling(folder: Path, path: Path) -> dict[str, object]:
+def _sibling(folder, path):
     name = path.relative_to(folder).as_posix()
     one: dict[str, object] = {"rfilename": name, "size": path.stat().st_size, "blobId": _git(path)}
     if _is_large(path.name):
@@ -190,7 +189,7 @@ def _sibling(folder: Path, path: Path) -> dict[str, object]:
     return one
 
 
-def _entry(folder: Path, path: Path) -> dict[str, object]:
+def _entry(folder, path):
     name = path.relative_to(folder).as_posix()
     one: dict[str, object] = {"type": "file", "path": name, "size": path.stat().st_size, "oid": _git(path)}
     if _is_large(path.name):
@@ -198,16 +197,16 @@ def _entry(folder: Path, path: Path) -> dict[str, object]:
     return one
 
 
-def _sha256(path: Path) -> str:
+def _sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _git(path: Path) -> str:
+def _git(path):
     content = path.read_bytes()
     return hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
 
 
-def point_to(patch: pytest.MonkeyPatch, address: str, cache: Path) -> None:
+def point_to(patch, address, cache):
     """Send the client of this process to an address, with a cache of its own: it reads both when it is imported."""
     patch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(cache))
     patch.setattr(huggingface_hub.constants, "ENDPOINT", address)

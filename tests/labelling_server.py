@@ -5,7 +5,6 @@ It is forked from a process that has loaded everything, since loading takes seco
 
 import socket
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException
 from multiprocessing.process import BaseProcess
@@ -18,13 +17,13 @@ from stepsight.app.commands.serve import listen
 from stepsight.app.web.access import Access
 from stepsight.app.web.request_guard import Gate
 from stepsight.app.web.requests import Failures
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from tests.forked import FORK
 
 _PATIENCE = 180
 
 
-def build(store: Store) -> FastAPI:
+def build(store):
     """The routes that people label by, as the application has them."""
     application = FastAPI(openapi_url=None)
     application.add_middleware(Access, store=store)
@@ -72,7 +71,7 @@ class LabellingServer:
 
 
 @contextmanager
-def labelling_server(address: str) -> Iterator[LabellingServer]:
+def labelling_server(address):
     """One that runs, and is killed at the end."""
     server = LabellingServer(address)
     try:
@@ -82,7 +81,7 @@ def labelling_server(address: str) -> Iterator[LabellingServer]:
         server.kill()
 
 
-def _serve(address: str, port: int) -> None:
+def _serve(address, port):
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))

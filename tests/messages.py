@@ -9,7 +9,6 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -56,7 +55,7 @@ _golden: Messages = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exi
 
 
 @contextmanager
-def refused(kind: type[_E] = UserError) -> Iterator[pytest.ExceptionInfo[_E]]:  # type: ignore[assignment]
+def refused(kind=UserError):  # type: ignore[assignment]
     """Like `pytest.raises`, with the whole text of the error compared with that in the file of messages."""
     __tracebackhide__ = True
     with pytest.raises(kind) as info:
@@ -64,7 +63,7 @@ def refused(kind: type[_E] = UserError) -> Iterator[pytest.ExceptionInfo[_E]]:  
     same_message(str(info.value))
 
 
-def same_message(text: str) -> None:
+def same_message(text):
     """Compare a text with what the file of messages has for this call of the running test."""
     __tracebackhide__ = True
     assert _running is not None, "messages are compared while a test runs, not in a fixture"
@@ -77,22 +76,22 @@ def same_message(text: str) -> None:
         assert text == expected, f"another message than in tests/messages.json; --new-messages writes it: {key}"
 
 
-def dangling() -> list[str]:
+def dangling():
     """The entries of the file of messages whose test is gone."""
     return [f"{file}::{key}" for file, entries in _golden.items() for key in entries if not _has_test(file, key)]
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption("--new-messages", action="store_true", help="write the tests' messages to tests/messages.json")
 
 
-def pytest_configure(config: pytest.Config) -> None:
+def pytest_configure(config):
     if config.getoption("--new-messages") and not hasattr(config, "workerinput"):
         os.environ[_NEW] = tempfile.mkstemp()[1]
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config, items):
     """Note which tests there are, of files that are collected as a whole."""
     if not any("::" in argument for argument in config.args):
         for item in items:
@@ -100,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_call(item):
     global _running
     _running = _Running(item)
     try:
@@ -115,18 +114,18 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         _running = None
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session):
     if _NEW in os.environ and not hasattr(session.config, "workerinput"):
         path = Path(os.environ.pop(_NEW))
         _write(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
         path.unlink()
 
 
-def _file(item: pytest.Item) -> str:
+def _file(item):
     return item.path.relative_to(_TESTS).as_posix()
 
 
-def _key(item: pytest.Item) -> str:
+def _key(item):
     """The test's name with its case; both databases share their messages."""
     name, bracket, case = item.name.partition("[")
     case = _DATABASE.sub("", case.removesuffix("]")).removeprefix("-")
@@ -135,15 +134,15 @@ def _key(item: pytest.Item) -> str:
     return f"{name}[{case}]" if bracket and case else name
 
 
-def _numbered(key: str, number: int) -> str:
+def _numbered(key, number):
     return key if number == 1 else f"{key} {number}"
 
 
-def _base(key: str) -> str:
+def _base(key):
     return re.sub(r"(?<=[\]\w]) \d+$", "", key)
 
 
-def _has_test(file: str, key: str) -> bool:
+def _has_test(file, key):
     """True if the test is among the collected, or, where its file is not, a function of its name is in the file."""
     if file in _collected:
         return _base(key) in _collected[file]
@@ -154,7 +153,7 @@ def _has_test(file: str, key: str) -> bool:
     }
 
 
-def _write(found: Iterable[tuple[str, str, list[str]]]) -> None:
+def _write(found):
     for file, key, texts in found:
         entries = _golden.setdefault(file, {})
         for old in [old for old in entries if _base(old) == key]:
@@ -169,10 +168,10 @@ def _write(found: Iterable[tuple[str, str, list[str]]]) -> None:
     GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
 
-def _order(entry: tuple[str, str]) -> list[tuple[int, str]]:
+def _order(entry):
     """By name, numbers by their size."""
     return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", entry[0])]
 
 
-def _quoted(text: str) -> str:
+def _quoted(text):
     return json.dumps(text, ensure_ascii=False)

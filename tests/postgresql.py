@@ -97,7 +97,7 @@ class PostgreSQL:
 
 
 @contextmanager
-def postgresql_server() -> Iterator[PostgreSQL]:
+def postgresql_server():
     """One that runs until the end of the block, in a folder of its own."""
     with warnings.catch_warnings():
         # It warns on import where XDG_RUNTIME_DIR is not set.

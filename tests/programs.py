@@ -18,7 +18,7 @@ from tests import browser
 _APT = "apt-get update && apt-get install --yes"
 
 
-def find_nginx() -> str | None:
+def find_nginx():
     """The program; its folder need not be in a user's path."""
     return shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
@@ -57,7 +57,7 @@ PROGRAMS = {
 }
 
 
-def provide(program: Program) -> int:
+def provide(program):
     """Install a program unless it is there; returns the exit code."""
     if program.is_installed():
         return 0
@@ -72,7 +72,7 @@ def provide(program: Program) -> int:
     return program.code
 
 
-def _is_agreed(reason: str, command: str) -> bool:
+def _is_agreed(reason, command):
     """True if the person at the terminal says yes to a command, or where there is none."""
     if sys.stdin is None or not sys.stdin.isatty():
         print(f"{reason} Running: {command}", file=sys.stderr, flush=True)
@@ -80,7 +80,7 @@ def _is_agreed(reason: str, command: str) -> bool:
     return input(f"{reason} Run: {command}? [y/N] ").strip().lower() in ("y", "yes")
 
 
-def main() -> int:
+def main():
     return max(provide(PROGRAMS[name]) for name in sys.argv[1:])
 
 

@@ -5,7 +5,6 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
@@ -89,7 +88,7 @@ class AppServer:
 
 
 @contextmanager
-def servers(address: str, count: int) -> Iterator[list[AppServer]]:
+def servers(address, count):
     """So many servers of one store, started at the same moment."""
     with ExitStack() as stack:
         started = [AppServer(address) for _ in range(count)]
@@ -102,7 +101,7 @@ def servers(address: str, count: int) -> Iterator[list[AppServer]]:
 
 
 @contextmanager
-def proxied(ports: Sequence[int], folder: Path) -> Iterator[int]:
+def proxied(ports, folder):
     """The port of an nginx in front of the servers at `ports`, which get requests in turn: what one of them did is
     asked of another. The test is skipped where nginx is not installed."""
     program = find_nginx()
@@ -121,7 +120,7 @@ def proxied(ports: Sequence[int], folder: Path) -> Iterator[int]:
         process.wait(_SECONDS)
 
 
-def here(ports: Sequence[int], port: int) -> str:
+def here(ports, port):
     """The manual's file for servers at `ports` of this machine, without HTTPS, at `port`."""
     text = FILE.read_text(encoding="utf-8")
     server = re.search(r"\n +server 10\.0\.0\.11:7860 ([^\n]*);", text)
@@ -139,13 +138,13 @@ def here(ports: Sequence[int], port: int) -> str:
     return text
 
 
-def _free_port() -> int:
+def _free_port():
     with listen(0) as listener:
         port: int = listener.getsockname()[1]
     return port
 
 
-def _wait(process: "subprocess.Popen[bytes]", port: int) -> None:
+def _wait(process, port):
     until = time.monotonic() + _SECONDS
     while True:
         assert process.poll() is None, "nginx ended"

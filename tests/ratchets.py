@@ -10,9 +10,6 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any
 
 import networkx
 
@@ -66,7 +63,7 @@ TOTALS = {
 ADVICE |= TOTALS
 
 
-def measures() -> dict[str, float | list[str]]:
+def measures():
     """Every measure by its name; lists name each place, so that a new one is seen though another has gone."""
     return {
         "module circles": circles(),
@@ -86,11 +83,11 @@ def measures() -> dict[str, float | list[str]]:
     }
 
 
-def lines(paths: Iterable[Path]) -> int:
+def lines(paths):
     return sum(path.read_bytes().count(b"\n") for path in paths)
 
 
-def helpers(path: Path) -> int:
+def helpers(path):
     """How many private functions of a module are short and named only once beside their definition."""
     text = path.read_text(encoding="utf-8")
     words = Counter(re.findall(r"\b_\w+", text))
@@ -100,7 +97,7 @@ def helpers(path: Path) -> int:
     )
 
 
-def _height(text: list[str], indent: str) -> int:
+def _height(text, indent):
     """How many lines the function has that begins a text and is indented by `indent`."""
     last = 0
     for number, line in enumerate(text[1:], 1):
@@ -110,7 +107,7 @@ def _height(text: list[str], indent: str) -> int:
     return last + 1
 
 
-def circles() -> list[str]:
+def circles():
     """Circles of modules, imports inside functions counted, each as one way round it."""
     graph = networkx.DiGraph(
         (name(path), name(module)) for path in MODULES for module in imported_modules(path) if path != module
@@ -119,14 +116,14 @@ def circles() -> list[str]:
     return sorted(_way_round(graph.subgraph(part)) for part in tangled)
 
 
-def _way_round(circle: networkx.DiGraph) -> str:
+def _way_round(circle):
     first = min(circle)
     others = sorted(circle.successors(first))
     ways = [networkx.shortest_path(circle, other, first) for other in others]
     return " -> ".join([first, *min(ways, key=len)])
 
 
-def inner_imports() -> Iterator[str]:
+def inner_imports():
     """Places of imports inside functions."""
     for path in MODULES:
         if any(node.col_offset for node in imports(path)):
@@ -140,7 +137,7 @@ def inner_imports() -> Iterator[str]:
             yield from (f"{name(path)}:{line}" for line in sorted(places))
 
 
-def classes_defined_twice() -> list[str]:
+def classes_defined_twice():
     """Names of classes that more than one module defines."""
     modules: defaultdict[str, set[str]] = defaultdict(set)
     for path in MODULES:
@@ -151,7 +148,7 @@ def classes_defined_twice() -> list[str]:
     )
 
 
-def private_names() -> set[str]:
+def private_names():
     """Module and private name of another package, for those in `PRIVATE` and all that begin with an underscore."""
     names = set()
     for path in MODULES:
@@ -161,12 +158,12 @@ def private_names() -> set[str]:
     return names
 
 
-def _uses(source: str, private: str) -> bool:
+def _uses(source, private):
     module, _, last = private.rpartition(".")
     return private in source.replace("\\", "") or (bool(module) and f"from {module} import {last}" in source)
 
 
-def _underscored(path: Path) -> Iterator[str]:
+def _underscored(path):
     """Names with an underscore that are imported from another package or read from what is."""
     imported = set()
     for node in imports(path):
@@ -187,11 +184,11 @@ def _underscored(path: Path) -> Iterator[str]:
                 yield dotted
 
 
-def _is_private(word: str) -> bool:
+def _is_private(word):
     return word.startswith("_") and not word.endswith("__")
 
 
-def problems() -> list[str]:
+def problems():
     """Each measure that is above its limit, or below it without the limit having been lowered, with advice."""
     limits, measured = json.loads(LIMITS.read_text()), measures()
     return [
@@ -205,12 +202,12 @@ def problems() -> list[str]:
     ]
 
 
-def _followed(measure: str, limit: Any) -> Any:
+def _followed(measure, limit):
     """The least that a measure may be until its limit is lowered."""
     return int(limit * (1 - SLACK)) if measure in TOTALS else limit
 
 
-def main() -> None:
+def main():
     limits, measured = json.loads(LIMITS.read_text()), measures()
     raised = [
         measure for measure, limit in limits.items() if measure in ADVICE and exceeds(measured[measure], limit)
@@ -222,7 +219,7 @@ def main() -> None:
     LIMITS.write_text(json.dumps(measured, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def exceeds(value: float | list[str], limit: float | list[str]) -> list[str]:
+def exceeds(value, limit):
     """What of a measure is above its limit, [] for nothing."""
     if isinstance(value, list) and isinstance(limit, list):
         return sorted(set(value) - set(limit))

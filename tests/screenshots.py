@@ -8,14 +8,14 @@ between machines.
 
 import re
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
 from PIL import Image, PngImagePlugin
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from stepsight.core.paths import asset
 from tests.browser import launch
@@ -33,11 +33,11 @@ class Shot:
     first: Callable[[Page], None] | None = None
 
 
-def _score_example(page: Page) -> None:
+def _score_example(page):
     page.get_by_role("link", name="A solution that fails the substitution").click()
 
 
-def _begin_to_label(page: Page) -> None:
+def _begin_to_label(page):
     """Make a campaign, and label some steps of its first trace."""
     page.get_by_label("Name", exact=True).fill("Gallery, once more")
     page.locator("details.more > summary").click()
@@ -66,7 +66,7 @@ _OUTLINE = "Outline"
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-def main() -> None:
+def main():
     """Write every picture into assets/screenshots."""
     FOLDER.mkdir(exist_ok=True)
     with running() as (browser, address):
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 @contextmanager
-def running() -> Iterator[tuple[Browser, str]]:
+def running():
     """A browser, and the address of the application with its gallery."""
     with tempfile.TemporaryDirectory() as store, serving(Path(store)) as address, sync_playwright() as playwright:
         browser = launch(playwright)
@@ -87,7 +87,7 @@ def running() -> Iterator[tuple[Browser, str]]:
         browser.close()
 
 
-def _wait_for_baselines(browser: Browser, address: str) -> None:
+def _wait_for_baselines(browser, address):
     """Let the gallery be compared with the baselines: until then pages say that it is."""
     page = browser.new_page(base_url=address)
     page.goto("/evidence?trace=2")
@@ -97,7 +97,7 @@ def _wait_for_baselines(browser: Browser, address: str) -> None:
 
 
 @contextmanager
-def page_of(browser: Browser, address: str, shot: Shot) -> Iterator[Page]:
+def page_of(browser, address, shot):
     """The page of a picture, as it is taken, in a browser window of its own."""
     size = {"width": 1200, "height": shot.height}
     page = browser.new_page(base_url=address, viewport=size, color_scheme="light", reduced_motion="reduce")
@@ -113,30 +113,30 @@ def page_of(browser: Browser, address: str, shot: Shot) -> Iterator[Page]:
     page.context.close()
 
 
-def picture(shot: Shot) -> Path:
+def picture(shot):
     return FOLDER / f"{shot.name}.png"
 
 
-def outline(page: Page) -> str:
+def outline(page):
     """Headings, text, links, tables and forms of a page, as a screen reader has them, without announcements."""
     page.locator("#announced").evaluate("place => place.textContent = ''")
     return page.locator("body").aria_snapshot()
 
 
-def _add_outline(path: Path, text: str) -> None:
+def _add_outline(path, text):
     info = PngImagePlugin.PngInfo()
     info.add_itxt(_OUTLINE, text, zip=True)
     with Image.open(path) as image:
         image.save(path, pnginfo=info, optimize=True)
 
 
-def stored_outline(shot: Shot) -> str:
+def stored_outline(shot):
     """The outline of the page as it was when the picture was taken, "" if the picture has none."""
     with Image.open(picture(shot)) as image:
         return str(image.info.get(_OUTLINE, ""))
 
 
-def differences(before: str, after: str) -> str:
+def differences(before, after):
     """How two outlines differ, "" if they do not. The last decimal of a number may: machines round differently."""
     numbers = zip(_NUMBER.findall(before), _NUMBER.findall(after), strict=False)
     if _NUMBER.sub("0", before) == _NUMBER.sub("0", after) and all(_is_close(*pair) for pair in numbers):
@@ -144,7 +144,7 @@ def differences(before: str, after: str) -> str:
     return "\n".join(unified_diff(before.splitlines(), after.splitlines(), "picture", "page", lineterm="", n=1))
 
 
-def _is_close(before: str, after: str) -> bool:
+def _is_close(before, after):
     """True if two numbers have as many decimals, and differ by one in the last of them at most."""
     decimals = len(before.partition(".")[2])
     if len(after.partition(".")[2]) != decimals:

@@ -18,20 +18,20 @@ LEAST = 5.0
 _seconds: Counter[str] = Counter()
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     parser.addoption("--seconds", choices=["compare", "write"], help="the seconds of each room beside their limits")
 
 
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+def pytest_runtest_logreport(report):
     _seconds[room(report.nodeid)] += report.duration
 
 
-def room(test: str) -> str:
+def room(test):
     """The folder of a test, at most two levels below `tests`."""
     return "/".join(test.partition("::")[0].split("/")[1:-1][:2]) or "."
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter, config):
     if config.getoption("--seconds") is None or hasattr(config, "workerinput"):
         return
     limits = json.loads(LIMITS.read_text()) if LIMITS.is_file() else {}
@@ -46,7 +46,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         LIMITS.write_text(json.dumps(lowered, indent=2) + "\n")
 
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+def pytest_sessionfinish(session):
     if session.config.getoption("--seconds") != "compare" or hasattr(session.config, "workerinput"):
         return
     limits = json.loads(LIMITS.read_text())

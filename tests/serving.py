@@ -3,10 +3,7 @@
 import shutil
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import uvicorn
 
@@ -14,12 +11,12 @@ from stepsight.app.commands.serve import listen
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.app.server import KEEP_ALIVE, build_app
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.imports import import_file
 
 
 @contextmanager
-def serving(folder: Path, files: dict[str, Path] | None = None, seeded: Path | None = None) -> Iterator[str]:
+def serving(folder, files=None, seeded=None):
     """Serve a seeded store kept in `folder`, with `files` (kind to path) imported; yields the base address. It
     starts from a copy of `seeded`, where it is given: judging the gallery takes seconds."""
     if seeded is not None:
@@ -34,7 +31,7 @@ def serving(folder: Path, files: dict[str, Path] | None = None, seeded: Path | N
 
 
 @contextmanager
-def served(store: Store, evaluators: Evaluators, port: int = 0, **options: Any) -> Iterator[str]:
+def served(store, evaluators, port=0, **options):
     """Serve a store on `port` or a free one; `options` are `build_app`'s. Yields the base address."""
     listener = listen(port)
     server = uvicorn.Server(

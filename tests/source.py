@@ -3,9 +3,7 @@
 import ast
 import gc
 import re
-from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from tests.conftest import ROOT
 
@@ -20,12 +18,12 @@ PATHS = {
 
 
 @cache
-def name(path: Path) -> str:
+def name(path):
     return str(path.relative_to(ROOT))
 
 
 @cache
-def tree(path: Path) -> ast.Module:
+def tree(path):
     """The syntax tree of a module, parsed without the garbage collector, which would take three times as long."""
     collecting = gc.isenabled()
     gc.disable()
@@ -41,13 +39,13 @@ _IMPORT = re.compile(r"^([ \t]*)((?:from \S+ )?import (?:\([^)]*\)|.+))$", re.MU
 
 
 @cache
-def code(path: Path) -> str:
+def code(path):
     """The text of a module, with no more than the line breaks of its docstrings and other long strings."""
     return _STRING.sub(lambda string: "\n" * string[0].count("\n"), path.read_text(encoding="utf-8"))
 
 
 @cache
-def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+def imports(path):
     """Import statements of a module with their places, within functions and for type checkers too.
 
     They are looked for in the text: parsing all modules takes a second.
@@ -62,7 +60,7 @@ def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
     return statements
 
 
-def imported_names(path: Path) -> Iterator[str]:
+def imported_names(path):
     """Modules that a module imports, and names from modules, dotted."""
     for node in imports(path):
         names = [alias.name for alias in node.names]
@@ -75,12 +73,12 @@ def imported_names(path: Path) -> Iterator[str]:
             yield dotted
 
 
-def imported_packages(path: Path) -> set[str]:
+def imported_packages(path):
     """Packages that a module imports: ours as `core`, `storage`, …"""
     return {dotted.removeprefix("stepsight.").split(".")[0] for dotted in imported_names(path)}
 
 
-def imported_modules(path: Path) -> Iterator[Path]:
+def imported_modules(path):
     """Our modules that a module imports."""
     for dotted in imported_names(path):
         module = PATHS.get(dotted) or PATHS.get(dotted.rpartition(".")[0])

@@ -19,7 +19,6 @@ from urllib.parse import urlsplit
 import gradio_client
 import pytest
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from stepsight.app.api.models import ScoreRequest
 from stepsight.app.commands.cli import COMMANDS, build_parser, main
@@ -76,7 +75,7 @@ class Page:
 
 
 @cache
-def read_page(path: Path) -> Page:
+def read_page(path):
     page = Page(path)
     tokens = MarkdownIt("commonmark").enable("table").parse(path.read_text(encoding="utf-8"))
     for place, token in enumerate(tokens):
@@ -89,7 +88,7 @@ def read_page(path: Path) -> Page:
     return page
 
 
-def read_inline(page: Page, token: Token) -> None:
+def read_inline(page, token):
     if token.type == "code_inline":
         page.inline.append(token.content)
     target = token.attrs.get("href" if token.type == "link_open" else "src")
@@ -97,7 +96,7 @@ def read_inline(page: Page, token: Token) -> None:
         page.links.append(str(target))
 
 
-def slug(title: str) -> str:
+def slug(title):
     """The anchor of a heading, as forges and MyST make it."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
@@ -107,7 +106,7 @@ README = read_page(FILES[0])
 
 
 @cache
-def parsers() -> dict[tuple[str, ...], argparse.ArgumentParser]:
+def parsers():
     """The parser of every command by its words, such as ("report", "grid")."""
     every: dict[tuple[str, ...], argparse.ArgumentParser] = {(): build_parser()}
     waiting = [()]
@@ -222,7 +221,7 @@ def test_the_request_of_the_api_page_is_one():
     assert ScoreRequest.model_validate_json(body[1]).steps
 
 
-def command_table() -> str:
+def command_table():
     """Each command with its actions, its line of help and its page."""
     rows = ["| command | does | more |", "|---|---|---|"]
     for name, (_, page, about) in COMMANDS.items():

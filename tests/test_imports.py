@@ -16,7 +16,7 @@ UNWANTED = ("TO" + "DO", "sub" + "agent")
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_imports_run_one_way(layer: str) -> None:
+def test_imports_run_one_way(layer):
     above = {"tests", *LAYERS[: LAYERS.index(layer)]}
     paths = [path for path in MODULES if path.is_relative_to(ROOT / layer)]
     assert len(paths) > 5
@@ -25,7 +25,7 @@ def test_imports_run_one_way(layer: str) -> None:
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-def test_folders_of_a_package_form_no_circle(layer: str) -> None:
+def test_folders_of_a_package_form_no_circle(layer):
     """Not the package itself with one of its folders either."""
     examples: dict[str, dict[str, str]] = defaultdict(dict)
     for path in MODULES:
@@ -41,18 +41,18 @@ def test_folders_of_a_package_form_no_circle(layer: str) -> None:
         pytest.fail(f"a circle of folders:\n{circle}")
 
 
-def packages_of(layer: str) -> set[str]:
+def packages_of(layer):
     return {package for path in MODULES if path.is_relative_to(ROOT / layer) for package in imported_packages(path)}
 
 
-def test_core_stands_alone() -> None:
+def test_core_stands_alone():
     packages = packages_of("core")
     assert {"numpy", "torch"} < packages
     # Nor does it know a database or a web page.
     assert packages.isdisjoint({"app", "training", "storage", "sqlalchemy", "gradio", "fastapi", "starlette"})
 
 
-def test_the_network_is_reached_from_few_modules() -> None:
+def test_the_network_is_reached_from_few_modules():
     doors = {
         "httpx2": {"core/hubs/client.py", "core/scoring/client.py", "core/inference_servers/server.py",
                    "storage/importers/downloads.py", "core/net/http.py"},
@@ -63,22 +63,22 @@ def test_the_network_is_reached_from_few_modules() -> None:
         assert {name(path) for path in MODULES if package in imported_packages(path)} == expected
 
 
-def test_storage_can_be_opened_without_a_model() -> None:
+def test_storage_can_be_opened_without_a_model():
     assert packages_of("storage").isdisjoint({"torch", "transformers", "gradio"})
 
 
-def test_every_folder_is_packaged() -> None:
+def test_every_folder_is_packaged():
     folders = {path.parent for path in MODULES} | {path.parent for path in (ROOT / "assets").rglob("*.py")}
     expected = {f"stepsight.{name(folder)}".replace("/", ".") for folder in folders}
     assert set(find_packages(str(ROOT), include=["stepsight*"])) == {"stepsight", *expected}
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_says_what_it_is_for():
     silent = [name(path) for path in MODULES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))]
     assert silent == []
 
 
 @pytest.mark.parametrize("word", UNWANTED)
-def test_no_module_holds_unfinished_business(word: str) -> None:
+def test_no_module_holds_unfinished_business(word):
     files = [*MODULES, *(ROOT / "tests").rglob("*.py"), *(ROOT / "assets" / "web").glob("*.*")]
     assert [name(path) for path in files if word.lower() in path.read_text(encoding="utf-8").lower()] == []

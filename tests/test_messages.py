@@ -3,5 +3,5 @@
 from tests.messages import dangling
 
 
-def test_every_message_belongs_to_a_test() -> None:
+def test_every_message_belongs_to_a_test():
     assert dangling() == [], "pytest --new-messages, with the tests of these files, takes them out"

@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
@@ -24,7 +23,7 @@ CODE = [cell for cell in CELLS if cell["cell_type"] == "code"]
 TAG = "mr-math"
 
 
-def show(cell: dict[str, Any], names: dict[str, Any]) -> Any:
+def show(cell, names):
     """Run a cell; gives the value of its last line, which a notebook would show."""
     body = ast.parse("".join(cell["source"])).body
     last = body.pop() if isinstance(body[-1], ast.Expr) else None
@@ -32,19 +31,19 @@ def show(cell: dict[str, Any], names: dict[str, Any]) -> Any:
     return eval(compile(ast.Expression(last.value), PATH.name, "eval"), names) if last else None
 
 
-def run(cells: list[dict[str, Any]], names: dict[str, Any]) -> list[Any]:
+def run(cells, names):
     return [shown for cell in cells if (shown := show(cell, names)) is not None]
 
 
 @pytest.fixture
-def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def names(tmp_path, monkeypatch):
     monkeypatch.setenv("STEPSIGHT_DB", str(tmp_path / "stepsight.db"))
     names: dict[str, Any] = {}
     yield names
     names["store"].close()
 
 
-def test_it_goes_from_a_file_to_a_figure_in_ten_cells(names: dict[str, Any]) -> None:
+def test_it_goes_from_a_file_to_a_figure_in_ten_cells(names):
     assert len(CODE) == 10
     shown = run([cell for cell in CODE if TAG not in cell["metadata"].get("tags", [])], names)
     trace, judgment, head, turned, figure = shown
@@ -61,7 +60,7 @@ def test_it_goes_from_a_file_to_a_figure_in_ten_cells(names: dict[str, Any]) -> 
     assert sum(len(one.x) for one in figure.data) == names["both"].gold.notna().sum()
 
 
-def test_mr_math_comes_out_as_published(names: dict[str, Any], data: Path) -> None:
+def test_mr_math_comes_out_as_published(names, data):
     folder = data / "mr-math"
     with open_store() as store:
         import_file(store, "mr-math-invalid", folder / "mr-math_invalid_errors.json", "mr-math-invalid")
@@ -80,7 +79,7 @@ def test_mr_math_comes_out_as_published(names: dict[str, Any], data: Path) -> No
             assert beside.loc[name, ("value", figure)] == beside.loc[name, ("published", figure)] == figures[figure]
 
 
-def test_every_link_of_the_notebook_resolves() -> None:
+def test_every_link_of_the_notebook_resolves():
     text = "".join("".join(cell["source"]) for cell in CELLS if cell["cell_type"] == "markdown")
     links = re.findall(r"\]\((\w+\.md)(?:#[\w-]+)?\)", text)
     assert links

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 
@@ -27,7 +26,7 @@ PUBLIC = "import stepsight; print(*sorted(x for x in stepsight.__all__ if getatt
 
 
 @pytest.fixture(scope="module")
-def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def elsewhere(tmp_path_factory):
     """A folder with a `core` and an `app` of somebody else's, and `lib` with nothing but the package."""
     folder = tmp_path_factory.mktemp("elsewhere")
     for name in ("core", "app", "storage", "training"):
@@ -38,19 +37,19 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+def run(folder, *arguments):
     command = [sys.executable, *map(str, arguments)]
     # Without PYTHONSAFEPATH, the current folder is looked in first, as a person's would be.
     environment = os.environ | {"PYTHONPATH": str(folder / "lib"), "OMP_NUM_THREADS": "1"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
-def test_the_public_names_can_be_imported_and_explain_themselves(elsewhere: Path) -> None:
+def test_the_public_names_can_be_imported_and_explain_themselves(elsewhere):
     done = run(elsewhere, "-c", PUBLIC)
     assert (done.stdout.split(), done.stderr) == (PUBLIC_NAMES, "")
 
 
-def test_commands_run_with_a_new_store(elsewhere: Path) -> None:
+def test_commands_run_with_a_new_store(elsewhere):
     (elsewhere / "one.jsonl").write_text('{"id": "1", "problem": "2 + 3?", "steps": ["2 + 3 = 5."]}\n')
     stored = run(elsewhere, "-m", "stepsight", "import", "jsonl", "one.jsonl", "--dataset", "one", "--db", "a.db")
     assert (stored.returncode, stored.stderr) == (0, "")
@@ -61,12 +60,12 @@ def test_commands_run_with_a_new_store(elsewhere: Path) -> None:
     assert "1" in run(elsewhere, "-m", "stepsight", "datasets", "--db", "a.db").stdout
 
 
-def test_the_version_is_that_of_the_installed_package(elsewhere: Path) -> None:
+def test_the_version_is_that_of_the_installed_package(elsewhere):
     done = run(elsewhere, "-m", "stepsight", "--version")
     assert (done.stdout, done.returncode) == (f"{version('stepsight')}\n", 0)
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_an_unknown_name_is_an_attribute_error():
     import stepsight
 
     with pytest.raises(AttributeError, match="has no attribute 'Scores'"):

@@ -8,7 +8,7 @@ import re
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -35,7 +35,7 @@ _CANDIDATES = "a1 \n-.$\\(<_A\x01"
 
 
 @cache
-def methods_by_name() -> dict[str, set[str]]:
+def methods_by_name():
     """The methods by which a pattern is used: under its name if it is public, and else under module and name. A
     module has those of the variables that hold one pattern after the other."""
     found: defaultdict[str, set[str]] = defaultdict(set)
@@ -50,7 +50,7 @@ def methods_by_name() -> dict[str, set[str]]:
     return found
 
 
-def patterns() -> Iterator[tuple[str, re.Pattern[Any], set[str]]]:
+def patterns():
     """Where a pattern stands, the pattern, and the methods by which it is used."""
     for path in MODULES:
         place = name(path)
@@ -69,7 +69,7 @@ def patterns() -> Iterator[tuple[str, re.Pattern[Any], set[str]]]:
                     yield f"{place}: line {node.lineno}", re.compile(first.value), {node.func.attr}
 
 
-def names_of(module: ast.Module) -> Iterator[str]:
+def names_of(module):
     """Names that a module defines."""
     for node in module.body:
         targets = (
@@ -82,7 +82,7 @@ def names_of(module: ast.Module) -> Iterator[str]:
         yield from (one.id for one in targets if isinstance(one, ast.Name))
 
 
-def held(value: Any, depth: int = 3) -> Iterator[re.Pattern[Any]]:
+def held(value, depth=3):
     """Patterns in a value of a module."""
     if isinstance(value, re.Pattern):
         yield value
@@ -91,7 +91,7 @@ def held(value: Any, depth: int = 3) -> Iterator[re.Pattern[Any]]:
             yield from held(one, depth - 1)
 
 
-def parts(code: Any, value: Any) -> list[Any]:
+def parts(code, value):
     """The patterns within a part of a pattern."""
     if code in _REPEATS:
         return [value[2]]
@@ -104,7 +104,7 @@ def parts(code: Any, value: Any) -> list[Any]:
     return [value[1]] if code in (codes.ASSERT, codes.ASSERT_NOT) else []
 
 
-def sample(code: Any, value: Any) -> str:
+def sample(code, value):
     """A text that a part of a pattern matches."""
     if code is codes.LITERAL:
         return chr(value)
@@ -118,7 +118,7 @@ def sample(code: Any, value: Any) -> str:
     )
 
 
-def member(code: Any, value: Any) -> str:
+def member(code, value):
     """A character of a class."""
     if code is codes.ANY:
         return "a"
@@ -142,7 +142,7 @@ def member(code: Any, value: Any) -> str:
     )
 
 
-def _has(item: Any, sign: str) -> bool:
+def _has(item, sign):
     kind, what = item
     if kind is codes.LITERAL:
         return bool(what == ord(sign))
@@ -153,7 +153,7 @@ def _has(item: Any, sign: str) -> bool:
     return not test[word.removeprefix("NOT_")] if word.startswith("NOT_") else test[word]
 
 
-def pieces(pattern: re.Pattern[Any]) -> list[str]:
+def pieces(pattern):
     """Texts that parts of a pattern match: what is repeated, each alternative, and each beginning of the whole."""
     found: dict[str, None] = {}
 
@@ -169,7 +169,7 @@ def pieces(pattern: re.Pattern[Any]) -> list[str]:
     return [one for one in found if one]
 
 
-def beginnings(pattern: re.Pattern[Any]) -> list[tuple[str, str]]:
+def beginnings(pattern):
     """What stands once in a text, and what is repeated behind it."""
     found = pieces(pattern)
     short = [" ", *(one for one in found if len(one) < 4)]
@@ -179,7 +179,7 @@ def beginnings(pattern: re.Pattern[Any]) -> list[tuple[str, str]]:
     return list(dict.fromkeys(tried))[:MOST]
 
 
-def seconds(pattern: re.Pattern[Any], method: str, text: str) -> float:
+def seconds(pattern, method, text):
     """The processor time of a method, of two runs the shorter."""
     given: Any = text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
     taken = []
@@ -196,7 +196,7 @@ def seconds(pattern: re.Pattern[Any], method: str, text: str) -> float:
     return min(taken)
 
 
-def slow_text(pattern: re.Pattern[Any], methods: set[str]) -> str:
+def slow_text(pattern, methods):
     """A text for which a pattern takes too long, "" if there is none."""
     for method in {one if one in ("match", "fullmatch") else "search" for one in methods}:
         for first, piece in beginnings(pattern):
@@ -210,7 +210,7 @@ def slow_text(pattern: re.Pattern[Any], methods: set[str]) -> str:
 
 
 @pytest.mark.slow
-def test_no_pattern_takes_more_than_linear_time() -> None:
+def test_no_pattern_takes_more_than_linear_time():
     found = list(patterns())
     assert len(found) > 250
     slow = {f"{place} {pattern.pattern[:80]!r}": slow_text(pattern, methods) for place, pattern, methods in found}

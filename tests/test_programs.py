@@ -3,7 +3,6 @@ import pty
 import shlex
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -18,14 +17,14 @@ sys.exit(provide(Program("Such a thing", path.exists, commands, "We need it.", 2
 """
 
 
-def run(path: Path, stdin: int) -> tuple[int, str]:
+def run(path, stdin):
     process = subprocess.run(
         [sys.executable, "-c", LOOKS, path], cwd=ROOT, stdin=stdin, capture_output=True, text=True
     )
     return process.returncode, process.stdout + process.stderr
 
 
-def test_without_a_terminal_what_is_run_is_printed_with_its_output(tmp_path: Path) -> None:
+def test_without_a_terminal_what_is_run_is_printed_with_its_output(tmp_path):
     path = tmp_path / "program"
     code, output = run(path, subprocess.DEVNULL)
     assert (code, path.exists()) == (0, True)
@@ -36,7 +35,7 @@ def test_without_a_terminal_what_is_run_is_printed_with_its_output(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("answers", "expected"), [("n\ny\n", 0), ("\n\n", 2)])
-def test_at_a_terminal_nothing_is_run_without_a_yes(tmp_path: Path, answers: str, expected: int) -> None:
+def test_at_a_terminal_nothing_is_run_without_a_yes(tmp_path, answers, expected):
     ours, theirs = pty.openpty()
     os.write(ours, answers.encode())
     path = tmp_path / "program"

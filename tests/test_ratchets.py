@@ -3,5 +3,5 @@
 from tests.ratchets import problems
 
 
-def test_measures_of_the_structure_only_fall() -> None:
+def test_measures_of_the_structure_only_fall():
     assert not (changes := problems()), "\n".join(changes)

@@ -10,7 +10,7 @@ from tests.screenshots import FOLDER, SHOTS, differences, outline, page_of, pict
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\)")
 
 
-def test_every_picture_in_the_documents_is_taken_by_the_command_and_every_one_taken_is_in_them() -> None:
+def test_every_picture_in_the_documents_is_taken_by_the_command_and_every_one_taken_is_in_them():
     documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     named = {(path.parent / name).resolve() for path in documents for name in _PICTURE.findall(path.read_text())}
     assert named == {picture(shot).resolve() for shot in SHOTS} == {path.resolve() for path in FOLDER.iterdir()}
@@ -28,12 +28,12 @@ def test_every_picture_in_the_documents_is_taken_by_the_command_and_every_one_ta
         ('- heading "Judge"\n- text: online 0.70, 3 of 9\n- button "Score"', True),
     ],
 )
-def test_a_page_with_other_words_or_figures_differs(after: str, differs: bool) -> None:
+def test_a_page_with_other_words_or_figures_differs(after, differs):
     assert bool(differences('- heading "Judge"\n- text: online 0.70, 3 of 9', after)) == differs
 
 
 @pytest.mark.slow
-def test_pictures_show_the_pages_of_today() -> None:
+def test_pictures_show_the_pages_of_today():
     outdated = []
     with running() as (browser, address):
         for shot in SHOTS:

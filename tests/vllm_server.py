@@ -154,7 +154,7 @@ class _StatusError(Exception):
         self.status, self.body, self.headers = status, body, headers or {}
 
 
-def _error(status: int, message: str, kind: str = "BadRequestError", param: str | None = None) -> _StatusError:
+def _error(status, message, kind="BadRequestError", param=None):
     return _StatusError(status, {"error": {"message": message, "type": kind, "param": param, "code": status}})
 
 
@@ -349,11 +349,11 @@ class _Handler(BaseHTTPRequestHandler):
         return ids
 
 
-def _usage(prompt: int, written: int) -> dict[str, Any]:
+def _usage(prompt, written):
     return {"prompt_tokens": prompt, "total_tokens": prompt + written, "completion_tokens": written}
 
 
-def token_id(folder: Path, token: str) -> int:
+def token_id(folder, token):
     """The id of a token of a folder's tokenizer."""
     found = Tokenizer.from_file(str(folder / "tokenizer.json")).token_to_id(token)
     assert found is not None

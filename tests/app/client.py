@@ -1,25 +1,22 @@
 """The whole application without a browser, asked through Starlette's client."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import FastAPI, Request, Response
 from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import Right
-from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
 from stepsight.app.web.failures import answer_errors
-from stepsight.storage.database.store import Store
 
 PAGE = {"accept": "text/html"}
 HERE = ("127.0.0.1", 50_000)
 """Where requests of this machine come from."""
 
 
-def let_in(*routers: APIRouter) -> FastAPI:
+def let_in(*routers):
     """An application of some routes, in which everybody has every right."""
 
     async def middleware(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
@@ -35,7 +32,7 @@ def let_in(*routers: APIRouter) -> FastAPI:
 
 
 @contextmanager
-def asking(store: Store, evaluators: Evaluators, **options: Any) -> Iterator[TestClient]:
+def asking(store, evaluators, **options):
     """A client of the application, which runs while the block does."""
     application = build_app(store, evaluators, **options)
     with TestClient(application, base_url="http://127.0.0.1", client=HERE) as client:

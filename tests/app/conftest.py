@@ -4,8 +4,6 @@ import logging
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
@@ -22,7 +20,7 @@ from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_
 
 
 @pytest.fixture(autouse=True, scope="session")
-def pages_are_only_mounted() -> Iterator[None]:
+def pages_are_only_mounted():
     """Gradio builds a server where the layout ends and another where the queue is set, which nobody asks: ours
     mounts the demo, for which Gradio builds a third."""
     with pytest.MonkeyPatch.context() as patch:
@@ -31,7 +29,7 @@ def pages_are_only_mounted() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def evidence_is_waited_for() -> Iterator[None]:
+def evidence_is_waited_for():
     """However busy the machine is, what a page shows is there when it is asked for; that it may come later has
     tests of its own."""
     with pytest.MonkeyPatch.context() as patch:
@@ -40,7 +38,7 @@ def evidence_is_waited_for() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def logs_are_as_before() -> Iterator[None]:
+def logs_are_as_before():
     """A command that serves sets up the logs of its process, to the output that pytest has for this test alone."""
     loggers = [logging.getLogger(name) for name in (None, "stepsight", ACCESS.name)]
     handlers, levels = loggers[0].handlers[:], [logger.level for logger in loggers]
@@ -54,24 +52,24 @@ def logs_are_as_before() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny(tmp_path_factory):
     """A bidirectional evaluator that reads 1,024 tokens, about one per letter."""
     return write_evaluator(tmp_path_factory.mktemp("evaluators") / "tiny", max_position_embeddings=1024)
 
 
 @pytest.fixture(scope="session")
-def tiny_causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tiny_causal(tmp_path_factory):
     folder = tmp_path_factory.mktemp("evaluators") / "tiny-causal"
     return write_evaluator(folder, max_position_embeddings=1024, is_causal=True)
 
 
 @pytest.fixture(scope="session")
-def evaluators(tiny: Path, tiny_causal: Path) -> Evaluators:
+def evaluators(tiny, tiny_causal):
     return Evaluators([tiny_causal, tiny], shipped=False)
 
 
 @pytest.fixture(scope="session")
-def mixed(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluators:
+def mixed(tiny, tmp_path_factory):
     """`tiny` gives neg, neu and pos, `math-shepherd` and the bidirectional `two` give validity only."""
     folder = tmp_path_factory.mktemp("evaluators")
     write_math_shepherd(folder / "math-shepherd", card={"format": "math-shepherd"}, max_position_embeddings=1024)
@@ -80,7 +78,7 @@ def mixed(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluators:
 
 
 @pytest.fixture(scope="session")
-def seeded_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def seeded_file(tmp_path_factory):
     """The file of a store as the application's first start leaves it, to be copied: made once, by the worker that
     comes first."""
     base = tmp_path_factory.getbasetemp()
@@ -96,7 +94,7 @@ def seeded_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def command(capsys):
     """Runs a command line in this process; gives its exit code, standard output and standard error."""
 
     def run(*argv: object) -> tuple[int, str, str]:

@@ -96,13 +96,13 @@ class _Reader(HTMLParser):
     handle_comment = handle_decl = handle_pi = unknown_decl = unexpected
 
 
-def _may_lead(tag: str, address: str, attributes: dict[str, str | None]) -> bool:
+def _may_lead(tag, address, attributes):
     """Whether an element may have this address."""
     outside = tag == "a" and attributes.get("rel") == "noreferrer" and address in _SOURCES
     return address.startswith(_INSIDE) or outside
 
 
-def read(html: str) -> Element:
+def read(html):
     """The elements of a piece of HTML.
 
     Raises `AssertionError` where they do not nest, or where there is one that our pages never make, an

@@ -1,13 +1,9 @@
 """Solutions as people enter them on the Score page."""
 
-from collections.abc import Sequence
-
-from stepsight.app.score.entered import Entered, PageState
+from stepsight.app.score.entered import PageState
 
 
-def typed(
-    problem: str, solution: str, evaluators: Sequence[str] = (), validity: float = 0.5, redundancy: float = 0.15
-) -> Entered:
+def typed(problem, solution, evaluators=(), validity=0.5, redundancy=0.15):
     """What the page's script sends of a solution that was typed."""
     state = PageState(
         problem=problem,

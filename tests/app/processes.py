@@ -1,7 +1,6 @@
 """Jobs and the processes that work them off, as the tests look at them."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from sqlalchemy import select, update
@@ -10,7 +9,6 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import Job
 from stepsight.storage.database.schema import JudgmentRow, TriangleRow, now
-from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import LEASE, get_job, start_job
 from stepsight.storage.traces.queries import find_dataset
 
@@ -29,13 +27,13 @@ def judged(store):
         return sorted(tuple(row) for row in rows)
 
 
-def silence(store: Store) -> None:
+def silence(store):
     """As if the last heartbeat were long ago."""
     with store.write() as session:
         session.execute(update(Job).values(heartbeat=now() - 2 * LEASE))
 
 
-def is_alive(pid: int) -> bool:
+def is_alive(pid):
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
     except OSError:
@@ -43,7 +41,7 @@ def is_alive(pid: int) -> bool:
     return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
-def family(pid: int) -> list[int]:
+def family(pid):
     """The numbers of a process and of those that it started; none of one that has ended."""
     try:
         children = [
@@ -54,7 +52,7 @@ def family(pid: int) -> list[int]:
     return [pid, *(one for child in children for one in family(int(child)))]
 
 
-def until(condition: Callable[[], object], seconds: float = 180) -> None:
+def until(condition, seconds=180):
     patience = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < patience, "it did not come about"

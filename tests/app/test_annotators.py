@@ -2,19 +2,18 @@
 
 import pytest
 
-from stepsight.storage.database.store import Store
 from tests.annotators import Killer, faults, label_together, prepare
 from tests.labelling_server import labelling_server
 
 
 @pytest.fixture
-def reach(store: Store) -> str:
+def reach(store):
     """The address of the store for another process."""
     return store.engine.url.render_as_string(hide_password=False)
 
 
 @pytest.mark.slow
-def test_ten_at_once_fill_every_slot_and_lose_nothing(store: Store, reach: str) -> None:
+def test_ten_at_once_fill_every_slot_and_lose_nothing(store, reach):
     campaign, people = prepare(store, annotators=10, traces=10, overlap=3)
     with labelling_server(reach) as server:
         annotators = label_together(store, server.port, campaign, people)
@@ -26,7 +25,7 @@ def test_ten_at_once_fill_every_slot_and_lose_nothing(store: Store, reach: str) 
 
 
 @pytest.mark.slow
-def test_a_server_that_is_killed_loses_and_doubles_nothing(store: Store, reach: str) -> None:
+def test_a_server_that_is_killed_loses_and_doubles_nothing(store, reach):
     campaign, people = prepare(store, annotators=6, traces=12, overlap=3)
     with labelling_server(reach) as server:
         killer = Killer(server, most=2)

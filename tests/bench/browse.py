@@ -12,7 +12,7 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ import numpy as np
 from stepsight.core.label import Label
 from stepsight.storage.browse.browse import browse, neighbours
 from stepsight.storage.browse.filters import By, Sort, TraceFilter
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.traces.queries import find_dataset
 from tests.bench.large import DATASET, build_store
@@ -66,7 +66,7 @@ ORDERS: tuple[By, ...] = ("position", "validity", "redundancy", "change", "steps
 Call = tuple[TraceFilter, Sort, int]
 
 
-def main() -> None:
+def main():
     """Measure every size; the sizes take turns, so that whatever else the machine does meets all of them."""
     sizes = sorted(int(text) for text in sys.argv[1:]) or SIZES
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
@@ -83,7 +83,7 @@ def main() -> None:
     print(f"p95 is {max(p95.values()) * 1000:.0f} ms at most; the target is {TARGET * 1000:.0f} ms")
 
 
-def measure(stores: Mapping[int, Store]) -> dict[int, float]:
+def measure(stores):
     """Print what stores of so many traces take; returns p95 of the combinations in seconds, by size."""
     dataset_ids = {size: find_dataset(store, DATASET).id for size, store in stores.items()}
     evaluators = [row.id for row in list_evaluators(next(iter(stores.values())))]
@@ -105,7 +105,7 @@ def measure(stores: Mapping[int, Store]) -> dict[int, float]:
     return _report(stores, "any combination, with all counts", show, list(_combinations(evaluators, COMBINATIONS)))
 
 
-def _report(sizes: Iterable[int], what: str, timed: Callable[..., None], calls: Sequence[Call]) -> dict[int, float]:
+def _report(sizes, what, timed, calls):
     seconds: dict[int, list[float]] = {size: [] for size in sizes}
     for call in calls:
         for size, times in seconds.items():
@@ -118,7 +118,7 @@ def _report(sizes: Iterable[int], what: str, timed: Callable[..., None], calls: 
     return {size: float(np.percentile(times, 95)) for size, times in seconds.items()}
 
 
-def _combinations(evaluators: Sequence[int], count: int) -> Iterator[Call]:
+def _combinations(evaluators, count):
     rng = random.Random(0)
     for _ in range(count):
         chosen = {name: rng.choice(FIELDS[name]) for name in rng.sample(list(FIELDS), rng.randint(0, 4))}

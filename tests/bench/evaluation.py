@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +27,6 @@ from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Hindsight
-from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.exports.frames import frame
 from stepsight.storage.judgments.columns import read_gold, read_table
@@ -46,7 +45,7 @@ MEMORY = 350
 """MB that evaluating should stay within, for 100,000 traces too."""
 
 
-def main() -> None:
+def main():
     """Measure every phase at every size, or be one phase: that is how this module calls itself."""
     if len(sys.argv) > 2 and sys.argv[1] in PHASES:
         run_phase(sys.argv[1], Path(sys.argv[2]))
@@ -63,7 +62,7 @@ def main() -> None:
     print(f"evaluating takes {most:.0f} MB at most; the target is {MEMORY} MB")
 
 
-def report(size: int, *phases: str) -> dict[str, float]:
+def report(size, *phases):
     """Run phases in turn on one store and print what each takes; returns the peak of each in MB."""
     peaks = {}
     with tempfile.TemporaryDirectory() as name:
@@ -75,7 +74,7 @@ def report(size: int, *phases: str) -> dict[str, float]:
     return peaks
 
 
-def run_phase(phase: str, folder: Path) -> None:
+def run_phase(phase, folder):
     """Run a phase and print its seconds and the greatest resident size in MB of this process and of the command
     that it runs."""
     start = time.perf_counter()
@@ -86,7 +85,7 @@ def run_phase(phase: str, folder: Path) -> None:
     print(json.dumps({"seconds": time.perf_counter() - start, "peak": peak}))
 
 
-def write_file(path: Path, size: int) -> None:
+def write_file(path, size):
     """Traces in the plain format."""
     rng = random.Random(0)
     with open(path, "w", encoding="utf-8") as file:
@@ -97,12 +96,12 @@ def write_file(path: Path, size: int) -> None:
             file.write(json.dumps(row) + "\n")
 
 
-def import_traces(folder: Path) -> None:
+def import_traces(folder):
     with open_store(str(folder / "store.db")) as store:
         import_file(store, "jsonl", folder / "traces.jsonl", DATASET)
 
 
-def judge(folder: Path) -> None:
+def judge(folder):
     """Judgments of one more evaluator."""
     with open_store(str(folder / "store.db")) as store:
         name = f"{EVALUATOR}-{len(list_evaluators(store))}"
@@ -111,7 +110,7 @@ def judge(folder: Path) -> None:
         save_judgments(store, row.id, judgments(traces))
 
 
-def judgments(traces: Iterator[Trace]) -> Iterator[Judgment]:
+def judgments(traces):
     """A random triangle for each trace."""
     rng = np.random.default_rng(0)
     for trace in traces:
@@ -120,14 +119,14 @@ def judgments(traces: Iterator[Trace]) -> Iterator[Judgment]:
         yield Judgment(trace, Mode.HINDSIGHT, Hindsight.from_packed(packed))
 
 
-def measure(folder: Path) -> None:
+def measure(folder):
     with open_store(str(folder / "store.db")) as store:
         gold = read_gold(store, find_dataset(store, DATASET))
         table = read_table(store, gold, find_evaluator(store, f"{EVALUATOR}-0").id, Mode.ONLINE)
         assert 0.45 < auc(items(table, Errors.INVALID, Level.STEP)).number < 0.55
 
 
-def measure_all(folder: Path) -> None:
+def measure_all(folder):
     """`stepsight evaluate --json`."""
     command = [sys.executable, "-m", "stepsight", "evaluate", "--dataset", DATASET, "--json"]
     found = json.loads(subprocess.check_output([*command, "--db", str(folder / "store.db")]))
@@ -138,7 +137,7 @@ def measure_all(folder: Path) -> None:
         assert 0.4 < low < high < 0.6
 
 
-def measure_frame(folder: Path) -> None:
+def measure_frame(folder):
     with open_store(str(folder / "store.db")) as store:
         steps = frame(store, DATASET)
     assert steps.evaluator.nunique() == FRAMED

@@ -29,7 +29,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -344,7 +344,7 @@ class Killing:
         return process.returncode == 0
 
 
-def work_off(address: str, hub: str, cache: str, *tasks: str) -> None:
+def work_off(address, hub, cache, *tasks):
     """Carry out jobs, as a worker does, until none is left."""
     point_to(pytest.MonkeyPatch(), hub, Path(cache))
     with open_store(address) as store:
@@ -353,12 +353,12 @@ def work_off(address: str, hub: str, cache: str, *tasks: str) -> None:
             pass
 
 
-def _readers() -> list[int]:
+def _readers():
     """The child of this process that reads uploads, and its copy while that reads one."""
     return [one for one in family(os.getpid()) if b"core.files.child" in _command(one)]
 
 
-def _command(pid: int) -> bytes:
+def _command(pid):
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
@@ -366,7 +366,7 @@ def _command(pid: int) -> bytes:
         return b""
 
 
-def run(address: str, folder: Path, kills: int, people: int, seed: int = 0, traces: int = 1000) -> Killing:
+def run(address, folder, kills, people, seed=0, traces=1000):
     """So many kills, as many of each kind, on a new store; workers judge so many traces."""
     with ExitStack() as stack:
         store = stack.enter_context(open_store(address))
@@ -396,7 +396,7 @@ def run(address: str, folder: Path, kills: int, people: int, seed: int = 0, trac
         return killing
 
 
-def _kill_all(killing: Killing, kills: int) -> None:
+def _kill_all(killing, kills):
     most = Counter(KINDS[number % len(KINDS)] for number in range(kills))
     while any(killing.tallies[kind].kills < most[kind] for kind in KINDS):
         for kind in KINDS:
@@ -404,19 +404,19 @@ def _kill_all(killing: Killing, kills: int) -> None:
                 killing.kill(kind)
 
 
-def _acknowledged(annotators: Sequence[Annotator]) -> dict[str, str]:
+def _acknowledged(annotators):
     """The moments of the events that the server said it stored, by key. A copy: people go on."""
     return {key: act[0] for one in annotators for key, act in list(one.acknowledged.items())}
 
 
-def _logged(store: Store) -> list[tuple[str, str]]:
+def _logged(store):
     """The keys and the moments of the log's events."""
     with store.read() as session:
         events = session.execute(select(EventRow.key, EventRow.moment))
         return [(key, moment.isoformat()) for key, moment in events]
 
 
-def _count_labels(killing: Killing, annotators: Sequence[Annotator]) -> None:
+def _count_labels(killing, annotators):
     tally, said, events = killing.tallies["labels"], _acknowledged(annotators), _logged(killing.store)
     log = dict(events)
     tally.acknowledged = len(said)
@@ -428,7 +428,7 @@ def _count_labels(killing: Killing, annotators: Sequence[Annotator]) -> None:
         tally.partial += 1
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description="Kills of whatever writes, under load.")
     parser.add_argument("--kills", type=int, default=100, help="on each database")
     parser.add_argument("--database", choices=DATABASES, action="append", help="default: each")
@@ -439,7 +439,7 @@ def main() -> None:
     sys.exit(not all(are_sound))
 
 
-def _report(database: str, kills: int, people: int, seed: int) -> bool:
+def _report(database, kills, people, seed):
     """Kill on one database and print what came of it. True if nothing was lost, doubled or partial."""
     start = time.perf_counter()
     with ExitStack() as stack:

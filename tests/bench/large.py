@@ -3,9 +3,7 @@
 A few thousand traces are made and judged; the rest are copies of them, made within SQLite.
 """
 
-from collections.abc import Iterator
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy import text
@@ -14,7 +12,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import Base
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
@@ -45,7 +43,7 @@ _SEARCH = (
 )
 
 
-def build_store(path: Path, size: int, evaluators: int = EVALUATORS) -> None:
+def build_store(path, size, evaluators=EVALUATORS):
     """Make a store on SQLite with a dataset of `size` traces, judged by `evaluators`."""
     with open_store(str(path)) as store:
         made = min(size, _MADE)
@@ -65,7 +63,7 @@ def build_store(path: Path, size: int, evaluators: int = EVALUATORS) -> None:
             session.execute(text("ANALYZE"))
 
 
-def _copy(table: str) -> str:
+def _copy(table):
     """The statement that copies the rows of a table for the traces after those that were made."""
     columns = Base.metadata.tables[table].columns.keys()
     values = {column: _COPIES[table].get(column, column) for column in columns}
@@ -76,14 +74,14 @@ def _copy(table: str) -> str:
     )
 
 
-def _add_traces(store: Store, count: int) -> None:
+def _add_traces(store, count):
     with store.write() as session:
         writer = TraceWriter(session, DATASET, "synthetic", DATASET)
         writer.add([(f"trace {number}", trace) for number, trace in enumerate(_traces(count), start=1)])
         writer.finish(DATASET, "")
 
 
-def _traces(count: int) -> Iterator[Trace]:
+def _traces(count):
     for number, trace in enumerate(islice(generate(1, count), count)):
         steps = trace.steps
         if number % _WITHOUT_GOLD == 0:
@@ -91,7 +89,7 @@ def _traces(count: int) -> Iterator[Trace]:
         yield Trace(str(number), trace.problem, steps, trace.meta)
 
 
-def _judgments(traces: Iterator[Trace], seed: int) -> Iterator[Judgment]:
+def _judgments(traces, seed):
     """A random triangle for each trace."""
     rng = np.random.default_rng(seed)
     for trace in traces:

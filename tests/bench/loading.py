@@ -11,7 +11,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from tests.browser import launch
 from tests.serving import serving
@@ -34,7 +34,7 @@ watch("layout-shift", ({ value, hadRecentInput }) => (seen.CLS += hadRecentInput
 Measures = dict[str, float]
 
 
-def load(browser: Browser, address: str, width: int) -> Measures:
+def load(browser, address, width):
     """What one loading of a page took."""
     context = browser.new_context(viewport={"width": width, "height": 900})
     page = context.new_page()
@@ -48,13 +48,13 @@ def load(browser: Browser, address: str, width: int) -> Measures:
     return measures | {"requests": len(requests)}
 
 
-def medians(browser: Browser, address: str, width: int) -> Measures:
+def medians(browser, address, width):
     """The median of each measure; the first loading, which fills the server's caches, does not count."""
     rounds = [load(browser, address, width) for _ in range(ROUNDS + 1)][1:]
     return {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
 
 
-def main() -> None:
+def main():
     """Print a line for each page and width."""
     with serving(Path(tempfile.mkdtemp())) as base, sync_playwright() as playwright:
         browser = launch(playwright)

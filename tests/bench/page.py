@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import sync_playwright
 
 from tests.browser import launch, until
 from tests.serving import serving
@@ -44,7 +44,7 @@ _CLICK = """() => new Promise((resolve) => {
 })"""
 
 
-def solution(ending: str) -> str:
+def solution(ending):
     """A numbered solution of `STEPS` steps."""
     lines = [
         f"{n}. We have $x_{{{n}}} = \\frac{{{n}}}{{2}} + {n}^2$ and so $y = {n + 3}$." for n in range(1, STEPS)
@@ -52,7 +52,7 @@ def solution(ending: str) -> str:
     return "\n".join([*lines, f"{STEPS}. {ending}"])
 
 
-def measure(page: Page, evaluators: int) -> list[float]:
+def measure(page, evaluators):
     """Milliseconds from click to picture, a value per round."""
     page.goto("/")
     page.get_by_label("Problem").fill("Add up $x_1 + \\dots + x_{29}$.")
@@ -70,7 +70,7 @@ def measure(page: Page, evaluators: int) -> list[float]:
     return times
 
 
-def long_solution(steps: int) -> str:
+def long_solution(steps):
     """A numbered solution of this many additions."""
     total, lines = 0, []
     for number in range(steps):
@@ -80,7 +80,7 @@ def long_solution(steps: int) -> str:
     return "\n".join(lines)
 
 
-def measure_long(page: Page, steps: int) -> tuple[float, float]:
+def measure_long(page, steps):
     """Seconds from the click until the first marks are seen, and until the result is."""
     page.goto("/")
     page.get_by_label("Problem").fill("Add the numbers.")
@@ -94,7 +94,7 @@ def measure_long(page: Page, steps: int) -> tuple[float, float]:
     return first, time.perf_counter() - start
 
 
-def main() -> None:
+def main():
     """Measure and print."""
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as address, sync_playwright() as playwright:
         browser = launch(playwright)

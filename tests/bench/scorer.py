@@ -45,7 +45,7 @@ QWEN = {
 }  # fmt: skip
 
 
-def main() -> None:
+def main():
     """Measure and print."""
     name = sys.argv[1] if len(sys.argv) > 1 else "mini-bidir"
     evaluator = load_evaluator(name, dtype="float32")
@@ -74,7 +74,7 @@ def main() -> None:
     dependence()
 
 
-def measure(jobs: dict[str, Callable[[], object]]) -> dict[str, float]:
+def measure(jobs):
     """Median seconds of each job, run in turn after one round that does not count."""
     times: dict[str, list[float]] = {name: [] for name in jobs}
     rounds = tqdm(range(ROUNDS + 1), desc="rounds", disable=not sys.stderr.isatty())
@@ -101,7 +101,7 @@ def loop(evaluator: ModelEvaluator, traces: list[Trace], mode: Mode) -> Iterator
         yield rows
 
 
-def flops(evaluator: ModelEvaluator, encoded: list, mode: Mode) -> float:
+def flops(evaluator, encoded, mode):
     """Multiply-adds times two of the plain forward passes: projections, MLP and attention."""
     config = evaluator.model.config
     d, layers = config.hidden_size, config.num_hidden_layers
@@ -112,9 +112,7 @@ def flops(evaluator: ModelEvaluator, encoded: list, mode: Mode) -> float:
     return float(sum(length * per_token + 4 * layers * length * length * d for length in lengths))
 
 
-def report(
-    evaluator: ModelEvaluator, tokens: dict[Mode, int], seconds: dict[str, float], work: dict[Mode, float]
-) -> None:
+def report(evaluator, tokens, seconds, work):
     """Print a table of tokens per second and of each against the loop and the two limits."""
     gflops = {name: 20 * 2 * SIDE**3 / seconds[name] / 1e9 for name in seconds if name.startswith("limit")}
     print(f"{evaluator.name}: {evaluator.parameters / 1e6:.2f} M parameters, {torch.get_num_threads()} threads")
@@ -132,7 +130,7 @@ def report(
             )
 
 
-def difference(evaluator: ModelEvaluator, scorer: Scorer, traces: list[Trace]) -> float:
+def difference(evaluator, scorer, traces):
     """Largest difference of a probability between the two."""
     pairs = zip(scorer.score(traces, Mode.HINDSIGHT), loop(evaluator, traces, Mode.HINDSIGHT), strict=True)
     return max(
@@ -142,7 +140,7 @@ def difference(evaluator: ModelEvaluator, scorer: Scorer, traces: list[Trace]) -
     )
 
 
-def latency(scorer: Scorer) -> float:
+def latency(scorer):
     """Seconds for the hindsight triangle of one trace of 10 steps and about 250 tokens."""
     steps = [f"Then we add {n} and get {n} + {n + 3} = {2 * n + 3}." for n in range(11, 21)]
     trace = Trace.of("Add the numbers from the list one after the other.", steps)
@@ -156,7 +154,7 @@ def latency(scorer: Scorer) -> float:
     return statistics.median(times)
 
 
-def next_step(evaluator: ModelEvaluator, size: int = 1000, count: int = 8) -> None:
+def next_step(evaluator, size=1000, count=8):
     """Print what the scores of candidates for the next step cost after a prefix of `size` tokens, from scratch and
     from the keys and values of the prefix."""
     problem, steps = "Add the numbers from the list one after the other.", ["Let us begin."]
@@ -188,12 +186,12 @@ def next_step(evaluator: ModelEvaluator, size: int = 1000, count: int = 8) -> No
     print(f"largest difference: {np.abs(found - scratch).max():.1e}")
 
 
-def next_steps(evaluator: ModelEvaluator, scorer: Scorer) -> NextSteps:
+def next_steps(evaluator, scorer):
     assert scorer.forward is not None
     return NextSteps(evaluator, scorer.forward, ContinuedForward(evaluator, scorer.forward))
 
 
-def dependence(steps: int = 30, rounds: int = 3) -> None:
+def dependence(steps=30, rounds=3):
     """Print what a trace of 30 steps without each of them costs a causal evaluator of the layout and the size of
     Qwen2.5-0.5B, with random weights, against 30 runs."""
     with tempfile.TemporaryDirectory() as folder:

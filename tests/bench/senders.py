@@ -75,7 +75,7 @@ class Sender:
         self._number, self._upload = self._number + 1, 0
 
 
-def _has_job(store: Store, job_id: int) -> bool:
+def _has_job(store, job_id):
     try:
         return bool(get_job(store, job_id))
     except NotFoundError:

@@ -22,7 +22,7 @@ STARTS = 3
 IDLE = 20
 
 
-def measure(store: Path, port: int) -> tuple[float, list[float]]:
+def measure(store, port):
     """Processor seconds until the first page, and the megabytes of each process when idle."""
     line = [sys.executable, "-m", "stepsight", "app", "--db", str(store), "--port", str(port)]
     with subprocess.Popen(line, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
@@ -37,7 +37,7 @@ def measure(store: Path, port: int) -> tuple[float, list[float]]:
             process.terminate()
 
 
-def _answers(port: int) -> bool:
+def _answers(port):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
     try:
         connection.request("GET", "/")
@@ -48,12 +48,12 @@ def _answers(port: int) -> bool:
         connection.close()
 
 
-def _megabytes(pid: int) -> float:
+def _megabytes(pid):
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
-def main() -> None:
+def main():
     """Measure and print."""
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 7960
     with tempfile.TemporaryDirectory() as folder:

@@ -28,17 +28,17 @@ VALIDITY = tuple(np.stack([row[:, 0], 0 * row[:, 0], 1 - row[:, 0]], axis=1) for
 NEG, NEU, POS, SILENT = [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 0]
 
 
-def scores(*rows: list[int]) -> StepScores:
+def scores(*rows):
     return StepScores(np.array(rows, np.float32))
 
 
-def described(outputs: Outputs) -> EvaluatorSummary:
+def described(outputs):
     return EvaluatorSummary(
         "mini", "f" * 64, "stepsight", "bidirectional", "float32", outputs, 1, None, Thresholds()
     )
 
 
-def record(judgment: Judgment, outputs: Outputs = Outputs.THREE_WAY, *more: Any, **named: Any) -> dict[str, Any]:
+def record(judgment, outputs=Outputs.THREE_WAY, *more, **named):
     written: dict[str, Any] = json.loads(
         judgment_record(judgment, described(outputs), *more, **named).model_dump_json()
     )
@@ -48,7 +48,7 @@ def record(judgment: Judgment, outputs: Outputs = Outputs.THREE_WAY, *more: Any,
 WHOLE = Judgment(TRACE, Mode.HINDSIGHT, Hindsight((FIRST, SECOND, THIRD)))
 
 
-def test_a_record_names_trace_evaluator_mode_and_thresholds() -> None:
+def test_a_record_names_trace_evaluator_mode_and_thresholds():
     found = record(Judgment(TRACE, Mode.ONLINE, StepScores(THIRD)), name="mini (bfloat16)")
     assert {key: value for key, value in found.items() if key != "online"} == {
         "format": "stepsight-judgment", "version": 1, "id": "t-1", "evaluator": "mini (bfloat16)",
@@ -59,7 +59,7 @@ def test_a_record_names_trace_evaluator_mode_and_thresholds() -> None:
     }  # fmt: skip
 
 
-def test_hindsight_holds_the_triangle_and_both_of_its_edges() -> None:
+def test_hindsight_holds_the_triangle_and_both_of_its_edges():
     found = record(WHOLE)
     assert found["hindsight"][:2] == [[[0.25, 0.25, 0.5]], [[0.125, 0.375, 0.5], [0.75, 0.25, 0.0]]]
     # validity = neu + pos, redundancy = neu; 0.2 reaches 0.15, and float32 0.1 is not 0.10000000149.
@@ -74,7 +74,7 @@ def test_hindsight_holds_the_triangle_and_both_of_its_edges() -> None:
     assert [(step["step"], step["substep"]) for step in found["online"]["steps"]] == [(1, 1), (2, 1), (2, 2)]
 
 
-def test_thresholds_decide_the_verdicts_and_nothing_else() -> None:
+def test_thresholds_decide_the_verdicts_and_nothing_else():
     strict, lax = record(WHOLE), record(WHOLE, Outputs.THREE_WAY, Thresholds(0.55, 0.3))
     assert [(step["valid"], step["redundant"]) for step in lax["offline"]["steps"]] == [
         (True, False), (False, False), (True, False),
@@ -83,7 +83,7 @@ def test_thresholds_decide_the_verdicts_and_nothing_else() -> None:
     assert lax["hindsight"] == strict["hindsight"]
 
 
-def test_validity_alone_leaves_the_rest_null() -> None:
+def test_validity_alone_leaves_the_rest_null():
     found = record(Judgment(TRACE, Mode.HINDSIGHT, Hindsight(VALIDITY)), Outputs.VALIDITY)
     assert found["thresholds"] == {"validity": 0.5, "redundancy": None}
     assert found["hindsight"] == [[0.75], [0.875, 0.25], [0.9, 0.5, 1.0]]
@@ -92,7 +92,7 @@ def test_validity_alone_leaves_the_rest_null() -> None:
     assert found["offline"]["solution"] == {"validity": 0.5, "redundancy": None, "valid": True, "redundant": None}
 
 
-def test_words_are_verdicts_and_no_numbers() -> None:
+def test_words_are_verdicts_and_no_numbers():
     found = record(Judgment(TRACE, Mode.OFFLINE, scores(POS, NEG, SILENT), 0.0), Outputs.VERDICT, Thresholds(0))
     assert [(step["validity"], step["valid"]) for step in found["offline"]["steps"]] == [
         (None, True), (None, False), (None, None),
@@ -104,7 +104,7 @@ def test_words_are_verdicts_and_no_numbers() -> None:
     assert (found["offline"]["solution"]["valid"], found["offline"]["solution"]["redundant"]) == (None, True)
 
 
-def test_a_silent_sub_step_is_null_and_does_not_make_the_solution_wrong() -> None:
+def test_a_silent_sub_step_is_null_and_does_not_make_the_solution_wrong():
     rows = np.array([[0.2, 0.1, 0.7], SILENT, [0, 0, 1]], np.float32)
     found = record(Judgment(TRACE, Mode.OFFLINE, StepScores(rows)))
     assert set(found["offline"]["steps"][1].values()) == {2, 1, None}
@@ -126,7 +126,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("outputs", "judgment"), KINDS)
-def test_a_record_gives_its_judgment_back(outputs: Outputs, judgment: Judgment) -> None:
+def test_a_record_gives_its_judgment_back(outputs, judgment):
     written = judgment_record(judgment, described(outputs))
     read = JudgmentRecord.model_validate_json(written.model_dump_json())
     assert read == written
@@ -144,7 +144,7 @@ def test_a_record_gives_its_judgment_back(outputs: Outputs, judgment: Judgment) 
     assert judgment_record(again, described(outputs)) == written
 
 
-def test_a_stale_judgment_counts_its_sub_steps_as_steps() -> None:
+def test_a_stale_judgment_counts_its_sub_steps_as_steps():
     moment = datetime(2026, 3, 1, tzinfo=UTC)
     found = record(Judgment(TRACE, Mode.OFFLINE, StepScores(SECOND), created=moment, stale=True))
     assert [(step["step"], step["substep"]) for step in found["offline"]["steps"]] == [(1, 1), (2, 1)]
@@ -161,7 +161,7 @@ def test_a_stale_judgment_counts_its_sub_steps_as_steps() -> None:
         {"substep": 2},
     ],
 )
-def test_a_record_that_contradicts_itself_is_refused(change: dict[str, Any]) -> None:
+def test_a_record_that_contradicts_itself_is_refused(change):
     written = record(Judgment(TRACE, Mode.OFFLINE, StepScores(THIRD)))
     of_step = change.keys() & written["offline"]["steps"][0].keys()
     (written["offline"]["steps"][0] if of_step else written).update(change)
@@ -169,13 +169,13 @@ def test_a_record_that_contradicts_itself_is_refused(change: dict[str, Any]) -> 
         JudgmentRecord.model_validate(written).judgment(TRACE)
 
 
-def test_a_record_of_other_steps_is_refused() -> None:
+def test_a_record_of_other_steps_is_refused():
     written = judgment_record(Judgment(TRACE, Mode.OFFLINE, StepScores(THIRD)), described(Outputs.THREE_WAY))
     with refused():
         written.judgment(Trace.of("q", [["x", "y"], "z"], id="other"))
 
 
-def test_long_and_wide_tables_have_the_same_cells() -> None:
+def test_long_and_wide_tables_have_the_same_cells():
     records = [judgment_record(judgment, described(outputs)) for outputs, judgment in KINDS]
     judgments = [dict.fromkeys(Mode if one.mode == Mode.HINDSIGHT else [one.mode], one) for one in records]
     head, *rows = judgment_table(TRACE, judgments, LONG, "sums")
@@ -198,7 +198,7 @@ def test_long_and_wide_tables_have_the_same_cells() -> None:
 
 
 @pytest.mark.parametrize("outputs", [Outputs.THREE_WAY, Outputs.VALIDITY])
-def test_scores_without_a_step_are_read_back(outputs: Outputs) -> None:
+def test_scores_without_a_step_are_read_back(outputs):
     rows = THIRD if outputs == Outputs.THREE_WAY else VALIDITY[2]
     whole = StepScores(rows)
     known = [
@@ -222,7 +222,7 @@ def test_scores_without_a_step_are_read_back(outputs: Outputs) -> None:
 
 
 @pytest.mark.parametrize("change", [{"step": 3}, {"substep": 3}, {"cells": [None, 0.5]}], ids=str)
-def test_scores_without_a_step_that_is_not_there_are_refused(change: dict[str, Any]) -> None:
+def test_scores_without_a_step_that_is_not_there_are_refused(change):
     whole = StepScores(THIRD)
     written = record(Judgment(TRACE, Mode.OFFLINE, whole), left_out=[LeaveOneOut.of(whole, {0: THIRD[1:]})])
     written["left_out"][0] |= change
@@ -230,7 +230,7 @@ def test_scores_without_a_step_that_is_not_there_are_refused(change: dict[str, A
         JudgmentRecord.model_validate(written).left_out_rows()
 
 
-def test_a_trace_without_judgments_has_its_sub_steps_alone() -> None:
+def test_a_trace_without_judgments_has_its_sub_steps_alone():
     steps = (Step(("x",), Label.NEG), Step(("y", "z")))
     head, *rows = judgment_table(Trace("t", "q", steps), [], LONG, "sums")
     assert [row[: head.index("evaluator")] for row in rows] == [
@@ -241,12 +241,12 @@ def test_a_trace_without_judgments_has_its_sub_steps_alone() -> None:
     assert {cell for row in rows for cell in row[head.index("evaluator") :]} == {None}
 
 
-def test_the_schema_in_the_manual_is_that_of_the_record() -> None:
+def test_the_schema_in_the_manual_is_that_of_the_record():
     """`python -m tests.core.test_judgment_record` writes it."""
     assert json.loads((DOCS / "judgment-record.schema.json").read_text()) == schema()
 
 
-def test_the_manual_describes_every_field() -> None:
+def test_the_manual_describes_every_field():
     page = (DOCS / "record.md").read_text()
     models = {"JudgmentRecord": schema(), **schema()["$defs"]}
     rows = [
@@ -256,7 +256,7 @@ def test_the_manual_describes_every_field() -> None:
     assert [row for row in rows if row not in page] == []
 
 
-def schema() -> dict[str, Any]:
+def schema():
     return JudgmentRecord.model_json_schema(mode="serialization")
 
 

@@ -20,7 +20,7 @@ class Loader:
         return f"{self.loads:010d}"
 
 
-def test_an_entry_is_loaded_once_for_each_version() -> None:
+def test_an_entry_is_loaded_once_for_each_version():
     memory, load = KeyedCache(LIMIT), Loader()
     assert [memory.get("a", version, load, len) for version in (1, 1, 2, 2, 1)] == [
         "0000000001", "0000000001", "0000000002", "0000000002", "0000000003",
@@ -28,7 +28,7 @@ def test_an_entry_is_loaded_once_for_each_version() -> None:
     assert memory.nbytes == 10 + BESIDE
 
 
-def test_the_least_recently_used_entry_is_dropped_first() -> None:
+def test_the_least_recently_used_entry_is_dropped_first():
     memory, load = KeyedCache(3 * (10 + BESIDE)), Loader()
     for key in ("a", "b", "c", "a", "d"):
         memory.get(key, 0, load, len)
@@ -42,14 +42,14 @@ def test_the_least_recently_used_entry_is_dropped_first() -> None:
     assert (load.loads, memory.find("c")) == (5, None)
 
 
-def test_an_entry_larger_than_all_is_kept_until_the_next() -> None:
+def test_an_entry_larger_than_all_is_kept_until_the_next():
     memory, load = KeyedCache(5), Loader()
     assert memory.get("a", 0, load, len) == memory.get("a", 0, load, len)
     memory.get("b", 0, load, len)
     assert memory.nbytes == 10 + BESIDE
 
 
-def test_one_thread_loads_and_the_others_wait_for_it() -> None:
+def test_one_thread_loads_and_the_others_wait_for_it():
     memory, begun, go = KeyedCache(LIMIT), Event(), Event()
     loads = []
 
@@ -69,14 +69,14 @@ def test_one_thread_loads_and_the_others_wait_for_it() -> None:
     assert len(loads) == 1
 
 
-def test_a_failed_load_leaves_nothing() -> None:
+def test_a_failed_load_leaves_nothing():
     memory = KeyedCache(LIMIT)
     with pytest.raises(ZeroDivisionError):
         memory.get("a", 0, lambda: 1 // 0, lambda found: 1)
     assert memory.get("a", 0, lambda: 1, lambda found: 1) == 1
 
 
-def test_many_small_entries_are_held_to_the_limit_too() -> None:
+def test_many_small_entries_are_held_to_the_limit_too():
     memory = KeyedCache(100 * BESIDE)
     for key in range(5_000):
         memory.get(key, 0, str, len)
@@ -84,7 +84,7 @@ def test_many_small_entries_are_held_to_the_limit_too() -> None:
     assert [memory.find(key) is None for key in (4_899, 4_900)] == [True, False]
 
 
-def test_a_newer_version_waits_and_computations_under_way_are_not_dropped() -> None:
+def test_a_newer_version_waits_and_computations_under_way_are_not_dropped():
     memory, begun, go = KeyedCache(BESIDE), Event(), Event()
 
     def load() -> str:
@@ -106,7 +106,7 @@ def test_a_newer_version_waits_and_computations_under_way_are_not_dropped() -> N
     assert memory.nbytes == 3 + BESIDE
 
 
-def test_a_failure_is_raised_in_all_waiters_and_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_is_raised_in_all_waiters_and_for_a_while(monkeypatch):
     memory = KeyedCache(LIMIT)
     first, is_ours = memory.claim("a")
     shared, is_theirs = memory.claim("a")
@@ -120,7 +120,7 @@ def test_a_failure_is_raised_in_all_waiters_and_for_a_while(monkeypatch: pytest.
     assert memory.claim("a")[1]
 
 
-def test_a_computation_that_is_dropped_stores_nothing() -> None:
+def test_a_computation_that_is_dropped_stores_nothing():
     memory = KeyedCache(LIMIT)
     first, _ = memory.claim("a", size=len)
     memory.drop("a", first)

@@ -14,7 +14,7 @@ EVIL = '<script>alert(1)</script> & "so" \''
 TRACE = Trace.of(EVIL, ["Two.", ["Three.", EVIL]], ["pos", "neg"])
 
 
-def rows(*values: list[float]) -> tuple[np.ndarray, ...]:
+def rows(*values):
     """Triangle rows of these validities."""
     return tuple(np.array([[1 - v, 0, v] for v in row], np.float32) for row in values)
 
@@ -40,7 +40,7 @@ class Tags(HTMLParser):
         assert self.open.pop() == tag
 
 
-def cells(html: str) -> list[list[str]]:
+def cells(html):
     """The texts of a table's rows without their heads."""
     return [re.findall(r"<td[^>]*>([^<]*)</td>", row) for row in re.findall(r"<tr>.*?</tr>", html, re.DOTALL)]
 
@@ -56,7 +56,7 @@ def cells(html: str) -> list[list[str]]:
     ],
     ids=["trace", "triangle", "hindsight", "online", "nothing"],
 )
-def test_a_drawing_is_complete_and_self_contained(drawn: Trace | Hindsight | Judgment) -> None:
+def test_a_drawing_is_complete_and_self_contained(drawn):
     html = drawn._repr_html_()
     tags = Tags()
     tags.feed(html)
@@ -67,13 +67,13 @@ def test_a_drawing_is_complete_and_self_contained(drawn: Trace | Hindsight | Jud
     assert "url(" not in html
 
 
-def test_a_trace_has_its_steps_with_their_gold() -> None:
+def test_a_trace_has_its_steps_with_their_gold():
     html = TRACE._repr_html_()
     assert re.findall(r'<b class="label">(\w+)</b>', html) == ["pos", "neg"]
     assert html.count("&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;so&#34; &#39;") == 2
 
 
-def test_a_triangle_has_a_row_for_each_step_in_view_and_the_change() -> None:
+def test_a_triangle_has_a_row_for_each_step_in_view_and_the_change():
     head, *triangle, change = cells(TRIANGLE._repr_html_())
     assert head == ["1", "2", "3"]
     assert triangle == [["0.75", "", ""], ["0.75", "0.50", ""], ["0.25", "0.50", "1.00"]]
@@ -82,12 +82,12 @@ def test_a_triangle_has_a_row_for_each_step_in_view_and_the_change() -> None:
     assert TRIANGLE._repr_html_().count('class="cell online"') == 3
 
 
-def test_a_judgment_in_one_mode_has_one_row() -> None:
+def test_a_judgment_in_one_mode_has_one_row():
     said = StepScores(np.array([[0, 0.5, 0.5], [0, 0, 0], [1, 0, 0]], np.float32))
     assert cells(Judgment(TRACE, Mode.OFFLINE, said)._repr_html_())[1:] == [["1.00", "", "0.00"]]
 
 
-def test_a_long_triangle_is_drawn_as_its_two_modes() -> None:
+def test_a_long_triangle_is_drawn_as_its_two_modes():
     long = Hindsight.constant(StepScores(np.tile(np.array([[0.25, 0, 0.75]], np.float32), (200, 1))))
     head, online, offline, change = cells(long._repr_html_())
     assert [len(row) for row in (head, online, offline, change)] == [200] * 4

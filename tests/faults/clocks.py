@@ -1,6 +1,5 @@
 """The clock of this machine, set forward and back."""
 
-from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
@@ -26,7 +25,7 @@ class Clock:
 
 
 @contextmanager
-def clock() -> Iterator[Clock]:
+def clock():
     """The clock that the store goes by."""
     made = Clock()
     with pytest.MonkeyPatch.context() as patch:

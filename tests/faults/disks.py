@@ -43,7 +43,7 @@ class SmallDisk:
 
 
 @contextmanager
-def small_disk(path: Path, megabytes: int) -> Iterator[SmallDisk]:
+def small_disk(path, megabytes):
     """Mounted at `path`; where that is not permitted, the test is skipped."""
     path.mkdir()
     made = _mount("-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", path, check=False)
@@ -55,7 +55,7 @@ def small_disk(path: Path, megabytes: int) -> Iterator[SmallDisk]:
         subprocess.run(["umount", path], check=True)
 
 
-def _mount(*arguments: object, check: bool = True) -> str:
+def _mount(*arguments, check=True):
     """Why it could not be done, "" where it was."""
     if os.name == "nt":
         return "no mount here"

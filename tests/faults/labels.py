@@ -9,7 +9,6 @@ from starlette.testclient import TestClient
 
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.people.users import local_user
 from tests.storage.labelling.samples import campaign
@@ -34,14 +33,14 @@ class Page:
         return response
 
 
-def open_page(store: Store, client: TestClient) -> Page:
+def open_page(store, client):
     made = campaign(store, [Trace.of("How many?", [f"Step {step}." for step in range(STEPS)], id="long")])
     task = assign_next(store, made.id, local_user(store))
     assert task is not None
     return Page(client, task.public_id)
 
 
-def logged(store: Store) -> dict[str, str]:
+def logged(store):
     """The moments of the log's events by their keys."""
     with store.read() as session:
         return {key: moment.isoformat() for key, moment in session.execute(select(EventRow.key, EventRow.moment))}

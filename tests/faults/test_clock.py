@@ -1,7 +1,6 @@
 """The clock set back by an hour: nobody is shut out for it, nothing is held up, and what came last is the last."""
 
 import threading
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -20,14 +19,14 @@ from stepsight.storage.people.invitations import LASTS, accept, find_invitation,
 from stepsight.storage.people.logins import log_in, open_login, renew, user_of
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset
-from tests.faults.clocks import HOUR, Clock, clock
+from tests.faults.clocks import HOUR, clock
 from tests.storage.labelling.labelled_sums import item_of
 from tests.storage.labelling.samples import campaign, do, key, label_all, people, person, take
 from tests.storage.samples import add, many
 
 
 @pytest.fixture
-def time_of_day() -> Iterator[Clock]:
+def time_of_day():
     with clock() as made:
         yield made
 

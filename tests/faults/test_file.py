@@ -6,7 +6,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -24,7 +23,7 @@ sys.stdin.read()"""
 
 
 @contextmanager
-def locked(path: str) -> Iterator[subprocess.Popen]:
+def locked(path):
     """Another process holds the only write lock, until its input ends."""
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDS, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -41,7 +40,7 @@ def check_unavailable(response, error, hint):
     assert response.json() == {"error": f"The store: {error}", "hint": hint}
 
 
-def remove(path: Path) -> None:
+def remove(path):
     """With the files beside it, as a person would."""
     for name in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         name.unlink(missing_ok=True)

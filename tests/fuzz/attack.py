@@ -3,7 +3,6 @@
 import os
 import random
 from collections.abc import Callable
-from pathlib import Path
 
 from stepsight.core.errors import UserError
 
@@ -12,9 +11,7 @@ COUNT = int(os.environ.get("STEPSIGHT_FUZZ", "40"))
 Damage = Callable[[bytes, random.Random], bytes]
 
 
-def attack(
-    name: str, sound: bytes, path: Path, read: Callable[[Path], object], *ways: Damage, count: int = COUNT
-) -> None:
+def attack(name, sound, path, read, *ways, count=COUNT):
     """Have a reader read `count` damaged files; the sound one has to be read."""
     path.write_bytes(sound)
     read(path)
@@ -34,6 +31,6 @@ def attack(
     assert len(messages) > count / 8, (name, len(messages))
 
 
-def check_messages(name: str, messages: list[str]) -> None:
+def check_messages(name, messages):
     """Each is there, of a bounded length, and no traceback."""
     assert all(0 < len(message) <= 4000 and "Traceback" not in message for message in messages), name

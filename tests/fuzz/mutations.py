@@ -20,7 +20,7 @@ _INSERTED = (
 _ALIKE = ("'’ʼ", '"“”', "-−–", " \xa0\u2009\u202f", "*×·", ":∶")
 
 
-def retyped(text: str, rng: random.Random) -> str:
+def retyped(text, rng):
     """The text as another program hands it on: a reader sees no difference."""
     for signs in _ALIKE:
         if rng.random() < 0.3:
@@ -33,21 +33,21 @@ def retyped(text: str, rng: random.Random) -> str:
     return text
 
 
-def damaged(data: bytes, rng: random.Random) -> bytes:
+def damaged(data, rng):
     """One to three faults in the bytes: flipped, cut, doubled, moved, nested, or of another encoding."""
     for _ in range(rng.randint(1, 3)):
         data = rng.choice(_OF_BYTES)(data, rng)
     return data
 
 
-def changed(value: Any, rng: random.Random) -> Any:
+def changed(value, rng):
     """The value with one to four of its parts replaced, left out, doubled or renamed."""
     for _ in range(rng.randint(1, 4)):
         value = _changed(value, rng)
     return value
 
 
-def changed_lines(data: bytes, rng: random.Random) -> bytes:
+def changed_lines(data, rng):
     """JSON Lines with one of the rows changed."""
     lines = data.splitlines() or [b"{}"]
     place = rng.randrange(len(lines))
@@ -58,16 +58,16 @@ def changed_lines(data: bytes, rng: random.Random) -> bytes:
     return b"\n".join(lines) + b"\n"
 
 
-def changed_json(data: bytes, rng: random.Random) -> bytes:
+def changed_json(data, rng):
     """A JSON file with some of its values changed."""
     return _json(changed(json.loads(data), rng))
 
 
-def _json(value: Any) -> bytes:
+def _json(value):
     return json.dumps(value).encode("utf-8", "surrogatepass")
 
 
-def _changed(value: Any, rng: random.Random) -> Any:
+def _changed(value, rng):
     if isinstance(value, dict) and value and rng.random() < 0.85:
         key = rng.choice(list(value))
         kept = dict(value)
@@ -93,45 +93,45 @@ def _changed(value: Any, rng: random.Random) -> Any:
     return _nested(value, rng) if rng.random() < 0.05 else rng.choice(_STRANGE)
 
 
-def _nested(value: Any, rng: random.Random) -> Any:
+def _nested(value, rng):
     for _ in range(rng.choice([10, 200])):
         value = [value] if rng.random() < 0.5 else {"a": value}
     return value
 
 
-def _flip(data: bytes, rng: random.Random) -> bytes:
+def _flip(data, rng):
     if not data:
         return b"\xff"
     place = rng.randrange(len(data))
     return data[:place] + bytes([rng.randrange(256)]) + data[place + 1 :]
 
 
-def _cut(data: bytes, rng: random.Random) -> bytes:
+def _cut(data, rng):
     return data[: rng.randrange(len(data) + 1)]
 
 
-def _drop(data: bytes, rng: random.Random) -> bytes:
+def _drop(data, rng):
     start = rng.randrange(len(data) + 1)
     return data[:start] + data[start + rng.randrange(1, 40) :]
 
 
-def _double(data: bytes, rng: random.Random) -> bytes:
+def _double(data, rng):
     start = rng.randrange(len(data) + 1)
     part = data[start : start + rng.randrange(1, 200)]
     return data[:start] + part * rng.randint(2, 4) + data[start:]
 
 
-def _insert(data: bytes, rng: random.Random) -> bytes:
+def _insert(data, rng):
     place = rng.randrange(len(data) + 1)
     return data[:place] + rng.choice(_INSERTED) + data[place:]
 
 
-def _deep(data: bytes, rng: random.Random) -> bytes:
+def _deep(data, rng):
     depth, brackets = rng.choice([50, 100_000]), rng.choice([(b"[", b"]"), (b'{"a":', b"}")])
     return data[: rng.randrange(len(data) + 1)] + brackets[0] * depth + b"1" + brackets[1] * depth
 
 
-def _utf16(data: bytes, rng: random.Random) -> bytes:
+def _utf16(data, rng):
     return data.decode("utf-8", "replace").encode("utf-16")
 
 

@@ -11,7 +11,7 @@ from tests.fuzz.attack import COUNT
 pytestmark = pytest.mark.slow
 
 
-def notations(whole: int, over: int, under: int, rng: random.Random) -> list[str]:
+def notations(whole, over, under, rng):
     """Notations of a mixed number."""
     value = Fraction(whole * under + over, under)
     space = rng.choice([" ", "\xa0", r"\ ", r"\,", "  ", "\u2009"])

@@ -6,14 +6,11 @@ wherever they stand, or there is no judgment.
 
 import json
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from starlette.testclient import TestClient
 
-from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
@@ -41,13 +38,13 @@ TEMPLATES = (
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory, evaluators: Evaluators) -> Iterator[TestClient]:
+def client(tmp_path_factory, evaluators):
     folder = tmp_path_factory.mktemp("fuzz")
     with open_store(str(folder / "store.db")) as store, asking(store, evaluators) as client:
         yield client
 
 
-def solution(rng: random.Random) -> tuple[str, list[str], list[int]]:
+def solution(rng):
     """A solution with step tokens, its steps, and the step that each token is read for."""
     token = rng.choice(["<extra_0>", " <extra_0>\n", " ки\n", "\nки "])
     parts, steps, rows = [], [rng.choice(STEPS)], [0]
@@ -67,7 +64,7 @@ def solution(rng: random.Random) -> tuple[str, list[str], list[int]]:
     return text, steps, rows
 
 
-def test_pooling_has_a_row_for_each_step_token(client: TestClient, evaluators: Evaluators) -> None:
+def test_pooling_has_a_row_for_each_step_token(client, evaluators):
     for number in range(EACH):
         rng = random.Random(f"pooling:{number}")
         text, steps, rows = solution(rng)
@@ -92,7 +89,7 @@ def test_pooling_has_a_row_for_each_step_token(client: TestClient, evaluators: E
         np.testing.assert_allclose(found["data"], expected, atol=3e-5, err_msg=f"{number} {text!r}")
 
 
-def test_each_text_of_a_reward_batch_has_its_own_reward(client: TestClient, evaluators: Evaluators) -> None:
+def test_each_text_of_a_reward_batch_has_its_own_reward(client, evaluators):
     for number in range(EACH):
         rng = random.Random(f"rewards:{number}")
         query, bad, expected = [], [], []
@@ -148,7 +145,7 @@ BEFORE = (
 BEHIND = ("", "", "\n```", "\n\nAll of it is fine, e.g. \\boxed{5} and {x}.", "<|return|>", "\n}")
 
 
-def rationale(rng: random.Random) -> str:
+def rationale(rng):
     parts = [rng.choice(WORDS)]
     for _ in range(rng.randint(0, 3)):
         tex = rng.choice(TEX)
@@ -156,7 +153,7 @@ def rationale(rng: random.Random) -> str:
     return "".join(parts) + "."
 
 
-def as_json(value: Any, rng: random.Random) -> str:
+def as_json(value, rng):
     """The verdicts as a model writes them: backslashes doubled or not, line breaks escaped or not."""
     if rng.random() < 0.5:
         return json.dumps(value, indent=rng.choice([None, 1]), ensure_ascii=rng.random() < 0.5)
@@ -173,7 +170,7 @@ def as_json(value: Any, rng: random.Random) -> str:
     return f"{{{', '.join(steps)}}}"
 
 
-def reply(text: str, rng: random.Random) -> dict[str, Any]:
+def reply(text, rng):
     """The answer of a server around the text of a model."""
     ended = rng.choice(["stop", "stop", "eos", "STOP", None])
     way = rng.randrange(5)
@@ -188,7 +185,7 @@ def reply(text: str, rng: random.Random) -> dict[str, Any]:
     return completion(text, ended)
 
 
-def spoilt(text: str, value: dict[str, Any], rng: random.Random) -> tuple[str, str]:
+def spoilt(text, value, rng):
     """The text with a fault after which a verdict is open, and how the answer ended."""
     way = rng.randrange(6)
     if way == 0:
@@ -209,7 +206,7 @@ def spoilt(text: str, value: dict[str, Any], rng: random.Random) -> tuple[str, s
     return json.dumps(value), "stop"
 
 
-def test_verdicts_of_critics() -> None:
+def test_verdicts_of_critics():
     answer: dict[str, Any] = {}
     unread = 0
     with chat_server(lambda body: answer) as chat, asking_critic(chat) as critic:

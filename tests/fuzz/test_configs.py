@@ -8,7 +8,7 @@ import json
 import random
 import shutil
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,6 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import AutoConfig
 
-from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.checkpoint_files import TOKENIZER, WEIGHTS
@@ -72,7 +71,7 @@ EACH = max(2, COUNT // 10)
 
 
 @pytest.fixture(autouse=True)
-def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def caches(tmp_path, monkeypatch):
     monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
     with warnings.catch_warnings():
         # Transformers tells what it thinks of values.
@@ -80,7 +79,7 @@ def caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def scores(folder: Path) -> tuple[Floats32, type]:
+def scores(folder):
     """The scores of a folder, and who computes them."""
     evaluator = load_evaluator(folder)
     offline = Scorer(evaluator).score_one(TRACE, "offline").offline
@@ -89,7 +88,7 @@ def scores(folder: Path) -> tuple[Floats32, type]:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_checkpoints_that_were_saved_again(family: str, tmp_path: Path) -> None:
+def test_checkpoints_that_were_saved_again(family, tmp_path):
     sound = tmp_path / "sound"
     FAMILIES[family](sound)
     expected, network = scores(sound)
@@ -109,7 +108,7 @@ def test_checkpoints_that_were_saved_again(family: str, tmp_path: Path) -> None:
         assert theirs == network, about
 
 
-def resaved(values: Values, rng: random.Random) -> Values:
+def resaved(values, rng):
     """A config with the same meaning."""
     values = dict(values)
     if values["model_type"] == "llada":
@@ -133,7 +132,7 @@ def resaved(values: Values, rng: random.Random) -> Values:
     return {name: values[name] for name in names}
 
 
-def _of_transformers(values: Values, rng: random.Random) -> Values:
+def _of_transformers(values, rng):
     """What the Transformers of today writes."""
     config = AutoConfig.for_model(**{key: value for key, value in values.items() if key != "auto_map"})
     written: Values = json.loads(config.to_json_string(use_diff=rng.random() < 0.5))
@@ -141,7 +140,7 @@ def _of_transformers(values: Values, rng: random.Random) -> Values:
     return {key: value for key, value in values.items() if key not in written and key != "torch_dtype"} | written
 
 
-def _by_hand(values: Values, rng: random.Random) -> Values:
+def _by_hand(values, rng):
     if "torch_dtype" in values and rng.random() < 0.5:
         values["dtype"] = values.pop("torch_dtype")
     if "rope_theta" in values and "rope_local_base_freq" not in values and "global_rope_theta" not in values:
@@ -161,7 +160,7 @@ def _by_hand(values: Values, rng: random.Random) -> Values:
     return values
 
 
-def _move_rope(values: Values, rng: random.Random) -> None:
+def _move_rope(values, rng):
     theta = values["rope_theta"]
     theta = rng.choice([theta, int(theta), float(theta)])
     way = rng.randrange(4)
@@ -177,23 +176,23 @@ def _move_rope(values: Values, rng: random.Random) -> None:
         values["rope_scaling"] = {"rope_type": "default"}
 
 
-def shard(folder: Path, rng: random.Random) -> None:
+def shard(folder, rng):
     if (folder / WEIGHTS).is_file():
         tensors = load_file(folder / WEIGHTS)
         (folder / WEIGHTS).unlink()
         write_shards(folder, tensors)
 
 
-def pickle_weights(folder: Path, rng: random.Random) -> None:
+def pickle_weights(folder, rng):
     if (folder / WEIGHTS).is_file():
         pickled(folder, rng.choice([1, 2]))
 
 
-def save_tokenizer(folder: Path, rng: random.Random) -> None:
+def save_tokenizer(folder, rng):
     Tokenizer.from_file(str(folder / TOKENIZER)).save(str(folder / TOKENIZER), pretty=rng.random() < 0.5)
 
 
-def describe_tokens(folder: Path, rng: random.Random) -> None:
+def describe_tokens(folder, rng):
     """The roles of tokens as objects, and in the other file for them."""
     settings = json.loads((folder / SETTINGS).read_text()) if (folder / SETTINGS).is_file() else {}
     roles = {role: token for role, token in settings.items() if isinstance(token, str)}
@@ -206,7 +205,7 @@ def describe_tokens(folder: Path, rng: random.Random) -> None:
         (folder / "special_tokens_map.json").write_text(json.dumps(rng.choice([whole, roles])))
 
 
-def move_added_tokens(folder: Path, rng: random.Random) -> None:
+def move_added_tokens(folder, rng):
     """Tokens that tokenizer.json adds to its vocabulary, in the files beside it."""
     parts = json.loads((folder / TOKENIZER).read_text())
     known = set(parts["model"]["vocab"])
@@ -270,7 +269,7 @@ TOGETHER = (
 )
 
 
-def drawn_keys(rng: random.Random) -> list[str]:
+def drawn_keys(rng):
     group = rng.choice((*TOGETHER[:2], *TOGETHER))
     return [*rng.sample(group, rng.randint(1, len(group) - 1)), *rng.sample(list(VALUES), rng.randint(0, 1))]
 
@@ -298,7 +297,7 @@ def test_decoders_of_any_config_are_those_of_transformers(kind: str, tmp_path: P
     assert outcomes["same"] > sum(outcomes.values()) / 8, outcomes
 
 
-def read_both(folder: Path) -> tuple[Any, Any]:
+def read_both(folder):
     """Our decoder, and the network of Transformers; None where it is refused, or where ours is left to theirs."""
     ours = None
     try:

@@ -12,10 +12,9 @@ import json
 import lzma
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -67,7 +66,7 @@ class Sums:
     is_text: bool = False
 
 
-def sums(rng: random.Random) -> Sums:
+def sums(rng):
     """One to four traces with labels of one kind, in flat or in nested columns."""
     labels_as = rng.choice(["ratings", "validity", "error-from-0", "error-from-1"])
     is_nested = rng.random() < 0.4
@@ -91,7 +90,7 @@ def sums(rng: random.Random) -> Sums:
     return made
 
 
-def _each(rng: random.Random, steps: Sequence[str], spelling: Sequence[Any]) -> tuple[Any, list[str | None]]:
+def _each(rng, steps, spelling):
     if rng.random() < 0.15:
         return None, [None] * len(steps)
     gaps = {float: (None, math.nan), str: (None, "", "N/A", "nan")}.get(type(spelling[0]), (None,))
@@ -101,7 +100,7 @@ def _each(rng: random.Random, steps: Sequence[str], spelling: Sequence[Any]) -> 
     return written, [None if one is None else meanings[one] for one in chosen]
 
 
-def _first_error(rng: random.Random, steps: int, labels_as: str) -> tuple[Any, list[str | None]]:
+def _first_error(rng, steps, labels_as):
     error, start = rng.choice((None, *range(-1, steps))), int(labels_as[-1])
     if error is None:
         return None, [None] * steps
@@ -110,7 +109,7 @@ def _first_error(rng: random.Random, steps: int, labels_as: str) -> tuple[Any, l
     return float(error + start), gold
 
 
-def _nested(row: Row) -> Row:
+def _nested(row):
     return {
         "item": {"question": row["question"], "answer": "7"},
         "solution": {"steps": row["steps"], "labels": row["labels"], "model": "m"},
@@ -118,7 +117,7 @@ def _nested(row: Row) -> Row:
     }  # fmt: skip
 
 
-def printed(value: Any, rng: random.Random) -> str:
+def printed(value, rng):
     """A list or an object in a cell."""
     if isinstance(value, dict) or rng.random() < 0.6:
         return rng.choice([repr, json.dumps])(value)
@@ -127,17 +126,17 @@ def printed(value: Any, rng: random.Random) -> str:
     return rng.choice([str(array), repr(array), repr(tuple(value)), repr(list(array)), tensor])
 
 
-def is_uniform(value: list[Any]) -> bool:
+def is_uniform(value):
     return len({type(one) for one in value}) == 1
 
 
-def cell(value: Any, rng: random.Random) -> str:
+def cell(value, rng):
     if value is None:
         return rng.choice(["", "", "NaN", "<NA>"])
     return printed(value, rng) if isinstance(value, list | dict) else str(value)
 
 
-def as_csv(made: Sums, path: Path, rng: random.Random) -> None:
+def as_csv(made, path, rng):
     made.is_text = True
     delimiter, end = rng.choice(",;\t"), rng.choice(["\n", "\r\n"])
     buffer = io.StringIO(newline="")
@@ -152,7 +151,7 @@ def as_csv(made: Sums, path: Path, rng: random.Random) -> None:
     path.write_bytes(buffer.getvalue().encode(encoding(rng)))
 
 
-def as_json(made: Sums, path: Path, rng: random.Random) -> None:
+def as_json(made, path, rng):
     dump = partial(json.dumps, ensure_ascii=rng.random() < 0.5)
     rows = made.rows
     if rng.random() < 0.2:
@@ -167,7 +166,7 @@ def as_json(made: Sums, path: Path, rng: random.Random) -> None:
     path.write_bytes(text.encode(encoding(rng)))
 
 
-def as_arrow(made: Sums, path: Path, rng: random.Random) -> None:
+def as_arrow(made, path, rng):
     """Parquet, or Arrow as a stream or with an index at its end."""
     table = pyarrow.Table.from_pylist(made.rows)
     if rng.random() < 0.3:
@@ -178,7 +177,7 @@ def as_arrow(made: Sums, path: Path, rng: random.Random) -> None:
     write_arrow(table, path, rng)
 
 
-def write_arrow(table: pyarrow.Table, path: Path, rng: random.Random) -> None:
+def write_arrow(table, path, rng):
     way = rng.choice(["parquet", "parquet", "stream", "file"])
     if way == "parquet":
         pyarrow.parquet.write_table(table, path, compression=rng.choice(["none", "snappy", "zstd"]))
@@ -188,17 +187,17 @@ def write_arrow(table: pyarrow.Table, path: Path, rng: random.Random) -> None:
         writer.write_table(table)
 
 
-def encoding(rng: random.Random) -> str:
+def encoding(rng):
     return rng.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16"])
 
 
-def at_the_command(path: Path, columns: ColumnMap) -> list[Any]:
+def at_the_command(path, columns):
     data = find_data(path)
     kind = data.kind(columns)
     return [kind.parse(row, where) for where, row in kind.rows(iter(data), data.name)]
 
 
-def on_the_page(path: Path, columns: ColumnMap) -> list[Any]:
+def on_the_page(path, columns):
     content = path.read_bytes()
     lines = content.splitlines(keepends=True)
     found = recognise(content[:BEGINNING], lines, path.name)
@@ -212,7 +211,7 @@ WRITERS = {"CSV": as_csv, "JSON": as_json, "Arrow": as_arrow}
 
 
 @pytest.mark.parametrize("form", WRITERS)
-def test_traces_of_tables(form: str, tmp_path: Path) -> None:
+def test_traces_of_tables(form, tmp_path):
     path = tmp_path / "table"
     for number in range(COUNT):
         rng = random.Random(f"{form}:{number}")
@@ -235,7 +234,7 @@ def test_traces_of_tables(form: str, tmp_path: Path) -> None:
                 check_rest(trace.meta, row, made, (form, number, content))
 
 
-def check_rest(meta: Any, row: Row, made: Sums, about: Any) -> None:
+def check_rest(meta, row, made, about):
     """What stands beside the columns that are read."""
     long = "a, b" if "a, b" in meta else LONG
     assert set(meta) - {"image"} == {"source", "level", long} | ({"item", "solution"} & set(row)), (about, meta)
@@ -246,7 +245,7 @@ def check_rest(meta: Any, row: Row, made: Sums, about: Any) -> None:
         assert (meta["item"], meta["solution"]) == ({"answer": "7"}, {"model": "m"}), (about, meta)
 
 
-def test_the_page_s_guess_of_labels() -> None:
+def test_the_page_s_guess_of_labels():
     for number in range(COUNT):
         made = sums(random.Random(f"guess:{number}"))
         golds = {label for _, _, gold, _ in made.expected for label in gold}
@@ -266,7 +265,7 @@ def test_the_page_s_guess_of_labels() -> None:
             assert guess.columns.labels_as == "ratings", (number, made.rows)
 
 
-def test_what_is_compressed_otherwise_is_refused_by_name(tmp_path: Path) -> None:
+def test_what_is_compressed_otherwise_is_refused_by_name(tmp_path):
     path = tmp_path / "table"
     for number in range(COUNT // 3):
         rng = random.Random(f"compressed:{number}")
@@ -283,7 +282,7 @@ def test_what_is_compressed_otherwise_is_refused_by_name(tmp_path: Path) -> None
 VALUE = {"dtype": "string", "_type": "Value"}
 
 
-def described(names: list[str], rng: random.Random) -> tuple[Row, Callable[[list[Any], list[str]], Row], str]:
+def described(names, rng):
     """What `datasets` writes of a column of classes, the row with such labels, and the name of their column."""
     classes: Row = {"names": names, "_type": "ClassLabel"} | rng.choice(
         [{}, {"num_classes": len(names), "id": None}]
@@ -325,7 +324,7 @@ def described(names: list[str], rng: random.Random) -> tuple[Row, Callable[[list
     )
 
 
-def test_names_of_classes_decide(tmp_path: Path) -> None:
+def test_names_of_classes_decide(tmp_path):
     path = tmp_path / "table"
     for number in range(COUNT):
         rng = random.Random(f"classes:{number}")
@@ -347,7 +346,7 @@ def test_names_of_classes_decide(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("names", [["maybe", "sure"], ["2", "3"]])
-def test_classes_of_other_names_are_refused(names: list[str], tmp_path: Path) -> None:
+def test_classes_of_other_names_are_refused(names, tmp_path):
     rng = random.Random(0)
     features, row_of, name = described(names, rng)
     rows = [{"question": "?", **row_of([0, 1], ["a", "b"])}]

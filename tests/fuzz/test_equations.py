@@ -17,16 +17,16 @@ pytestmark = pytest.mark.slow
 Draw = Callable[[random.Random], str]
 
 
-def amount(rng: random.Random, most: int = 99) -> int:
+def amount(rng, most=99):
     return rng.randint(2, most)
 
 
-def german(value: float) -> str:
+def german(value):
     """A number with a decimal comma, with or without points between thousands."""
     return f"{value:,.2f}".replace(",", " ").replace(".", ",").replace(" ", ".").removesuffix("0")
 
 
-def decimal_comma(rng: random.Random) -> str:
+def decimal_comma(rng):
     a, b = rng.randint(1, 300_000), amount(rng, 9)
     sign = rng.choice("·×*")
     money = rng.choice(["", " €", " kg", " m"])
@@ -35,19 +35,19 @@ def decimal_comma(rng: random.Random) -> str:
     return f"{german(a / 100)}{money} + {german(b / 2)}{money} = {german(a / 100 + b / 2)}{money}"
 
 
-def thousands(rng: random.Random) -> str:
+def thousands(rng):
     mark = rng.choice(["'", "’", ".", "\u202f", "\u2009", "\xa0", ","])
     a, b = rng.randint(1_000, 900_000), rng.randint(2, 40)
     return f"{a:,} · {b} = {a * b:,}".replace(",", mark)
 
 
-def three_decimals(rng: random.Random) -> str:
+def three_decimals(rng):
     a, b = rng.randint(1001, 9_999), amount(rng, 9)
     # 1,234 kg is a little more than one.
     return f"{a // 1000},{a % 1000:03d} kg × {b} = {a * b // 1000},{a * b % 1000:03d} kg"
 
 
-def cents(rng: random.Random) -> str:
+def cents(rng):
     a, dollars = rng.choice([5, 10, 20, 25, 50]), rng.randint(1, 20)
     times = dollars * 100 // a
     unit = rng.choice(["cents", "¢"])
@@ -63,7 +63,7 @@ def cents(rng: random.Random) -> str:
     )
 
 
-def part(rng: random.Random) -> str:
+def part(rng):
     below = rng.randint(2, 9)
     above, one = rng.randint(1, below), rng.randint(5, 40)
     unit = rng.choice(["km", "litres", "pupils", "slices", "€"])
@@ -74,7 +74,7 @@ def part(rng: random.Random) -> str:
     )
 
 
-def span(rng: random.Random) -> str:
+def span(rng):
     first, length = rng.randint(2, 60), rng.randint(2, 30)
     dash = rng.choice("-–‐−")
     name = rng.choice(["Pages ", "days ", "rooms ", "", "ages ", "They won "])
@@ -82,21 +82,21 @@ def span(rng: random.Random) -> str:
     return f"{name}{first}{dash}{first + length} = {length + rng.randint(0, 1)} {counted}"
 
 
-def name_before(rng: random.Random) -> str:
+def name_before(rng):
     a, b = amount(rng), amount(rng)
     name = rng.choice(["Day", "Step", "Case", "Round", "Week", "Part", "Box", "Month"])
     dash = rng.choice(["-", "–", "−", "—"])
     return f"{name} {rng.randint(1, 12)} {dash} {a} + {b} = {a + b}"
 
 
-def label(rng: random.Random) -> str:
+def label(rng):
     first, second = rng.sample(range(1, 10), 2)
     sign = rng.choice("+-−")
     times = rng.choice(["", f"{rng.randint(2, 9)} × "])
     return f"{times}({first}) {sign} ({second}) = {rng.randint(10, 99)}"
 
 
-def bullet(rng: random.Random) -> str:
+def bullet(rng):
     a, b = amount(rng), amount(rng)
     mark = rng.choice(
         ["- ", "– ", "• ", "* ", "1. ", "2) ", "(3) ", "a) ", "iv. ", "— ", "· ", "+ ", "4 - ", "5: "]
@@ -104,12 +104,12 @@ def bullet(rng: random.Random) -> str:
     return f"{mark}{a} + {b} = {a + b}"
 
 
-def clock(rng: random.Random) -> str:
+def clock(rng):
     hour, minutes, hours = rng.randint(1, 9), rng.choice(["00", "15", "30"]), rng.randint(1, 9)
     return f"{hour}:{minutes} + {hours}{rng.choice([' h', 'h', ' hours'])} = {hour + hours}:{minutes}"
 
 
-def length(rng: random.Random) -> str:
+def length(rng):
     feet, inches = rng.randint(1, 12), rng.randint(1, 11)
     return rng.choice(
         [
@@ -121,7 +121,7 @@ def length(rng: random.Random) -> str:
     )
 
 
-def ratio(rng: random.Random) -> str:
+def ratio(rng):
     a, b, times = (rng.randint(2, 9) for _ in range(3))
     return rng.choice(
         [
@@ -133,7 +133,7 @@ def ratio(rng: random.Random) -> str:
     )
 
 
-def unit(rng: random.Random) -> str:
+def unit(rng):
     small, big, size = rng.choice(
         [("g", "kg", 1000), ("ml", "l", 1000), ("cm", "m", 100), ("minutes", "hours", 60), ("oz", "lbs", 16)]
     )
@@ -148,13 +148,13 @@ def unit(rng: random.Random) -> str:
     )
 
 
-def container(rng: random.Random) -> str:
+def container(rng):
     boxes, size, more = rng.randint(2, 9), rng.randint(3, 24), rng.randint(1, 9)
     box = rng.choice(["boxes", "packs", "bags", "crates", "trays"])
     return f"{boxes} {box} + {more} = {boxes * size + more} {rng.choice(['pencils', 'eggs', 'apples'])}"
 
 
-def abbreviated(rng: random.Random) -> str:
+def abbreviated(rng):
     a, b, c = amount(rng), amount(rng), amount(rng)
     if rng.random() < 0.5:
         word = rng.choice(["Rs.", "Rs", "CHF", "INR", "₹", "₽", "€", "£"])
@@ -162,7 +162,7 @@ def abbreviated(rng: random.Random) -> str:
     return f"{a} {rng.choice(['lbs', 'hrs', 'oz', 'yds'])}. + {b} × {c} = {a + b * c}"
 
 
-def listed(rng: random.Random) -> str:
+def listed(rng):
     a, b, c, d = (amount(rng) for _ in range(4))
     return rng.choice(
         [
@@ -173,7 +173,7 @@ def listed(rng: random.Random) -> str:
     )
 
 
-def other_rules(rng: random.Random) -> str:
+def other_rules(rng):
     a, b, c = (rng.randint(2, 9) for _ in range(3))
     return rng.choice(
         [
@@ -186,7 +186,7 @@ def other_rules(rng: random.Random) -> str:
     )
 
 
-def rate(rng: random.Random) -> str:
+def rate(rng):
     a, b = rng.randint(2, 90), rng.randint(2, 9)
     return rng.choice(
         [
@@ -201,7 +201,7 @@ def rate(rng: random.Random) -> str:
     )
 
 
-def denied(rng: random.Random) -> str:
+def denied(rng):
     a, b = amount(rng), amount(rng)
     wrong = f"{a} + {b} = {a + b + rng.randint(1, 9)}"
     return rng.choice(
@@ -220,7 +220,7 @@ def denied(rng: random.Random) -> str:
     )
 
 
-def rest(rng: random.Random) -> str:
+def rest(rng):
     below, quotient = rng.randint(3, 40), rng.randint(2, 40)
     left = rng.randint(1, below - 1)
     above = below * quotient + left
@@ -246,7 +246,7 @@ FRAMES = ("{}", "{}.", "So {}.", "We get: {}", "Then\n{}\nand so on.", "Therefor
 
 
 @each("kind", KINDS)
-def test_what_is_true_or_states_nothing_is_not_flagged(kind: str) -> None:
+def test_what_is_true_or_states_nothing_is_not_flagged(kind):
     rng = random.Random(f"{kind} 0")
     for _ in range(max(300, COUNT)):
         line = KINDS[kind](rng)

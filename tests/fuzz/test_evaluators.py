@@ -1,7 +1,6 @@
 """Folders of evaluators with a damaged file: each loads and scores, or is refused with a reason."""
 
 import json
-import random
 import struct
 import warnings
 from collections.abc import Callable
@@ -44,20 +43,20 @@ def caches(tmp_path, monkeypatch):
     monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "cache"))
 
 
-def changed_header(data: bytes, rng: random.Random) -> bytes:
+def changed_header(data, rng):
     """A safetensors file with another header, which is as long as it says."""
     (length,) = struct.unpack("<Q", data[:8])
     header = changed_json(data[8 : 8 + length], rng)
     return struct.pack("<Q", len(header)) + header + data[8 + length :]
 
 
-def damaged_head(data: bytes, rng: random.Random) -> bytes:
+def damaged_head(data, rng):
     """A file with faults where it begins, and with another end."""
     head = damaged(data[:400], rng)
     return head + data[400:] if rng.random() < 0.8 else head
 
 
-def load(path: Path) -> object:
+def load(path):
     """What a folder loads and scores as, of a file in it."""
     with warnings.catch_warnings():
         # Transformers tells what it thinks of values.
@@ -65,11 +64,11 @@ def load(path: Path) -> object:
         return list(Scorer(load_evaluator(path.parent)).score([TRACE], "hindsight"))
 
 
-def own(folder: Path) -> Path:
+def own(folder):
     return write_evaluator(folder)
 
 
-def sharded(folder: Path) -> Path:
+def sharded(folder):
     write_evaluator(folder)
     tensors = load_file(folder / WEIGHTS)
     (folder / WEIGHTS).unlink()
@@ -77,36 +76,36 @@ def sharded(folder: Path) -> Path:
     return folder
 
 
-def llada(folder: Path) -> Path:
+def llada(folder):
     write_llada(folder)
     return folder
 
 
-def math_shepherd(folder: Path) -> Path:
+def math_shepherd(folder):
     write_math_shepherd(folder, card={"format": "math-shepherd"})
     return folder
 
 
-def qwen_prm(folder: Path) -> Path:
+def qwen_prm(folder):
     write_qwen_prm(folder)
     return folder
 
 
-def chat(folder: Path) -> Path:
+def chat(folder):
     write_chat(folder.parent, folder.name, card={"format": "chat-two-token"}, template=PLAIN)
     return folder
 
 
-def modernbert(folder: Path) -> Path:
+def modernbert(folder):
     write_token_classifier(folder, "modernbert")
     return folder
 
 
-def pickles(folder: Path) -> Path:
+def pickles(folder):
     return pickled(write_evaluator(folder))
 
 
-def adapter(folder: Path) -> Path:
+def adapter(folder):
     """An adapter of ours, whose base lies beside it."""
     base = folder.with_name("base")
     backbone = write_backbone(base, "llama")

@@ -30,7 +30,7 @@ REPO, BASE, COMMIT = "lab/tiny", "lab/base", "a" * 40
 
 
 @pytest.fixture
-def fetched(tmp_path, monkeypatch) -> Fetched:
+def fetched(tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     made = write_evaluator(tmp_path / "made")
     sizes = {path.name: path.stat().st_size for path in made.iterdir()}

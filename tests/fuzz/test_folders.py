@@ -29,7 +29,7 @@ VALUES = ("en", "de at", "3/4", "a=b", "é", "100%", "")
 EMPTY = "__HIVE_DEFAULT_PARTITION__"
 
 
-def put(folder: Path, name: str, numbers: "count[int]") -> int:
+def put(folder, name, numbers):
     """Write a file of one row or more, each about the next number, and return how many."""
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -38,12 +38,12 @@ def put(folder: Path, name: str, numbers: "count[int]") -> int:
     return len(rows)
 
 
-def problems(folder: Path) -> list[str]:
+def problems(folder):
     kind = find_data(folder).kind(COLUMNS)
     return [row["question"] for _, row in kind.rows([], "f")]
 
 
-def test_numbered_files_are_read_whole_or_refused(tmp_path: Path) -> None:
+def test_numbered_files_are_read_whole_or_refused(tmp_path):
     for number in range(COUNT):
         rng, numbers, folder = random.Random(f"shards:{number}"), count(), tmp_path / str(number)
         form, first = rng.choice(NUMBERED)
@@ -72,7 +72,7 @@ def test_numbered_files_are_read_whole_or_refused(tmp_path: Path) -> None:
             assert (lost if not first else "is missing") in error.message, (number, error.message)
 
 
-def test_folders_of_values_are_columns(tmp_path: Path) -> None:
+def test_folders_of_values_are_columns(tmp_path):
     for number in range(COUNT):
         rng, numbers, folder = random.Random(f"values:{number}"), count(), tmp_path / str(number)
         form = rng.choice(("{}.jsonl", "part-{:05d}-c000.json"))
@@ -91,7 +91,7 @@ def test_folders_of_values_are_columns(tmp_path: Path) -> None:
         assert {row["question"]: {key: row[key] for key in keys} for row in rows} == expected, number
 
 
-def test_what_is_not_read_is_named(tmp_path: Path) -> None:
+def test_what_is_not_read_is_named(tmp_path):
     for number in range(COUNT):
         rng, folder = random.Random(f"unread:{number}"), tmp_path / str(number)
         unread, about = rng.sample(UNREAD, rng.randint(0, 5)), rng.sample(ABOUT, rng.randint(0, 5))

@@ -6,18 +6,16 @@ import csv
 import io
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.text.split import split_steps
-from stepsight.storage.database.store import Store
-from stepsight.storage.importers.doubts import Doubt, doubtful
-from stepsight.storage.importers.recognition import BEGINNING, Finding, Holds, kind_of, recognise
+from stepsight.storage.importers.doubts import doubtful
+from stepsight.storage.importers.recognition import BEGINNING, Holds, kind_of, recognise
 from stepsight.training.experiments.filtering.pool import import_pool
 from stepsight.training.experiments.reranking.candidates import import_candidates
 from tests.fuzz.attack import COUNT
@@ -54,49 +52,49 @@ OTHERS: dict[str, Make] = {
 ENDS = ("The answer is {}.", "#### {}", "So \\boxed{{{}}}.", "It is {}.", "Hence {}")
 
 
-def sums(rng: random.Random, steps: int) -> list[str]:
+def sums(rng, steps):
     """The steps of a solution, the last of which has an answer."""
     lines = [f"{rng.randint(2, 90)} + {rng.randint(2, 90)} = {rng.randint(4, 180)}." for _ in range(steps - 1)]
     return [*lines, rng.choice(ENDS).format(rng.randint(4, 180))]
 
 
-def solution(rng: random.Random, least: int = 1) -> str:
+def solution(rng, least=1):
     return rng.choice(["\n", "\n\n"]).join(sums(rng, rng.randint(least, 6)))
 
 
-def a_problem(rng: random.Random) -> str:
+def a_problem(rng):
     return f"Add {rng.random()}."
 
 
-def steps_of(least: int) -> Make:
+def steps_of(least):
     return lambda rng: sums(rng, rng.randint(least, 6))
 
 
-def solution_of(least: int) -> Make:
+def solution_of(least):
     return lambda rng: solution(rng, least)
 
 
-def several(count: int, least: int = 1) -> Make:
+def several(count, least=1):
     return lambda rng: [solution(rng, least) for _ in range(count)]
 
 
-def one_of(values: Sequence[Any]) -> Make:
+def one_of(values):
     return lambda rng: rng.choice(values)
 
 
-def shares(count: int) -> Make:
+def shares(count):
     return lambda rng: [rng.random() for _ in range(count)]
 
 
-def verdicts(count: int) -> Make:
+def verdicts(count):
     return lambda rng: [rng.random() < 0.5 for _ in range(count)]
 
 
-def numbered(rng: random.Random) -> list[str]:
+def numbered(rng):
     return [f"Step {place}: {line}" for place, line in enumerate(sums(rng, rng.randint(2, 6)), start=1)]
 
 
-def put(row: Row, name: str, value: Any) -> None:
+def put(row, name, value):
     """Set a column, whose name may be that of a key within."""
     first, _, within = name.partition(".")
     if within:
@@ -105,7 +103,7 @@ def put(row: Row, name: str, value: Any) -> None:
         row[first] = value
 
 
-def table(rng: random.Random, columns: dict[str, Make]) -> list[Row]:
+def table(rng, columns):
     """Up to 30 rows with the columns and with some others, in any order."""
     made = columns | {name: OTHERS[name] for name in rng.sample(list(OTHERS), rng.randint(0, 4))}
     names = list(made)
@@ -119,7 +117,7 @@ def table(rng: random.Random, columns: dict[str, Make]) -> list[Row]:
     return rows
 
 
-def written(rows: Sequence[Row], rng: random.Random) -> tuple[str, bytes]:
+def written(rows, rng):
     """The name and content of a file, as JSON Lines, an array or CSV."""
     is_flat = not any(isinstance(value, dict) for row in rows for value in row.values())
     way = rng.choice(["lines", "array", "csv"] if is_flat else ["lines", "array"])
@@ -134,7 +132,7 @@ def written(rows: Sequence[Row], rng: random.Random) -> tuple[str, bytes]:
     return "t.jsonl", "".join(f"{json.dumps(row)}\n" for row in rows).encode()
 
 
-def look(rows: Sequence[Row], rng: random.Random) -> tuple[Finding, Callable[[dict[str, str]], list[Any]]]:
+def look(rows, rng):
     """What a file of the rows is recognised as, and a function that reads it with some fields chosen."""
     name, content = written(rows, rng)
     lines = content.splitlines(keepends=True)
@@ -148,7 +146,7 @@ def look(rows: Sequence[Row], rng: random.Random) -> tuple[Finding, Callable[[di
     return found, read
 
 
-def doubt_of(found: Finding, about: str, *names: str) -> Doubt:
+def doubt_of(found, about, *names):
     """The doubt about a field, which the message that the command prints names with its columns."""
     assert (found.holds, found.kind) == (Holds.TRACES, "columns")
     assert found.columns is not None
@@ -159,19 +157,19 @@ def doubt_of(found: Finding, about: str, *names: str) -> Doubt:
     return doubt
 
 
-def golds(traces: Sequence[Any]) -> list[list[str | None]]:
+def golds(traces):
     return [[step.gold for step in trace.steps] for trace in traces]
 
 
-def texts(traces: Sequence[Any]) -> list[list[str]]:
+def texts(traces):
     return [[step.text for step in trace.steps] for trace in traces]
 
 
-def plain_steps(text: str) -> list[str]:
+def plain_steps(text):
     return [step if isinstance(step, str) else "\n".join(step) for step in split_steps(text)]
 
 
-def test_a_mark_of_a_whole_solution_is_no_first_error() -> None:
+def test_a_mark_of_a_whole_solution_is_no_first_error():
     read_at_once = 0
     for number in range(COUNT):
         rng = random.Random(f"mark:{number}")
@@ -194,20 +192,20 @@ def test_a_mark_of_a_whole_solution_is_no_first_error() -> None:
     assert COUNT / 8 < read_at_once < COUNT * 0.7
 
 
-def shaped(way: int, count: int) -> Make:
+def shaped(way, count):
     """Responses as a program writes them: one, a list, a list within a list, or objects."""
     if way == 0:
         return solution_of(1)
     return lambda rng: [made := several(count)(rng), [made], [{"text": one, "tokens": 3} for one in made]][way - 1]
 
 
-def first_of(value: Any) -> str:
+def first_of(value):
     while not isinstance(value, str):
         value = value["text"] if isinstance(value, dict) else value[0]
     return value
 
 
-def test_a_reference_is_not_judged_instead_of_the_responses() -> None:
+def test_a_reference_is_not_judged_instead_of_the_responses():
     for number in range(COUNT):
         rng = random.Random(f"reference:{number}")
         reference, way = rng.choice(REFERENCES), rng.random()
@@ -232,19 +230,19 @@ def test_a_reference_is_not_judged_instead_of_the_responses() -> None:
         assert expected in readings, (number, rows[0], doubt)
 
 
-def _within(row: Row, name: str) -> Any:
+def _within(row, name):
     first, _, within = name.partition(".")
     return row[first][within]
 
 
-def _try(read: Callable[[dict[str, str]], list[Any]], fields: Any) -> Any:
+def _try(read, fields):
     try:
         return texts(read(dict(fields)))
     except UserError as error:
         return str(error)
 
 
-def test_several_solutions_are_not_the_steps_of_one() -> None:
+def test_several_solutions_are_not_the_steps_of_one():
     for number in range(COUNT):
         rng = random.Random(f"several:{number}")
         name, count = (
@@ -271,7 +269,7 @@ def test_several_solutions_are_not_the_steps_of_one() -> None:
         assert not any(trace.has_gold for trace in traces)
 
 
-def test_steps_that_are_numbered_or_named_are_read() -> None:
+def test_steps_that_are_numbered_or_named_are_read():
     for number in range(COUNT):
         rng = random.Random(f"steps:{number}")
         is_own = rng.random() < 0.5
@@ -286,7 +284,7 @@ def test_steps_that_are_numbered_or_named_are_read() -> None:
         assert is_own or any(repr(name) in note for note in found.notes)
 
 
-def test_names_that_many_tables_have_are_no_benchmark() -> None:
+def test_names_that_many_tables_have_are_no_benchmark():
     for number in range(COUNT):
         rng = random.Random(f"benchmark:{number}")
         problem, steps = rng.choice([("question", "solution"), ("input", "output"), ("question", "answer")])
@@ -306,7 +304,7 @@ def test_names_that_many_tables_have_are_no_benchmark() -> None:
             assert golds(read({})) == [[None] * len(plain_steps(row[steps])) for row in rows]
 
 
-def test_scores_beside_solutions_are_no_scores_of_steps() -> None:
+def test_scores_beside_solutions_are_no_scores_of_steps():
     for number in range(COUNT):
         rng = random.Random(f"scores:{number}")
         count = rng.randint(1, 4)
@@ -337,7 +335,7 @@ def test_scores_beside_solutions_are_no_scores_of_steps() -> None:
             doubt_of(found, "steps", "solution")
 
 
-def test_a_first_error_is_counted_as_it_is_meant() -> None:
+def test_a_first_error_is_counted_as_it_is_meant():
     read_at_once = 0
     for number in range(COUNT):
         rng = random.Random(f"error:{number}")
@@ -367,7 +365,7 @@ def test_a_first_error_is_counted_as_it_is_meant() -> None:
     assert read_at_once > COUNT / 3
 
 
-def test_labels_of_steps_are_read_as_they_are_meant() -> None:
+def test_labels_of_steps_are_read_as_they_are_meant():
     for number in range(COUNT):
         rng = random.Random(f"labels:{number}")
         scheme = rng.choice(["right", "rated", "words", "signs", "floats"])
@@ -398,7 +396,7 @@ def test_labels_of_steps_are_read_as_they_are_meant() -> None:
         assert golds(read(chosen)) == expected, (number, rows[0], found)
 
 
-def test_candidates_and_pools_with_a_reference_are_refused(tmp_path: Path, sqlite_store: Store) -> None:
+def test_candidates_and_pools_with_a_reference_are_refused(tmp_path, sqlite_store):
     for number in range(COUNT):
         rng = random.Random(f"pool:{number}")
         path, count = tmp_path / "rows.jsonl", rng.randint(1, 4)

@@ -3,14 +3,12 @@ second questions, texts that a tool changed. Each is read as it is meant, or ref
 
 import json
 import random
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.results.annotations import iterate_annotations
@@ -40,11 +38,11 @@ Row = dict[str, Any]
 Labels = dict[str, list[tuple[str | None, ...]]]
 
 
-def text_of(step: Any) -> str:
+def text_of(step):
     return "\n".join(step.substeps)
 
 
-def shown(text: str, rng: random.Random) -> str:
+def shown(text, rng):
     """A text after a tool had it: it looks the same."""
     text = retyped(text, rng)
     if rng.random() < 0.3:
@@ -54,7 +52,7 @@ def shown(text: str, rng: random.Random) -> str:
     return text
 
 
-def choice(name: str, place: int, value: Any, kind: str = "choices") -> Row:
+def choice(name, place, value, kind="choices"):
     return {"id": f"r{place}", "type": kind, "from_name": name, "to_name": f"step_{place}", "value": value}
 
 
@@ -136,7 +134,7 @@ class Task:
         return {"id": 7, "data": data, "annotations": [annotation, *others], "predictions": [286], "project": 1}
 
 
-def write(path: Path, rows: list[Row], rng: random.Random) -> Path:
+def write(path, rows, rng):
     """The rows as one array or a line each, in one of the ways to write text."""
     escaped = {"ensure_ascii": rng.random() < 0.5}
     if rng.random() < 0.7:
@@ -147,7 +145,7 @@ def write(path: Path, rows: list[Row], rng: random.Random) -> Path:
     return path
 
 
-def outcome(store: Store, path: Path, name: str) -> Labels | None:
+def outcome(store, path, name):
     """The labels of each annotator after an import; None if it was refused."""
     try:
         import_labels(store, path, local_user(store), campaign=name, dataset=DATASET)
@@ -161,12 +159,12 @@ def outcome(store: Store, path: Path, name: str) -> Labels | None:
 
 
 @pytest.fixture
-def store(sqlite_store: Store) -> Store:
+def store(sqlite_store):
     add(sqlite_store, TRACES, DATASET)
     return sqlite_store
 
 
-def test_tasks_of_label_studio(store: Store, tmp_path: Path) -> None:
+def test_tasks_of_label_studio(store, tmp_path):
     refused = 0
     for number in range(COUNT):
         rng = random.Random(f"tasks:{number}")

@@ -50,11 +50,11 @@ ITEMS = (
 )
 
 
-def filled(shape: str, rng: random.Random) -> str:
+def filled(shape, rng):
     return shape.format(n=rng.randint(2, 99), v=rng.choice("abxyk"), w=rng.choice("bcz"))
 
 
-def expression(rng: random.Random) -> str:
+def expression(rng):
     """Operands and signs, with white space or none around a sign, and a line break at some."""
     introduction = rng.choice(INTRODUCTIONS)
     # A word at the beginning is that of a list.
@@ -66,7 +66,7 @@ def expression(rng: random.Random) -> str:
     return text + rng.choice(["", ".", "\n", "\nSo it is."])
 
 
-def shown(html: str) -> str:
+def shown(html):
     """The text of HTML, with the sources of its formulas."""
     return read(re.sub(r'<span class="math"[^>]* data-source="([^"]*)">[^<]*</span>', r"\1", html)).text
 

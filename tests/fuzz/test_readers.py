@@ -7,7 +7,6 @@ The suite tries some inputs of each, which are the same every time; `make fuzz` 
 import itertools
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow
@@ -21,7 +20,7 @@ from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.paths import asset
 from stepsight.storage.backup import check_backup, count_rows, make_backup
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import find_data
@@ -53,7 +52,7 @@ pytestmark = pytest.mark.slow
 CONFIGS = ROOT / "training" / "configs"
 
 
-def changed_yaml(data: bytes, rng: random.Random) -> bytes:
+def changed_yaml(data, rng):
     text = json.dumps(yaml.safe_load(data))
     return changed_json(text.encode(), rng)
 
@@ -112,12 +111,12 @@ def test_patches(tmp_path):
     attack("patch", sound, tmp_path / "patch.json", read_patch, damaged, changed_json)
 
 
-def held(store: Store) -> dict[str, int]:
+def held(store):
     with store.read() as session:
         return count_rows(session)
 
 
-def unless_stored(store: Store, read: Callable[[Path], object]) -> Callable[[Path], object]:
+def unless_stored(store, read):
     """The reader, which may have stored nothing of what it refuses."""
 
     def checked(path: Path) -> object:
@@ -140,7 +139,7 @@ SAMPLES = {
 }
 
 
-def beginning(path: Path) -> bytes:
+def beginning(path):
     """The first two rows of a file of JSON Lines, or of one array."""
     text = path.read_text(encoding="utf-8")
     rows = json.loads(text)[:2] if text.lstrip().startswith("[") else [json.loads(x) for x in text.splitlines()[:2]]

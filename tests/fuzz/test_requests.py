@@ -3,14 +3,11 @@
 
 import json
 import random
-from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from starlette.testclient import TestClient
 
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.queue import assign_next
@@ -31,7 +28,7 @@ FORM = {"content-type": "application/x-www-form-urlencoded"}
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory) -> Iterator[Store]:
+def filled(tmp_path_factory):
     with open_store(str(tmp_path_factory.mktemp("fuzz") / "store.db")) as store:
         labelled(store)
         traces = list(iterate_traces(store, find_dataset(store, "sums").id))
@@ -40,12 +37,12 @@ def filled(tmp_path_factory) -> Iterator[Store]:
 
 
 @pytest.fixture(scope="module")
-def client(filled, evaluators) -> Iterator[TestClient]:
+def client(filled, evaluators):
     with asking(filled, evaluators) as client:
         yield client
 
 
-def check(name: str, number: int, response: Any) -> bool:
+def check(name, number, response):
     """Whether it was refused."""
     place = (name, number, response.status_code, response.text[:300])
     assert response.status_code < 500, place
@@ -60,7 +57,7 @@ def check(name: str, number: int, response: Any) -> bool:
     return True
 
 
-def shoot(client: TestClient, name: str, path: str, sound: dict[str, Any], count: int = COUNT) -> None:
+def shoot(client, name, path, sound, count=COUNT):
     """Send JSON bodies that were changed or damaged."""
     refused = 0
     for number in range(count):
@@ -200,7 +197,7 @@ def test_addresses(client, path):
         check(path, number, client.get(f"{path}?{query}"))
 
 
-def fields(sound: dict[str, str], rng: random.Random) -> bytes:
+def fields(sound, rng):
     """The fields of a form with some of them changed, left out or doubled, or damaged as bytes."""
     if rng.random() < 0.4:
         return damaged(urlencode(sound).encode(), rng)

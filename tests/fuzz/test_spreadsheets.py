@@ -30,11 +30,11 @@ SIGNS = "=+-@＝＋－＠﹦﹢﹣﹫⁼⁺"
 UNSEEN = "\u200b\ufeff\u2060\u00ad\u200e\u3164\ufe0f\u3000\xa0\0\x07\x85\u2028 '\""
 
 
-def lines(text: str) -> list[bytes]:
+def lines(text):
     return list(io.BytesIO(text.encode()))
 
 
-def table(rows: list[list[str]], separator: str, end: str, rng: random.Random) -> str:
+def table(rows, separator, end, rng):
     """Rows as text, in which a cell that needs no quotes may have them."""
 
     def cell(text: str) -> str:
@@ -44,7 +44,7 @@ def table(rows: list[list[str]], separator: str, end: str, rng: random.Random) -
     return "".join(separator.join(map(cell, row)) + end for row in rows)
 
 
-def test_what_spreadsheets_leave_in_cells_is_no_text() -> None:
+def test_what_spreadsheets_leave_in_cells_is_no_text():
     for number in range(COUNT):
         rng = random.Random(f"cells:{number}")
         steps = [rng.choice(STEPS) for _ in range(rng.randint(2, 5))]
@@ -65,13 +65,13 @@ def test_what_spreadsheets_leave_in_cells_is_no_text() -> None:
         assert (bad.strip() == "#N/A") == ("#N/A" in error.value.message), (number, bad)
 
 
-def parsed(text: str) -> list[str]:
+def parsed(text):
     kind = columns_kind(ColumnMap("q", "s"), csv_rows)
     (trace,) = (trace for _, trace in read_traces(kind, lines(text), "f"))
     return [step.text for step in trace.steps]
 
 
-def test_headers() -> None:
+def test_headers():
     for number in range(COUNT):
         rng = random.Random(f"header:{number}")
         separator, end = rng.choice(",;\t|"), rng.choice(("\n", "\r\n", "\r"))
@@ -93,7 +93,7 @@ def test_headers() -> None:
 
 
 @each("separator", ",;\t")
-def test_no_cell_that_is_written_begins_a_formula(separator: str) -> None:
+def test_no_cell_that_is_written_begins_a_formula(separator):
     for number in range(COUNT):
         rng = random.Random(f"inert:{number}")
         texts = ["".join(rng.choices(SIGNS + UNSEEN + ";\t\r\n,1x", k=rng.randint(1, 9))) for _ in range(3)]

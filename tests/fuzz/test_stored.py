@@ -5,19 +5,16 @@ import json
 import random
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from stepsight.app.commands.cli import main
 from stepsight.core.keyed_cache import KeyedCache
 from stepsight.storage.database.jobs_schema import Task
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.jobs import start_request
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
@@ -68,7 +65,7 @@ COMMANDS = [
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory) -> Path:
+def sound(tmp_path_factory):
     """A store in which every column has something, its file closed, and without what guards its logs."""
     path = tmp_path_factory.mktemp("fuzz") / "sound.db"
     with open_store(str(path)) as store:
@@ -83,7 +80,7 @@ def sound(tmp_path_factory) -> Path:
     return path
 
 
-def _fill(store: Store) -> None:
+def _fill(store):
     traces = [replace(trace, meta={"source": "MATH", "level": 3, "tags": ["a", "b"]}) for trace in TRACES]
     labelled(store, traces)
     dataset = find_dataset(store, "sums")
@@ -105,14 +102,14 @@ def _fill(store: Store) -> None:
 
 
 @pytest.fixture(scope="module")
-def used(sound, tmp_path_factory, evaluators) -> Iterator[tuple[Path, Store, TestClient]]:
+def used(sound, tmp_path_factory, evaluators):
     path = Path(shutil.copy(sound, tmp_path_factory.mktemp("used") / "store.db"))
     with open_store(str(path)) as store, asking(store, evaluators) as client:
         yield path, store, client
 
 
 @contextmanager
-def damage(path: Path, table: str, column: str, rng: random.Random) -> Iterator[object]:
+def damage(path, table, column, rng):
     """Another value in one row of a column, and the one before put back."""
     key = "rowid" if table != "judgments" else "trace_id || mode"
     with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as database:
@@ -127,7 +124,7 @@ def damage(path: Path, table: str, column: str, rng: random.Random) -> Iterator[
             database.execute(change, [before, row])
 
 
-def _damaged(value: Any, rng: random.Random) -> str | bytes:
+def _damaged(value, rng):
     if isinstance(value, bytes):
         return rng.choice([value[:-1], value + b"\0", value[:4], b"", b"\xff" * len(value), damaged(value, rng)])
     if rng.random() < 0.25:

@@ -49,7 +49,7 @@ RATINGS: dict[str, tuple[Any, ...]] = {
 Row = dict[str, Any]
 
 
-def test_lists_of_steps_and_labels() -> None:
+def test_lists_of_steps_and_labels():
     for number in range(COUNT):
         rng = random.Random(f"lists:{number}")
         texts = [rng.choice(TEXTS) for _ in range(rng.randint(1, 6))]
@@ -62,7 +62,7 @@ def test_lists_of_steps_and_labels() -> None:
         assert [step.valid for step in trace.steps] == valid, (number, row)
 
 
-def test_first_errors() -> None:
+def test_first_errors():
     for number in range(COUNT):
         rng = random.Random(f"errors:{number}")
         steps, start = ["a"] * rng.randint(1, 9), rng.randint(0, 1)
@@ -79,11 +79,11 @@ def test_first_errors() -> None:
             assert trace.first_error == (None if error in (None, -1) else error), (number, label)
 
 
-def joined(*forms: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+def joined(*forms):
     return {gold: sum((one.get(gold, ()) for one in forms), ()) for gold in dict.fromkeys(chain(*forms))}
 
 
-def rated(texts: list[str], values: list[Any]) -> Row:
+def rated(texts, values):
     pairs = zip(texts, values, strict=True)
     steps = [{"completions": [{"text": text, "rating": value}], "chosen_completion": 0} for text, value in pairs]
     return {"question": {"problem": "?"}, "label": {"steps": steps}}
@@ -110,7 +110,7 @@ KINDS_OF_LABELS: dict[str, tuple[Callable[[list[str], list[Any]], Row], dict[str
 
 
 @pytest.mark.parametrize("kind", KINDS_OF_LABELS)
-def test_labels_of_kinds(kind: str) -> None:
+def test_labels_of_kinds(kind):
     row_of, forms = KINDS_OF_LABELS[kind]
     for number in range(COUNT):
         rng = random.Random(f"{kind}:{number}")

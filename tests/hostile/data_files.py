@@ -20,46 +20,46 @@ MANY = 5_000_000
 Maker = Callable[[], bytes]
 
 
-def parquet(**columns: object) -> bytes:
+def parquet(**columns):
     file = io.BytesIO()
     pyarrow.parquet.write_table(pyarrow.table(columns), file, compression="zstd")
     return file.getvalue()
 
 
-def lists_of_nulls() -> bytes:
+def lists_of_nulls():
     ends, nulls = pyarrow.array([0, 4 * MANY], pyarrow.int32()), pyarrow.nulls(4 * MANY, pyarrow.int8())
     return parquet(problem=["What?"], steps=pyarrow.ListArray.from_arrays(ends, nulls))
 
 
-def one_long_row_of_many() -> bytes:
+def one_long_row_of_many():
     ends = np.zeros(2001, np.int32)
     ends[1001:] = 2 * MANY
     inner = pyarrow.nulls(2 * MANY, pyarrow.int8())
     return parquet(problem=["What?"] * 2000, steps=pyarrow.ListArray.from_arrays(pyarrow.array(ends), inner))
 
 
-def a_long_text_in_every_row() -> bytes:
+def a_long_text_in_every_row():
     places = pyarrow.array(np.zeros(5000, np.int32))
     problem = pyarrow.DictionaryArray.from_arrays(places, pyarrow.array(["x" * MANY]))
     return parquet(problem=problem, steps=[["a"]] * 5000)
 
 
-def equal_rows() -> bytes:
+def equal_rows():
     return parquet(problem=pyarrow.nulls(10 * MANY, pyarrow.int8()))
 
 
-def deep_structs() -> bytes:
+def deep_structs():
     value: object = "a"
     for _ in range(90):
         value = {"a": value}
     return parquet(problem=["What?"], steps=[value])
 
 
-def many_columns() -> bytes:
+def many_columns():
     return parquet(**{f"c{number}": [1] for number in range(12_000)})
 
 
-def damaged_parquet(seed: int) -> bytes:
+def damaged_parquet(seed):
     rng = random.Random(seed)
     content = bytearray(parquet(problem=["What?", "Why?"] * 50, steps=[["2 + 3 = 5."], ["a", "b"]] * 50))
     for _ in range(rng.randint(1, 8)):
@@ -67,14 +67,14 @@ def damaged_parquet(seed: int) -> bytes:
     return bytes(content)
 
 
-def damaged_gzip(seed: int) -> bytes:
+def damaged_gzip(seed):
     rng = random.Random(seed)
     content = bytearray(gzip.compress(lines(*[ROW] * 200)))
     content[rng.randrange(10, len(content))] ^= 1 << rng.randrange(8)
     return bytes(content[: rng.randrange(20, len(content))] if seed % 2 else content)
 
 
-def inspect_log(samples: int, references: int, length: int) -> bytes:
+def inspect_log(samples, references, length):
     """A log of Inspect whose messages refer to one text again and again."""
     attached, messages = {"a": "x" * length}, [{"role": "user", "content": "attachment://a"}] * references
     sample = {"input": "What?", "messages": [*messages, {"role": "assistant", "content": "2 + 3 = 5."}]}
@@ -87,11 +87,11 @@ def inspect_log(samples: int, references: int, length: int) -> bytes:
     return file.getvalue()
 
 
-def lines(*rows: object) -> bytes:
+def lines(*rows):
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
-def solution(text: str) -> bytes:
+def solution(text):
     """A table with one solution, whose steps have to be found."""
     return lines({"problem": "What?", "solution": text})
 

@@ -5,7 +5,7 @@ import json
 import pickle
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ DAMAGED_MODELS, DAMAGED_TOKENIZERS = 28, 30
 """How many have random damage, besides those made by hand."""
 
 
-def repositories() -> dict[str, Attack]:
+def repositories():
     """What each does to the folder of a sound model, by a name that begins with the hostile part."""
     models = dict(_configs()) | dict(_cards()) | dict(_weights()) | dict(_adapters()) | dict(_damaged())
     return {f"model: {name}": attack for name, attack in models.items()} | {
@@ -27,7 +27,7 @@ def repositories() -> dict[str, Attack]:
     }
 
 
-def _changed(name: str, **changes: Any) -> Attack:
+def _changed(name, **changes):
     def attack(folder: Path) -> None:
         path = folder / name
         values = json.loads(path.read_text()) if path.exists() else {}
@@ -36,15 +36,15 @@ def _changed(name: str, **changes: Any) -> Attack:
     return attack
 
 
-def _written(name: str, content: bytes) -> Attack:
+def _written(name, content):
     return lambda folder: _write(folder / name, content)
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(path, content):
     path.write_bytes(content)
 
 
-def _rewritten(name: str, change: Callable[[bytes, random.Random], bytes], seed: int) -> Attack:
+def _rewritten(name, change, seed):
     def attack(folder: Path) -> None:
         path = folder / name
         path.write_bytes(change(path.read_bytes(), random.Random(f"{name}:{seed}")))
@@ -52,7 +52,7 @@ def _rewritten(name: str, change: Callable[[bytes, random.Random], bytes], seed:
     return attack
 
 
-def _configs() -> Iterator[tuple[str, Attack]]:
+def _configs():
     for positions in (2**22, 2**30):
         yield f"{positions} positions", _changed("config.json", max_position_embeddings=positions)
         for kind in ("bert", "gpt2", "gptj", "codegen", "roberta"):
@@ -71,7 +71,7 @@ def _configs() -> Iterator[tuple[str, Attack]]:
     yield "no object", _written("config.json", b"[]")
 
 
-def _cards() -> Iterator[tuple[str, Attack]]:
+def _cards():
     for place in ("../../../../..", "/", "/etc", "..", "/proc/self"):
         for key in ("subfolder", "base", "tokenizer", "reference"):
             yield f"{key} {place}", _changed("stepsight.json", **{key: place})
@@ -89,7 +89,7 @@ def _cards() -> Iterator[tuple[str, Attack]]:
     yield "a template without end", looping
 
 
-def _weights() -> Iterator[tuple[str, Attack]]:
+def _weights():
     def header(length: int, content: bytes = b"") -> bytes:
         return struct.pack("<Q", length) + content
 
@@ -120,7 +120,7 @@ def _weights() -> Iterator[tuple[str, Attack]]:
     yield "code in a pickle", code
 
 
-def _adapters() -> Iterator[tuple[str, Attack]]:
+def _adapters():
     patterns = {"(a+)+$": 4, ".*" * 100: 4, "(\\w|\\w\\w)+!": 4}
     many = {f"layers.{number}": 4 for number in range(100_000)}
     for name, ranks in (("patterns", patterns), ("many ranks", many)):
@@ -133,7 +133,7 @@ def _adapters() -> Iterator[tuple[str, Attack]]:
         yield name, adapter
 
 
-def _damaged() -> Iterator[tuple[str, Attack]]:
+def _damaged():
     files = ("config.json", "stepsight.json", "model.safetensors")
     for seed in range(DAMAGED_MODELS):
         name = files[seed % 3]
@@ -141,14 +141,14 @@ def _damaged() -> Iterator[tuple[str, Attack]]:
         yield f"{name} {seed}", _rewritten(name, change, seed)
 
 
-def _tokenizers() -> dict[str, Attack]:
+def _tokenizers():
     attacks = dict(_normalizers()) | dict(_contradictions())
     for seed in range(DAMAGED_TOKENIZERS):
         attacks[f"changed {seed}"] = _rewritten("tokenizer.json", changed_json if seed % 2 else damaged, seed)
     return attacks
 
 
-def _normalizers() -> Iterator[tuple[str, Attack]]:
+def _normalizers():
     def replacing(steps: list[tuple[dict[str, str], str]]) -> Attack:
         parts = [{"type": "Replace", "pattern": pattern, "content": content} for pattern, content in steps]
         return _changed("tokenizer.json", normalizer={"type": "Sequence", "normalizers": parts})
@@ -165,7 +165,7 @@ def _normalizers() -> Iterator[tuple[str, Attack]]:
     yield "a map of signs", _changed("tokenizer.json", normalizer=charsmap)
 
 
-def _contradictions() -> Iterator[tuple[str, Attack]]:
+def _contradictions():
     single = [{"SpecialToken": {"id": "x", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}]
     template = {"type": "TemplateProcessing", "single": single, "pair": single, "special_tokens": {}}
     yield "a token without id", _changed("tokenizer.json", post_processor=template)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.storage.database.store import Store
 from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.jobs.import_work import run_import
 from stepsight.storage.jobs.preview import preview
@@ -35,7 +34,7 @@ _MOST = 100_000
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in FILES]
 )
-def test_a_hostile_file_harms_nobody(sqlite_store: Store, name: str) -> None:
+def test_a_hostile_file_harms_nobody(sqlite_store, name):
     me = local_user(sqlite_store).id
     content = FILES[name]()
     before = memory()
@@ -54,7 +53,7 @@ def test_a_hostile_file_harms_nobody(sqlite_store: Store, name: str) -> None:
     assert preview(sqlite_store, send(sqlite_store, me, lines(ROW), "mine.jsonl")).good == 1
 
 
-def memory(*, most: bool = False) -> int:
+def memory(*, most=False):
     """The kilobytes that this process has, or the most that it has had since this was asked last."""
     if not most:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")

@@ -5,7 +5,7 @@ A part of them runs in `make test`, all of them in `make test-all`.
 """
 
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from stepsight.core.hubs.hub_cache import Fetched, find_fetched, save_fetched
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from tests.app.client import PAGE, asking
 from tests.checkpoints import write_evaluator, write_token_classifier
 from tests.hostile.repositories import Attack, repositories
@@ -80,7 +79,7 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+def place(tmp_path, sqlite_store, monkeypatch):
     root = tmp_path / "models"
     point_to(monkeypatch, "http://127.0.0.1:9", root / "hub")
     monkeypatch.setenv(CACHE_VARIABLE, str(root / "cache"))
@@ -91,12 +90,12 @@ def place(tmp_path: Path, sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) 
         yield Place(pages, root)
 
 
-def test_some_hostile_repositories_are_refused(place: Place) -> None:
+def test_some_hostile_repositories_are_refused(place):
     assert place.refused(REFUSED) == REFUSED
 
 
 @pytest.mark.slow
-def test_hostile_repositories_are_refused_or_work(place: Place) -> None:
+def test_hostile_repositories_are_refused_or_work(place):
     names = list(repositories())
     refused = place.refused(names)
     for kind, least in (("model", 30), ("tokenizer", 20)):

@@ -25,14 +25,14 @@ import pytest
 
 from stepsight.app.access.rules import PAGES
 from stepsight.storage.database.jobs_schema import ACTIVE, State
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.jobs.jobs import get_job
 from stepsight.storage.traces.queries import list_datasets
 from tests.app.processes import family, until
 from tests.checkpoints import TOKEN_CLASSIFIERS, write_token_classifier
 from tests.hostile.data_files import FILES, ROW, lines, parquet
-from tests.hostile.repositories import Attack, repositories
+from tests.hostile.repositories import repositories
 from tests.hostile.test_data_files import QUICK
 from tests.hub import Hub
 from tests.local_server import LocalServer
@@ -135,7 +135,7 @@ class Server:
 Try = Callable[[Server], list[int]]
 
 
-def _holding(number: int, attack: Attack, hub: Hub, server: Server) -> list[int]:
+def _holding(number, attack, hub, server):
     folder = server.root / "cache" / "attacked"
     shutil.rmtree(folder, ignore_errors=True)
     write_token_classifier(folder, "qwen2")
@@ -144,11 +144,11 @@ def _holding(number: int, attack: Attack, hub: Hub, server: Server) -> list[int]
     return server.fetch(f"hostile-{number}")
 
 
-def _sending(number: int, name: str, server: Server) -> list[int]:
+def _sending(number, name, server):
     return server.add(name, FILES[name](), f"sent-{number}")
 
 
-def corpus(hub: Hub) -> dict[str, Try]:
+def corpus(hub):
     """Everything hostile, by name. The hub will hold the repositories."""
     found: dict[str, Try] = {}
     for number, (name, attack) in enumerate(repositories().items()):
@@ -158,7 +158,7 @@ def corpus(hub: Hub) -> dict[str, Try]:
     return found
 
 
-def chosen(hub: Hub) -> dict[str, Try]:
+def chosen(hub):
     """All of it if that is asked for, else a seeded sample of each kind."""
     everything = corpus(hub)
     if os.environ.get("STEPSIGHT_HOSTILE") == "all":
@@ -171,12 +171,12 @@ def chosen(hub: Hub) -> dict[str, Try]:
     return {name: everything[name] for name in names}
 
 
-def finish(store: Store, jobs: list[int]) -> State:
+def finish(store, jobs):
     until(lambda: not any(get_job(store, job).state in ACTIVE for job in jobs), 600)
     return get_job(store, jobs[-1]).state
 
 
-def test_a_server_stays_as_it_was(tmp_path: Path) -> None:
+def test_a_server_stays_as_it_was(tmp_path):
     hub = Hub()
     server, good = Server(tmp_path, hub), 0
     with hub.running():
@@ -211,7 +211,7 @@ MODELS = [kind for kind in TOKEN_CLASSIFIERS if kind != "bert"]
 FILES_OF_EACH, TRACES = 5, 40
 
 
-def honest_files(number: int) -> dict[str, bytes]:
+def honest_files(number):
     """A file of each container, by its name, with traces of their own."""
     rows = [ROW | {"id": f"{number}-{trace}", "problem": f"What is 2 + {trace}?"} for trace in range(TRACES)]
     table = "problem,steps\n" + "".join(f"{row['problem']},\"['2 + 3 = 5.', 'So 5.']\"\n" for row in rows)
@@ -224,7 +224,7 @@ def honest_files(number: int) -> dict[str, bytes]:
     }
 
 
-def test_a_worker_fetches_and_imports_one_after_the_other(tmp_path: Path) -> None:
+def test_a_worker_fetches_and_imports_one_after_the_other(tmp_path):
     """Six models and twenty files, after which no process is left that was not there after the first of each."""
     hub, done = Hub(), {}
     for kind in MODELS:

@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import yaml
@@ -59,7 +58,7 @@ def hub(tmp_path):
         yield one
 
 
-def commands(folder: Path) -> list[list[object]]:
+def commands(folder):
     """The words of every command, with files that are written to `folder`, which is the current one."""
     db = str(folder / "store.db")
     with open_store(db) as store:

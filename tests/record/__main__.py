@@ -9,7 +9,6 @@ import difflib
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.record import commands, equations, pages, scores
@@ -22,7 +21,7 @@ TOLERANCE = 1e-5
 _SHOWN = 40
 
 
-def main() -> int:
+def main():
     """Run the parts that are named, or all; returns 1 if anything differs from the record."""
     parser = argparse.ArgumentParser(prog="python -m tests.record", description="Record what the product does.")
     parser.add_argument("action", choices=["write", "compare"])
@@ -45,7 +44,7 @@ def main() -> int:
     return int(differing > 0)
 
 
-def _record(parts: list[str]) -> Iterator[tuple[str, str]]:
+def _record(parts):
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "scene"
         place.mkdir()
@@ -54,7 +53,7 @@ def _record(parts: list[str]) -> Iterator[tuple[str, str]]:
             yield from PARTS[part].record(scene)
 
 
-def _are_equal(before: str, now: str, is_numbers: bool) -> bool:
+def _are_equal(before, now, is_numbers):
     """True if the texts are equal, numbers within `TOLERANCE`."""
     if before == now or not is_numbers:
         return before == now
@@ -64,7 +63,7 @@ def _are_equal(before: str, now: str, is_numbers: bool) -> bool:
     )
 
 
-def _flat(value: object) -> tuple[str, list[float]]:
+def _flat(value):
     """Return the shape of a JSON value as text, and its numbers in order."""
     if isinstance(value, float):
         return "n", [value]

@@ -3,10 +3,8 @@
 import argparse
 import hashlib
 import time
-from collections.abc import Iterator
 
 from stepsight.app.commands.cli import build_parser
-from tests.record.scene import Scene
 
 # Commands that only read, then those that change the store, in this order.
 READS = """
@@ -65,7 +63,7 @@ _LARGE = 1_000_000
 LABEL_FORMATS = "prm800k stepwise label-studio argilla jsonl csv events"
 
 
-def record(scene: Scene) -> Iterator[tuple[str, str]]:
+def record(scene):
     """Yield a text for the help of each command and for each transcript; written files follow as hashes."""
     for words, parser in _parsers(build_parser(), ()):
         yield f"help/{'-'.join(words) or 'stepsight'}.txt", parser.format_help()
@@ -84,9 +82,7 @@ def record(scene: Scene) -> Iterator[tuple[str, str]]:
             yield f"commands/{name}.txt", f"{printed}{files}"
 
 
-def _parsers(
-    parser: argparse.ArgumentParser, words: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
+def _parsers(parser, words):
     yield words, parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -94,7 +90,7 @@ def _parsers(
                 yield from _parsers(below, (*words, name))
 
 
-def _written(scene: Scene, start: int) -> Iterator[str]:
+def _written(scene, start):
     """Yield the name and the hash of each file that was written since `start`, without what differs from run to
     run. Large files and those that hold no text have no hash."""
     for path in sorted(scene.folder.rglob("*")):

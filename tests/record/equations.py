@@ -2,14 +2,12 @@
 
 import hashlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.conftest import ROOT
-from tests.record.scene import Scene
 
 BENCHMARKS = {
     "mr-math-invalid": "mr-math/mr-math_invalid_errors.json",
@@ -21,7 +19,7 @@ BENCHMARKS = {
 _PER_LINE = 16
 
 
-def record(scene: Scene) -> Iterator[tuple[str, str]]:
+def record(scene):
     """Yield eight digits for each trace, in the order of the file, and the number of checks and of failing ones."""
     data = Path(os.environ.get("STEPSIGHT_DATA") or ROOT / ".." / "shared" / "data").resolve()
     for kind, path in BENCHMARKS.items():

@@ -2,11 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterator
 from html.parser import HTMLParser
-
-from httpx2 import Response
-from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.scoring.evaluators import Evaluators
@@ -14,7 +10,6 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, find_user
 from tests.app.client import PAGE, asking
-from tests.record.scene import Scene
 
 PATHS = """
     / /evidence /evidence?trace=1 /evidence?trace=60 /evidence?trace=1&present=4 /evidence?dataset=synthetic
@@ -34,7 +29,7 @@ NOBODY = "nobody"
 _PATIENCE = 60.0
 
 
-def record(scene: Scene) -> Iterator[tuple[str, str]]:
+def record(scene):
     """Yield the outline of each page, once for all roles that see the same, and the description of the API."""
     with scene.copy() as copied, open_store(copied.store) as store:
         logins = {role.value: f"{COOKIE}={open_login(store, find_user(store, role.value))}" for role in Role}
@@ -54,7 +49,7 @@ def record(scene: Scene) -> Iterator[tuple[str, str]]:
                 yield f"pages/{name}.txt", "\n\n".join(texts)
 
 
-def _settled(client: TestClient, path: str, headers: dict[str, str]) -> Response:
+def _settled(client, path, headers):
     """Return the page once nothing on it is being computed."""
     end = time.monotonic() + _PATIENCE
     while True:
@@ -113,7 +108,7 @@ _NAMED = {
 }  # fmt: skip
 
 
-def outline(html: str) -> str:
+def outline(html):
     """Return the outline of a page, a line for each heading, link, control, column and table."""
     reader = _Outline()
     reader.feed(html)

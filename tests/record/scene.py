@@ -81,7 +81,7 @@ class Scene:
         return "\n".join(line.rstrip() for line in text.splitlines())
 
 
-def build(folder: Path) -> Scene:
+def build(folder):
     """Build the store in an empty folder."""
     for path in FILES.iterdir():
         shutil.copy(path, folder)

@@ -1,17 +1,16 @@
 """Probabilities of the shipped pair on its gallery, and of a small checkpoint of each format, in all modes."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.trace import Trace
 from stepsight.training.evaluate.gallery import read_gallery
 from tests import checkpoints
 from tests.core.formats.by_hand import TRACES
-from tests.record.scene import EVALUATORS, Scene
+from tests.record.scene import EVALUATORS
 
 CHECKPOINTS: dict[str, Callable[[Path], object]] = {
     "stepsight": checkpoints.write_evaluator,
@@ -25,7 +24,7 @@ CHECKPOINTS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def record(scene: Scene) -> Iterator[tuple[str, str]]:
+def record(scene):
     """Yield the probabilities of each evaluator as JSON, in numbers that are compared within `TOLERANCE`."""
     for name in EVALUATORS:
         yield f"scores/{name}.json", _scores(name, read_gallery())
@@ -35,7 +34,7 @@ def record(scene: Scene) -> Iterator[tuple[str, str]]:
         yield f"scores/format-{name}.json", _scores(folder, TRACES)
 
 
-def _scores(spec: str | Path, traces: Iterable[Trace]) -> str:
+def _scores(spec, traces):
     evaluator = load_evaluator(spec)
     scorer = Scorer(evaluator)
     # Shipped weights have a fingerprint of their own; those drawn at random depend on the version of PyTorch.

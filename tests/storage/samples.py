@@ -1,21 +1,16 @@
 """Small traces and rows that the tests of the store share."""
 
 import json
-from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators, register_evaluator
-from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
-from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
+from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
+from stepsight.storage.judgments.judgments import read_many, standing
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 
 ERROR = Trace.of("What is 1 + 1?", ["It is a sum.", ["So 1 + 1 = 3.", "Done."]], ["pos", "neg"], id="error")
@@ -28,7 +23,7 @@ FIRST_ERROR = Trace(
 SAMPLES = (ERROR, CLEAN, MISSING, FIRST_ERROR)
 
 
-def add(store: Store, traces: Iterable[Trace] = SAMPLES, dataset: str = "sums") -> list[StoredTrace]:
+def add(store, traces=SAMPLES, dataset="sums"):
     """Put traces into a dataset and read all of it."""
     with store.write() as session:
         writer = TraceWriter(session, dataset, "plain", "test.jsonl")
@@ -37,56 +32,56 @@ def add(store: Store, traces: Iterable[Trace] = SAMPLES, dataset: str = "sums") 
     return list(iterate_traces(store, find_dataset(store, dataset).id))
 
 
-def many(count: int) -> list[Trace]:
+def many(count):
     """Traces with ids "0", "1", …; every third has an error, every third none, every third no gold."""
     labels = (["neg"], ["pos"], None)
     return [Trace.of(f"Problem {i}", [f"Step of {i}"], labels[i % 3], id=str(i)) for i in range(count)]
 
 
-def evaluator(store: Store, name: str = "mini") -> StoredEvaluator:
+def evaluator(store, name="mini"):
     return register_evaluator(store, name=name, fingerprint=f"of {name}", format="stepsight", attention="causal")
 
 
-def scores(n: int, seed: int = 0) -> StepScores:
+def scores(n, seed=0):
     return StepScores(np.random.default_rng(seed).dirichlet([1, 1, 1], n).astype(np.float32))
 
 
-def triangle(n: int, seed: int = 0) -> Hindsight:
+def triangle(n, seed=0):
     """Rows of all lengths up to `n`."""
     return Hindsight(tuple(scores(j + 1, seed + j).probs for j in range(n)))
 
 
-def judge(trace: Trace, mode: Mode | str, seed: int = 0) -> Judgment:
+def judge(trace, mode, seed=0):
     n = len(trace.substeps)
     return Judgment(trace, Mode(mode), triangle(n, seed) if mode == "hindsight" else scores(n, seed))
 
 
-def by_mode(judgment: Judgment) -> dict[Mode, Judgment]:
+def by_mode(judgment):
     """A judgment by each mode that it gives."""
     return {mode: judgment for mode in Mode if judgment.mode in (mode, Mode.HINDSIGHT)}
 
 
-def same(left: StepScores | Hindsight, right: StepScores | Hindsight) -> bool:
+def same(left, right):
     """Whether two results agree to the bit."""
     return type(left) is type(right) and np.array_equal(_array(left), _array(right))
 
 
-def _array(result: StepScores | Hindsight) -> NDArray[np.float32]:
+def _array(result):
     return result.packed if isinstance(result, Hindsight) else result.probs
 
 
-def write_lines(path: Path, rows: Iterable[Any]) -> Path:
+def write_lines(path, rows):
     """A JSON Lines file; a text is written as it is."""
     lines = (row if isinstance(row, str) else json.dumps(row) for row in rows)
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
 
-def plain_row(number: int, **other: Any) -> dict[str, Any]:
+def plain_row(number, **other):
     return {"id": number, "problem": f"Problem {number}", "steps": ["One.", ["Two.", "Three."]]} | other
 
 
-def invalid_row(**other: Any) -> dict[str, Any]:
+def invalid_row(**other):
     return {
         "id": 7,
         "question": "What is 1 + 1?",
@@ -100,7 +95,7 @@ def invalid_row(**other: Any) -> dict[str, Any]:
     } | other
 
 
-def redundant_row(**other: Any) -> dict[str, Any]:
+def redundant_row(**other):
     return {
         "id": 7,
         "question": "What is 1 + 1?",
@@ -111,11 +106,11 @@ def redundant_row(**other: Any) -> dict[str, Any]:
     } | other
 
 
-def find_evaluator(store: Store, fingerprint: str) -> StoredEvaluator:
+def find_evaluator(store, fingerprint):
     """The evaluator with that fingerprint, which there has to be."""
     return next(evaluator for evaluator in list_evaluators(store) if evaluator.fingerprint == fingerprint)
 
 
-def find_judgment(store: Store, trace: StoredTrace, evaluator_id: int, mode: Mode) -> StoredJudgment | None:
+def find_judgment(store, trace, evaluator_id, mode):
     """The judgment that stands in a mode."""
     return standing(read_many(store, [trace], evaluator_id)[0], mode)

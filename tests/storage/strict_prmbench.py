@@ -3,18 +3,16 @@
 import hashlib
 import json
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from stepsight.storage.importers.catalogue import Benchmark, PublicFile, find_benchmark
-from tests.storage.public_server import PublicServer
+from stepsight.storage.importers.catalogue import PublicFile, find_benchmark
 
 # Of these problems every deletion is of one of the candidates whose texts are here.
 PROBLEMS = ("gsm8k_084", "gsm8k_137", "gsm8k_259")
 _POOLS = "pools/bon_candidates/gsm8k_full_500"
 
 
-def publish(data: Path, public: PublicServer, problems: tuple[str, ...] = PROBLEMS) -> Benchmark:
+def publish(data, public, problems=PROBLEMS):
     """Hand out the files with the traces and scores of some problems, and return the benchmark of them."""
     folder = data / "prm-scores"
     pools: dict[str, list[dict[str, Any]]] = {}
@@ -52,20 +50,20 @@ def publish(data: Path, public: PublicServer, problems: tuple[str, ...] = PROBLE
     return replace(published, file=file, size=size, scores=tuple(scores))
 
 
-def _file(public: PublicServer, name: str, content: bytes) -> PublicFile:
+def _file(public, name, content):
     return PublicFile(name, f"{public.url}/{name}", hashlib.sha256(content).hexdigest())
 
 
-def _rows(path: Path, problems: tuple[str, ...]) -> list[dict[str, Any]]:
+def _rows(path, problems):
     with open(path, encoding="utf-8") as file:
         return [row for row in map(json.loads, file) if row["problem_id"] in problems]
 
 
-def _published(row: dict[str, Any]) -> dict[str, Any]:
+def _published(row):
     problem = {"question": row["problem"], "ground_truth": row.get("answer")}
     facts = {key: row[key] for key in ("extracted_answer", "is_correct") if key in row}
     return {"problem": problem, "steps": [{"text": step} for step in row["steps"]]} | facts
 
 
-def _lines(rows: list[dict[str, Any]]) -> bytes:
+def _lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows).encode()

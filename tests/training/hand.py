@@ -13,16 +13,12 @@
 | D 2  | pos  | 0.00, 0.00, 1.00 | 1.00  | yes   | no        |
 """
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import StoredTrace
 
 GOLDS = {"A": ["pos", "neg", "pos"], "B": ["pos", "pos"], "C": ["neu", "pos"], "D": ["neg", "pos"]}
 SAID = {
@@ -33,7 +29,7 @@ SAID = {
 }
 
 
-def traces(golds: Mapping[str, Sequence[str | None]] = GOLDS, kind: str = "q") -> list[Trace]:
+def traces(golds=GOLDS, kind="q"):
     """Traces without an answer at their end, by id."""
     return [
         Trace.of(
@@ -43,13 +39,7 @@ def traces(golds: Mapping[str, Sequence[str | None]] = GOLDS, kind: str = "q") -
     ]
 
 
-def say(
-    store: Store,
-    stored: Sequence[StoredTrace],
-    evaluator_id: int,
-    said: Mapping[str, Sequence[Sequence[float]]] = SAID,
-    mode: Mode = Mode.OFFLINE,
-) -> None:
+def say(store, stored, evaluator_id, said=SAID, mode=Mode.OFFLINE):
     """Store the judgments of the traces of which something is said."""
     found = [
         Judgment(trace, mode, StepScores(np.array(said[trace.id], np.float32)))
@@ -59,6 +49,6 @@ def say(
     save_judgments(store, evaluator_id, found)
 
 
-def valid(*validities: float) -> list[list[float]]:
+def valid(*validities):
     """Rows of those validities, without redundancy."""
     return [[1 - value, 0.0, value] for value in validities]

@@ -1,18 +1,14 @@
 """A small store with two evaluators whose figures are worked out by hand in the tests."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, register_evaluator
+from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import Dataset, find_dataset
-from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate, with_thresholds
+from stepsight.storage.traces.queries import find_dataset
+from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
 from tests.storage.samples import add
 
 NAME = "three_way"
@@ -28,10 +24,8 @@ OFFLINE = ((POS, NEG, POS), (POS, SOME, POS), (NEU, POS, POS), (POS, NEU, POS))
 # rises to 0.9.
 ONLINE = ((POS, POS, POS), (POS, DOUBT, POS), (NEU, POS, POS), (POS, NEU, POS))
 
-Probs = tuple[float, float, float]
 
-
-def fill(store: Store, golds: Sequence[Sequence[str | None]] = GOLDS, name: str = NAME) -> Dataset:
+def fill(store, golds=GOLDS, name=NAME):
     """The traces, judged in hindsight by `one_mind` and with verdicts by `words`, offline."""
     made = [Trace.of(f"q{i}", ["s"] * len(labels), list(labels), id=str(i)) for i, labels in enumerate(golds)]
     traces = add(store, made, dataset=name)
@@ -51,25 +45,23 @@ def fill(store: Store, golds: Sequence[Sequence[str | None]] = GOLDS, name: str 
     return find_dataset(store, name)
 
 
-def hindsight(online: Sequence[Probs], offline: Sequence[Probs]) -> Hindsight:
+def hindsight(online, offline):
     """A triangle with that diagonal above that last row."""
     n = len(online)
     rows = [[offline[i] if j == n - 1 else online[i] for i in range(j + 1)] for j in range(n)]
     return Hindsight(tuple(np.array(row, np.float32) for row in rows))
 
 
-def measure(store: Store, dataset: Dataset, draws: int = 50) -> Evaluation:
+def measure(store, dataset, draws=50):
     return measure_stored(store, dataset, evaluators_of(store, dataset.id), draws=draws)
 
 
-def measure_stored(
-    store: Store, dataset: Dataset, evaluators: Sequence[StoredEvaluator], *, force: bool = False, **options: Any
-) -> Evaluation:
+def measure_stored(store, dataset, evaluators, *, force=False, **options):
     """`evaluate` of stored evaluators at the thresholds in force."""
     measured = [with_thresholds(store, dataset, one, force) for one in evaluators]
     return evaluate(store, dataset, measured, force=force, **options)
 
 
-def row_of(found: Evaluation, mode: Mode, errors: str = "invalid", evaluator: str = "one_mind") -> Row:
+def row_of(found, mode, errors="invalid", evaluator="one_mind"):
     (row,) = [r for r in found.rows if (r.evaluator, r.mode, r.errors) == (evaluator, mode, errors)]
     return row

@@ -1,12 +1,7 @@
 """A campaign whose annotators disagree, for the tests of adjudication."""
 
-from collections.abc import Sequence
-
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.queue import Assignment, assign_next
-from stepsight.storage.people.users import User
+from stepsight.storage.labelling.queue import assign_next
 from tests.storage.labelling.samples import campaign, do, label_all, people
 from tests.storage.samples import add
 
@@ -22,7 +17,7 @@ SAID = {
 """Disagreed upon are steps 2 and 3 of the first, and step 1 of the second."""
 
 
-def disagreeing(store: Store, name: str = "") -> tuple[Campaign, list[User]]:
+def disagreeing(store, name=""):
     """The campaign and its three annotators; `name` is its own and its dataset's. In the first trace the first says
     more of step 2."""
     traces, annotators = [FIRST, SECOND, LAST], people(store, 3)
@@ -36,7 +31,7 @@ def disagreeing(store: Store, name: str = "") -> tuple[Campaign, list[User]]:
     return made, annotators
 
 
-def _label(store: Store, made: Campaign, user: User, place: int) -> None:
+def _label(store, made, user, place):
     for said in SAID.values():
         task = assign_next(store, made.id, user)
         assert task is not None
@@ -45,11 +40,11 @@ def _label(store: Store, made: Campaign, user: User, place: int) -> None:
         label_all(store, task, user, _of(said, place))
 
 
-def _of(said: tuple[Sequence[str], ...], place: int) -> Sequence[str]:
+def _of(said, place):
     return said[place]
 
 
-def _remark(store: Store, task: Assignment, user: User) -> None:
+def _remark(store, task, user):
     do(store, task.slot_id, user, "label", 1, "neg")
     do(store, task.slot_id, user, "error", 1, "step_contradiction")
     do(store, task.slot_id, user, "comment", 1, "It is <i>2</i>.")

@@ -6,25 +6,17 @@ import numpy as np
 
 from stepsight.core.metrics.labels.ratings import RATING_NAMES, UNLABELLED, Ratings, valid_of
 from stepsight.storage.labelling.results.ratings import RatedTrace, RatedTraces
-from stepsight.training.report.tables import Cell, Table
 
 _CODES = {"-": UNLABELLED, "n": 0, "u": 1, "p": 2, "?": 3}
 assert RATING_NAMES == ("neg", "neu", "pos", "unsure")
 
 
-def codes(*said: str) -> np.ndarray:
+def codes(*said):
     """Of each person such as `"np? u-"`: traces with a sign for each step, neg, neu, pos, unsure or unlabelled."""
     return np.array([[_CODES[sign] for sign in one.replace(" ", "")] for one in said], np.int8)
 
 
-def rated(
-    *said: str,
-    gold: str = "",
-    valid: str = "",
-    first: Sequence[str] = (),
-    later: object = None,
-    evidence: object = None,
-) -> RatedTraces:
+def rated(*said, gold="", valid="", first=(), later=None, evidence=None):
     """What each person said, and what the gold says, in the same way; people are called a, b and so on. In `valid`,
     n and p are what the gold says of validity where it has no label."""
     sizes = [len(trace) for trace in said[0].split()]
@@ -46,7 +38,7 @@ def rated(
     return RatedTraces(traces, ratings(said), ratings(first or said), seen, known(gold), valid_of(told), changed_by)
 
 
-def cells(table: Table, row: int | str) -> dict[str, Cell]:
+def cells(table, row):
     """A row, by its place or its first cell, by the keys of its columns."""
     found = table.rows[row] if isinstance(row, int) else next(one for one in table.rows if one[0] == row)
     return dict(zip((column.key for column in table.columns), found, strict=True))

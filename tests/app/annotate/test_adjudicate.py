@@ -14,36 +14,34 @@ from stepsight.app.annotate.adjudicate import (
 from stepsight.app.annotate.campaigns import choose_html
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.results.decisions import decide
 from stepsight.storage.labelling.results.disagreements import read_adjudication
-from stepsight.storage.people.users import Role, User
+from stepsight.storage.people.users import Role
 from tests.app.annotate.disagreeing import disagreeing
 from tests.storage.labelling.samples import campaign, do, key, person
 
 
 @pytest.fixture
-def made(sqlite_store: Store) -> tuple[Campaign, list[User]]:
+def made(sqlite_store):
     return disagreeing(sqlite_store)
 
 
 @pytest.fixture
-def judge(sqlite_store: Store) -> User:
+def judge(sqlite_store):
     return person(sqlite_store, "judge", Role.ADJUDICATOR)
 
 
-def page(store: Store, of: Campaign, user: User, item: int = 0) -> str:
+def page(store, of, user, item=0):
     return adjudication_html(store, AdjudicationAddress(campaign=of.id, item=item), user)
 
 
-def steps(html: str) -> dict[str, str]:
+def steps(html):
     """The steps that can be decided, by number, each with its state."""
     return {number: state for state, number in re.findall(r'<li class="(open|decided)" id="step-(\d+)"', html)}
 
 
-def test_only_disagreements(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+def test_only_disagreements(sqlite_store, made, judge):
     html = page(sqlite_store, made[0], judge)
     assert steps(html) == {"2": "open", "3": "open"}
     assert "0 of 3 steps decided" in html
@@ -57,14 +55,12 @@ def test_only_disagreements(sqlite_store: Store, made: tuple[Campaign, list[User
     assert '<div class="agreed"><span class="label pos">✓ pos</span></div>' in html
 
 
-def test_no_name_no_time_and_no_gold(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+def test_no_name_no_time_and_no_gold(sqlite_store, made, judge):
     html = page(sqlite_store, made[0], judge)
     assert not re.search(r"annotator|20\d\d-|gold", html)
 
 
-def test_the_labels_of_a_step_are_listed(
-    sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User
-) -> None:
+def test_the_labels_of_a_step_are_listed(sqlite_store, made, judge):
     of, (anna, *_) = made
     shown = read_adjudication(sqlite_store, of.id).disagreements[0]
     task = open_slot(sqlite_store, shown.annotations[0].slot_id, anna)
@@ -80,7 +76,7 @@ def test_the_labels_of_a_step_are_listed(
     assert "contradicts a step" not in hers
 
 
-def test_the_form(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+def test_the_form(sqlite_store, made, judge):
     form = page(sqlite_store, made[0], judge).split("<form")[1].split("</form>")[0]
     assert re.findall(r'value="(\w*)" required\s*> <kbd>(\d)</kbd>', form) == [
         ("neg", "1"), ("neu", "2"), ("pos", "3"), ("", "0"),
@@ -91,9 +87,7 @@ def test_the_form(sqlite_store: Store, made: tuple[Campaign, list[User]], judge:
 
 
 @pytest.mark.parametrize(("label", "value"), [("pos", "pos"), (None, "")])
-def test_a_decision_and_those_before_it(
-    sqlite_store: Store, made: tuple[Campaign, list[User]], label: str | None, value: str
-) -> None:
+def test_a_decision_and_those_before_it(sqlite_store, made, label, value):
     of, (anna, *_) = made
     item = read_adjudication(sqlite_store, of.id).disagreements[0].item_id
     decide(sqlite_store, of.id, item, 1, "neg", "First <it>.", anna, key())
@@ -106,7 +100,7 @@ def test_a_decision_and_those_before_it(
     assert html.index("Earlier decisions") < html.index("First &lt;it&gt;.")
 
 
-def test_letters_cannot_be_followed(sqlite_store: Store, made: tuple[Campaign, list[User]]) -> None:
+def test_letters_cannot_be_followed(sqlite_store, made):
     (one, two) = read_adjudication(sqlite_store, made[0].id).disagreements
     orders = set()
     for more in range(30):
@@ -121,7 +115,7 @@ def test_letters_cannot_be_followed(sqlite_store: Store, made: tuple[Campaign, l
     assert len(orders) == 6
 
 
-def test_letters_cannot_be_worked_out_from_ids(sqlite_store: Store, made: tuple[Campaign, list[User]]) -> None:
+def test_letters_cannot_be_worked_out_from_ids(sqlite_store, made):
     """Nor from seeds and names: with another secret of the server the same people stand in another order."""
     (one, _) = read_adjudication(sqlite_store, made[0].id).disagreements
 
@@ -136,15 +130,13 @@ def test_letters_cannot_be_worked_out_from_ids(sqlite_store: Store, made: tuple[
     assert orders() != first
 
 
-def test_more_people_than_letters(made: tuple[Campaign, list[User]], sqlite_store: Store) -> None:
+def test_more_people_than_letters(made, sqlite_store):
     (one, _) = read_adjudication(sqlite_store, made[0].id).disagreements
     dealt = with_letters(sqlite_store, one.item_id, [replace(one.annotations[0], user_id=n) for n in range(28)])
     assert [letter for letter, _ in dealt][-3:] == ["Z", "A2", "B2"]
 
 
-def test_a_decision_is_stored_with_its_reason(
-    sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User
-) -> None:
+def test_a_decision_is_stored_with_its_reason(sqlite_store, made, judge):
     of = made[0]
     (one, two) = read_adjudication(sqlite_store, of.id).disagreements
     decide(sqlite_store, of.id, one.item_id, 1, "neu", "First <thought>.", judge, key())
@@ -164,21 +156,19 @@ def test_a_decision_is_stored_with_its_reason(
     assert "Every step of this campaign is decided." in page(sqlite_store, of, judge)
 
 
-def test_an_adjudicator_who_labelled_the_trace_is_told_so(
-    sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User
-) -> None:
+def test_an_adjudicator_who_labelled_the_trace_is_told_so(sqlite_store, made, judge):
     of, (anna, *_) = made
     assert "one of them is yours" in page(sqlite_store, of, anna)
     assert "yours" not in page(sqlite_store, of, judge)
 
 
-def test_a_trace_without_disagreement(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+def test_a_trace_without_disagreement(sqlite_store, made, judge):
     html = page(sqlite_store, made[0], judge, 99999)
     assert "Nobody disagrees on that trace; here is the next one." in html
     assert steps(html) == {"2": "open", "3": "open"}
 
 
-def test_nothing_to_decide(sqlite_store: Store, judge: User) -> None:
+def test_nothing_to_decide(sqlite_store, judge):
     def links() -> str:
         return choose_html(sqlite_store, "Adjudicate", AdjudicationAddress.PATH)
 
@@ -190,7 +180,7 @@ def test_nothing_to_decide(sqlite_store: Store, judge: User) -> None:
     assert f'<a href="/annotate/adjudicate?campaign={of.id}">&lt;new&gt;</a>' in links()
 
 
-def test_a_trace_that_has_changed(sqlite_store: Store, made: tuple[Campaign, list[User]], judge: User) -> None:
+def test_a_trace_that_has_changed(sqlite_store, made, judge):
     shown = read_adjudication(sqlite_store, made[0].id).disagreements[0]
     with sqlite_store.write() as session:
         found = update(TraceRow).where(TraceRow.id == shown.trace_id)

@@ -1,14 +1,9 @@
 """Decisions over HTTP."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
-from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.results.decisions import read_decisions
 from stepsight.storage.labelling.results.disagreements import read_adjudication
 from tests.app.annotate.disagreeing import disagreeing
@@ -18,24 +13,24 @@ ROUTE = "/annotate/adjudicate/decisions"
 
 
 @pytest.fixture
-def of(sqlite_store: Store) -> Campaign:
+def of(sqlite_store):
     return disagreeing(sqlite_store)[0]
 
 
 @pytest.fixture
-def body(sqlite_store: Store, of: Campaign) -> dict[str, Any]:
+def body(sqlite_store, of):
     item = read_adjudication(sqlite_store, of.id).disagreements[0].item_id
     said = {"label": "neg", "reason": "It is 2."}
     return {"campaign": of.id, "item": item, "step": 1, **said, "key": "one", "after": 0}
 
 
 @pytest.fixture
-def client(sqlite_store: Store, evaluators: Evaluators) -> Iterator[TestClient]:
+def client(sqlite_store, evaluators):
     with asking(sqlite_store, evaluators) as client:
         yield client
 
 
-def test_a_decision(sqlite_store: Store, of: Campaign, body: dict[str, Any], client: TestClient) -> None:
+def test_a_decision(sqlite_store, of, body, client):
     answer = client.post(ROUTE, json=body)
     assert answer.status_code == 200
     assert answer.json().keys() == {"item", "step", "label", "reason", "moment"}
@@ -64,7 +59,7 @@ REFUSED: tuple[tuple[dict[str, Any], int, str], ...] = (
 )
 
 
-def test_refusals(sqlite_store: Store, of: Campaign, body: dict[str, Any], client: TestClient) -> None:
+def test_refusals(sqlite_store, of, body, client):
     for changes, status, message in REFUSED:
         answer = client.post(ROUTE, json=body | changes)
         assert answer.status_code == status, changes
@@ -72,16 +67,16 @@ def test_refusals(sqlite_store: Store, of: Campaign, body: dict[str, Any], clien
         assert read_decisions(sqlite_store, of.id) == {}, changes
 
 
-def test_the_same_key_for_something_else(body: dict[str, Any], client: TestClient) -> None:
+def test_the_same_key_for_something_else(body, client):
     assert client.post(ROUTE, json=body).status_code == 200
     assert client.post(ROUTE, json=body | {"label": "pos"}).status_code == 409
 
 
-def test_no_json(client: TestClient) -> None:
+def test_no_json(client):
     assert client.post(ROUTE, content="[").status_code == 422
 
 
-def test_pages(of: Campaign, client: TestClient) -> None:
+def test_pages(of, client):
     assert "Adjudicate: first" in client.get(f"/annotate/adjudicate?campaign={of.id}", headers=PAGE).text
     assert "first</a>" in client.get("/annotate/adjudicate", headers=PAGE).text
     assert client.get("/annotate/adjudicate?campaign=x", headers=PAGE).status_code == 422

@@ -1,11 +1,9 @@
 import csv
 import re
 import shutil
-from collections.abc import Iterator
 from math import nan
 
 import pytest
-from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.annotate.agreement import ROWS, Heatmap, Order, figures, heatmap_rows, matrix, verdict
@@ -13,9 +11,8 @@ from stepsight.app.annotate.agreement_tables import overall_table, pair_table
 from stepsight.app.web.html import render
 from stepsight.core.metrics.bootstrap import Value, resamples
 from stepsight.core.metrics.labels.agreement import ONE_ANNOTATOR
-from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.labelling.campaigns import Campaign, close_campaign
-from stepsight.storage.labelling.results.ratings import RatedTrace
+from stepsight.storage.database.store import open_store
+from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user
 from tests.app.annotate.rated import rated
@@ -31,7 +28,7 @@ ANSWERS = {
 }
 
 
-def labelled(store: Store, of: Campaign) -> Campaign:
+def labelled(store, of):
     for name, answers in ANSWERS.items():
         user = person(store, name)
         for labels in answers:
@@ -40,19 +37,19 @@ def labelled(store: Store, of: Campaign) -> Campaign:
 
 
 @pytest.fixture
-def of(sqlite_store) -> Campaign:
+def of(sqlite_store):
     """Two traces that three people have labelled."""
     return labelled(sqlite_store, campaign(sqlite_store, (TWO, THREE), overlap=3))
 
 
 @pytest.fixture
-def client(sqlite_store, evaluators) -> Iterator[TestClient]:
+def client(sqlite_store, evaluators):
     with asking(sqlite_store, evaluators) as asked:
         yield asked
 
 
 @pytest.fixture(scope="module")
-def local(sqlite_template, tmp_path_factory, evaluators) -> Iterator[TestClient]:
+def local(sqlite_template, tmp_path_factory, evaluators):
     """The local user of a store with the same campaign, and nobody who could log in."""
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("agreed") / "store.db")
     with open_store(str(path)) as store:
@@ -63,7 +60,7 @@ def local(sqlite_template, tmp_path_factory, evaluators) -> Iterator[TestClient]
             yield asked
 
 
-def shown(client: TestClient, query: str, **headers: str) -> str:
+def shown(client, query, **headers):
     found = client.get(f"{PATH}?{query}", headers=PAGE | headers)
     assert found.status_code == 200, found.text
     return found.text
@@ -196,15 +193,15 @@ def test_somebody_not_logged_in_reads_no_names(sqlite_store, evaluators, of):
 SAID = rated("nnn p?-", "nnu -?-", "npp ---", gold="np- ---")
 
 
-def heatmap_html(heatmap: Heatmap, page: int) -> str:
+def heatmap_html(heatmap, page):
     return render("annotate/heatmap.html", rows=heatmap_rows(heatmap, page, link))
 
 
-def link(trace: RatedTrace, disputed: bool) -> str:
+def link(trace, disputed):
     return f"/{'decide' if disputed else 'see'}/{trace.trace_id}"
 
 
-def rows(page: str) -> list[list[str]]:
+def rows(page):
     body = re.search("<tbody>(.*)</tbody>", page)[1]
     return [re.findall("<td.*?</td>", row) for row in re.findall("<tr>(.*?)</tr>", body)]
 

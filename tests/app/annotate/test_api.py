@@ -1,7 +1,6 @@
 """What the labelling pages ask the server for, over HTTP, behind the middleware."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +29,7 @@ from tests.storage.samples import evaluator
 
 
 @pytest.fixture
-def client(store: Store) -> Iterator[TestClient]:
+def client(store):
     with TestClient(build(store), base_url="http://127.0.0.1", client=HERE) as found:
         yield found
 
@@ -58,16 +57,16 @@ class Browser:
 
 
 @pytest.fixture
-def ann(client: TestClient, store: Store) -> Browser:
+def ann(client, store):
     return Browser(client, store, person(store, "ann"))
 
 
-def events(store: Store) -> int:
+def events(store):
     with store.read() as session:
         return session.scalar(select(func.count()).select_from(EventRow)) or 0
 
 
-def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
+def test_a_turn_from_claim_to_submission(store, ann):
     made = campaign(store, [TWO], overlap=2, after_submission="everything")
     status, task = ann.claim(made)
     assert status == 200
@@ -107,13 +106,13 @@ def test_a_turn_from_claim_to_submission(store: Store, ann: Browser) -> None:
     assert ann.claim(made) == (204, None)
 
 
-def test_how_far_all_are_is_for_those_who_adjudicate(store: Store, client: TestClient) -> None:
+def test_how_far_all_are_is_for_those_who_adjudicate(store, client):
     made = campaign(store, [TWO], overlap=2)
     judge = Browser(client, store, person(store, "judy", Role.ADJUDICATOR))
     assert judge.claim(made)[1]["progress"] == {"submitted": 0, "slots": 2, "mine": 0, "items_done": 0, "items": 1}
 
 
-def test_the_same_request_again_is_stored_once(store: Store, ann: Browser) -> None:
+def test_the_same_request_again_is_stored_once(store, ann):
     slot = ann.claim(campaign(store, [ONE]))[1]["slot"]
     body = {"kind": "label", "key": key(), "step": 0, "new": "pos"}
     first = ann.ask("POST", f"/annotate/slots/{slot}/events", body)[1]
@@ -124,9 +123,7 @@ def test_the_same_request_again_is_stored_once(store: Store, ann: Browser) -> No
     assert events(store) == 1
 
 
-def test_a_person_who_lost_the_trace_learns_nothing_of_its_holder(
-    store: Store, client: TestClient, ann: Browser
-) -> None:
+def test_a_person_who_lost_the_trace_learns_nothing_of_its_holder(store, client, ann):
     made = campaign(store, [ONE])
     slot = ann.claim(made)[1]["slot"]
     body = {"kind": "label", "key": key(), "step": 0, "new": "pos"}
@@ -167,9 +164,7 @@ def test_a_person_who_lost_the_trace_learns_nothing_of_its_holder(
     ],
     ids=str,
 )
-def test_a_bad_act_is_told_and_nothing_is_stored(
-    store: Store, ann: Browser, body: Any, status: int, message: str
-) -> None:
+def test_a_bad_act_is_told_and_nothing_is_stored(store, ann, body, status, message):
     slot = ann.claim(campaign(store, [TWO]))[1]["slot"]
     sent = {"key": key()} | body if isinstance(body, dict) else body
     found, told = ann.ask("POST", f"/annotate/slots/{slot}/events", sent)
@@ -179,7 +174,7 @@ def test_a_bad_act_is_told_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize("content", ["{", "", "[" * 100_000, '{"key": NaN, "kind": "label"}', "\ud800"], ids=len)
-def test_a_body_that_is_none(store: Store, client: TestClient, ann: Browser, content: str) -> None:
+def test_a_body_that_is_none(store, client, ann, content):
     slot = ann.claim(campaign(store, [TWO]))[1]["slot"]
     for act in ("events", "undo", "redo"):
         body = content.encode("utf-8", "surrogatepass")
@@ -188,7 +183,7 @@ def test_a_body_that_is_none(store: Store, client: TestClient, ann: Browser, con
     assert events(store) == 0
 
 
-def test_a_late_event_is_refused_and_nothing_is_stored(store: Store, ann: Browser) -> None:
+def test_a_late_event_is_refused_and_nothing_is_stored(store, ann):
     made = campaign(store, [TWO, ONE])
     slot = ann.claim(made)[1]["slot"]
     add_guideline(store, made.id, "Be strict.", person(store, "boss"))
@@ -205,7 +200,7 @@ def test_a_late_event_is_refused_and_nothing_is_stored(store: Store, ann: Browse
     assert events(store) == 0
 
 
-def test_missing_slots_and_campaigns_are_404(store: Store, ann: Browser) -> None:
+def test_missing_slots_and_campaigns_are_404(store, ann):
     made = campaign(store, [TWO], overlap=2)
     for wrong in (0, 99, 2**40, 2**70):
         assert ann.ask("POST", f"/annotate/campaigns/{wrong}/claim")[0] == 404
@@ -227,7 +222,7 @@ def test_missing_slots_and_campaigns_are_404(store: Store, ann: Browser) -> None
     assert made.items == 1
 
 
-def test_it_is_for_those_who_may_label(store: Store, client: TestClient) -> None:
+def test_it_is_for_those_who_may_label(store, client):
     made = campaign(store, [TWO])
     path = f"/annotate/campaigns/{made.id}/claim"
     viewer = Browser(client, store, person(store, "vic", Role.VIEWER))
@@ -238,14 +233,14 @@ def test_it_is_for_those_who_may_label(store: Store, client: TestClient) -> None
         assert Browser(client, store, person(store, role.value, role)).claim(made)[0] == 204
 
 
-def _judge(store: Store, of: Campaign) -> None:
+def _judge(store, of):
     """Scores that are easy to find in a text."""
     (trace,) = iterate_traces(store, of.dataset_id)
     probs = np.array([[0.5, 0, 0.5], [0.5, 0, 0.5], [0.6789, 0, 0.3211]], np.float32)
     save_judgments(store, evaluator(store).id, [Judgment(trace, Mode.OFFLINE, StepScores(probs))])
 
 
-def test_a_blind_campaign_tells_nothing_before_submission(store: Store, client: TestClient, ann: Browser) -> None:
+def test_a_blind_campaign_tells_nothing_before_submission(store, client, ann):
     made = campaign(store, [TWO], overlap=2, after_submission="everything")
     _judge(store, made)
     bob = Browser(client, store, people(store, 1)[0])
@@ -281,9 +276,7 @@ def test_a_blind_campaign_tells_nothing_before_submission(store: Store, client: 
 
 
 @pytest.mark.parametrize("after", ["nothing", "gold"])
-def test_after_submission_no_answer_tells_more_than_the_campaign_says(
-    store: Store, client: TestClient, ann: Browser, after: str
-) -> None:
+def test_after_submission_no_answer_tells_more_than_the_campaign_says(store, client, ann, after):
     made = campaign(store, [TWO], overlap=2, after_submission=after)
     _judge(store, made)
     bob = Browser(client, store, people(store, 1)[0])
@@ -310,7 +303,7 @@ def test_after_submission_no_answer_tells_more_than_the_campaign_says(
 
 
 @pytest.mark.parametrize("after", ["nothing", "gold", "everything"])
-def test_a_submission_brings_the_next_trace_to_the_page_alone(store: Store, ann: Browser, after: str) -> None:
+def test_a_submission_brings_the_next_trace_to_the_page_alone(store, ann, after):
     made = campaign(store, [TWO, ONE], after_submission=after)
 
     def submit(**headers: str) -> Any:
@@ -335,7 +328,7 @@ def test_a_submission_brings_the_next_trace_to_the_page_alone(store: Store, ann:
     assert "next" not in ann.do(first, "submit")[1]
 
 
-def test_the_reference_answer_is_there_where_the_campaign_shows_it(store: Store, ann: Browser) -> None:
+def test_the_reference_answer_is_there_where_the_campaign_shows_it(store, ann):
     answered = replace(TWO, meta={"ground_truth_answer": "2", "reason": "a secret"})
     for name, shown in (("shown", True), ("hidden", False)):
         made = campaign(store, [answered], name=name, shows_answer=shown)
@@ -343,9 +336,7 @@ def test_the_reference_answer_is_there_where_the_campaign_shows_it(store: Store,
     assert "secret" not in "".join(ann.seen)
 
 
-def test_a_campaign_of_chosen_annotators_is_closed_to_others(
-    store: Store, client: TestClient, ann: Browser
-) -> None:
+def test_a_campaign_of_chosen_annotators_is_closed_to_others(store, client, ann):
     made = campaign(store, [TWO])
     set_annotators(store, made.id, [ann.user.id], person(store, "boss"))
     bob = Browser(client, store, people(store, 1)[0])
@@ -354,7 +345,7 @@ def test_a_campaign_of_chosen_annotators_is_closed_to_others(
     assert ann.claim(made)[0] == 200
 
 
-def test_step_by_step_later_steps_are_in_no_answer(store: Store, ann: Browser) -> None:
+def test_step_by_step_later_steps_are_in_no_answer(store, ann):
     made = campaign(store, [TWO], view="stepwise")
     task = ann.claim(made)[1]
     slot = task["slot"]
@@ -367,7 +358,7 @@ def test_step_by_step_later_steps_are_in_no_answer(store: Store, ann: Browser) -
     assert ann.ask("GET", f"/annotate/slots/{slot}")[1]["steps"] == [["It is a sum."], ["So 3.", "Done."]]
 
 
-def test_a_campaign_that_shows_scores_does(store: Store, ann: Browser) -> None:
+def test_a_campaign_that_shows_scores_does(store, ann):
     first = campaign(store, [TWO], name="hidden", after_submission="everything")
     _judge(store, first)
     close_campaign(store, first.id)
@@ -381,16 +372,14 @@ FAILS = Trace.of("Of 74 are 5 taken.", ["74 - 5 = 70 are left.", "So 70 + 2 = 72
 
 
 @pytest.mark.parametrize("view", ["whole", "stepwise"])
-def test_equations_that_fail_are_told_only_where_the_campaign_marks_them(
-    store: Store, ann: Browser, view: str
-) -> None:
+def test_equations_that_fail_are_told_only_where_the_campaign_marks_them(store, ann, view):
     marked = campaign(store, [FAILS], name="marked", view=view, shows_equations=True)
     _, told = ann.claim(marked)
     assert told["campaign"]["equations"] is True
     assert told["equations"] == ([["74 - 5 is 69, not 70"], []] if view == "whole" else [["74 - 5 is 69, not 70"]])
 
 
-def test_no_request_gets_marks_where_they_are_off(store: Store, ann: Browser) -> None:
+def test_no_request_gets_marks_where_they_are_off(store, ann):
     made = campaign(store, [FAILS])
     asked = {"shows_equations": True, "equations": "yes", "campaign": {"equations": True}}
     query = {"params": {"shows_equations": "1", "equations": "yes"}}

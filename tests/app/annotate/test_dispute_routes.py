@@ -1,47 +1,43 @@
 """Disputes over HTTP: filing, discussing, and who sees what."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.files.label_patch import parse_patch
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotators import set_annotators
-from stepsight.storage.labelling.campaigns import Campaign, close_campaign
+from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.disputes import get_dispute, list_disputes
 from stepsight.storage.people.logins import open_login
-from stepsight.storage.people.users import Role, User
-from stepsight.storage.traces.queries import StoredTrace, find_trace
+from stepsight.storage.people.users import Role
+from stepsight.storage.traces.queries import find_trace
 from tests.app.client import PAGE, asking
 from tests.storage.labelling.samples import DATASET, TWO, campaign, label_all, person, take
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add, many
 
 
 @pytest.fixture
-def traces(sqlite_store: Store) -> list[StoredTrace]:
+def traces(sqlite_store):
     return add(sqlite_store, [ERROR, CLEAN])
 
 
 @pytest.fixture
-def client(sqlite_store: Store, evaluators: Evaluators) -> Iterator[TestClient]:
+def client(sqlite_store, evaluators):
     with asking(sqlite_store, evaluators) as client:
         yield client
 
 
-def body(of: StoredTrace, **changes: Any) -> dict[str, Any]:
+def body(of, **changes):
     """That step 2 of a trace is pos."""
     return {"trace": of.trace_id, "step": 1, "proposed": "pos", "reason": "It is <right>."} | changes
 
 
-def login(store: Store, user: User) -> dict[str, str]:
+def login(store, user):
     return {"cookie": f"{COOKIE}={open_login(store, user)}"}
 
 
-def test_from_the_form_to_a_patch(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
+def test_from_the_form_to_a_patch(sqlite_store, traces, client):
     form = client.get("/annotate/dispute?dataset=sums&id=error&step=2", headers=PAGE)
     assert form.status_code == 200
     assert f'data-trace="{traces[0].trace_id}"\ndata-step="1"' in form.text
@@ -65,7 +61,7 @@ def test_from_the_form_to_a_patch(sqlite_store: Store, traces: list[StoredTrace]
     assert file.headers["content-disposition"] == 'attachment; filename="label-patch.json"'
 
 
-def test_valid_can_be_proposed_where_the_gold_tells_no_more(sqlite_store: Store, client: TestClient) -> None:
+def test_valid_can_be_proposed_where_the_gold_tells_no_more(sqlite_store, client):
     (trace,) = add(sqlite_store, [FIRST_ERROR], "first errors")
     form = client.get(f"/annotate/dispute?trace={trace.trace_id}&step=2", headers=PAGE).text
     assert [f'value="{word}"' in form for word in ("neg", "neu", "pos", "valid", "")] == [
@@ -86,7 +82,7 @@ REFUSED: tuple[tuple[dict[str, Any], int, str], ...] = (
 )
 
 
-def test_refusals(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
+def test_refusals(sqlite_store, traces, client):
     for changes, status, message in REFUSED:
         answer = client.post("/annotate/disputes", json=body(traces[0], **changes))
         assert answer.status_code == status, changes
@@ -94,7 +90,7 @@ def test_refusals(sqlite_store: Store, traces: list[StoredTrace], client: TestCl
         assert list_disputes(sqlite_store) == [], changes
 
 
-def test_entries_that_are_refused(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
+def test_entries_that_are_refused(sqlite_store, traces, client):
     assert client.post("/annotate/disputes", json=body(traces[0])).status_code == 201
     route = "/annotate/disputes/1/entries"
     assert client.post(route, json={"text": ""}).status_code == 422
@@ -104,20 +100,20 @@ def test_entries_that_are_refused(sqlite_store: Store, traces: list[StoredTrace]
     assert get_dispute(sqlite_store, 1).entries == ()
 
 
-def test_forms_of_nothing(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
+def test_forms_of_nothing(sqlite_store, traces, client):
     queries = ("?trace=99999", "?trace=x", "", "?trace=1&step=9", "?dataset=no&id=a")
     found = [client.get(f"/annotate/dispute{query}", headers=PAGE).status_code for query in queries]
     assert found == [404, 422, 422, 422, 404]
 
 
-def test_lists_of_nothing(client: TestClient) -> None:
+def test_lists_of_nothing(client):
     assert "There is no dispute yet." in client.get("/annotate/disputes", headers=PAGE).text
     assert "No dispute matches." in client.get("/annotate/disputes?state=rejected", headers=PAGE).text
     assert client.get("/annotate/disputes?state=shut", headers=PAGE).status_code == 422
     assert client.get("/annotate/disputes/7", headers=PAGE).status_code == 404
 
 
-def test_a_long_list_has_pages(sqlite_store: Store, client: TestClient) -> None:
+def test_a_long_list_has_pages(sqlite_store, client):
     for trace in add(sqlite_store, [one for one in many(156) if one.labels[0] is not None][:51]):
         said = "neu" if trace.labels[0] == 2 else "pos"
         assert client.post("/annotate/disputes", json=body(trace, step=0, proposed=said)).status_code == 201
@@ -130,7 +126,7 @@ def test_a_long_list_has_pages(sqlite_store: Store, client: TestClient) -> None:
 
 
 @pytest.fixture
-def blind(sqlite_store: Store) -> tuple[Campaign, User, StoredTrace, StoredTrace]:
+def blind(sqlite_store):
     """A blind campaign, an annotator who has submitted its first trace, that trace, and the next one."""
     anna, of = person(sqlite_store, "anna"), campaign(sqlite_store, after_submission="everything")
     # The others may look.
@@ -141,9 +137,7 @@ def blind(sqlite_store: Store) -> tuple[Campaign, User, StoredTrace, StoredTrace
     return of, anna, find_trace(sqlite_store, DATASET, "two"), find_trace(sqlite_store, DATASET, "three")
 
 
-def test_while_a_campaign_is_blind(
-    sqlite_store: Store, client: TestClient, blind: tuple[Campaign, User, StoredTrace, StoredTrace]
-) -> None:
+def test_while_a_campaign_is_blind(sqlite_store, client, blind):
     of, anna, seen, ahead = blind
     judge = person(sqlite_store, "judge", Role.ADJUDICATOR)
     theirs, judges = login(sqlite_store, anna), login(sqlite_store, judge)
@@ -181,7 +175,7 @@ def test_while_a_campaign_is_blind(
     assert client.get(url, headers=PAGE | theirs).status_code == 200
 
 
-def test_a_viewer_has_no_form(sqlite_store: Store, traces: list[StoredTrace], client: TestClient) -> None:
+def test_a_viewer_has_no_form(sqlite_store, traces, client):
     viewer = login(sqlite_store, person(sqlite_store, "viewer", Role.VIEWER))
     anna = login(sqlite_store, person(sqlite_store, "anna"))
     url = client.post("/annotate/disputes", json=body(traces[0]), headers=anna).json()["go"]
@@ -191,6 +185,6 @@ def test_a_viewer_has_no_form(sqlite_store: Store, traces: list[StoredTrace], cl
     assert client.post(f"{url}/entries", json={"text": "Hm."}, headers=viewer).status_code == 403
 
 
-def test_a_number_of_thousands_of_digits_is_not_there(client: TestClient) -> None:
+def test_a_number_of_thousands_of_digits_is_not_there(client):
     assert client.get(f"/annotate/disputes/{'9' * 5000}", headers=PAGE).status_code == 404
     assert client.post(f"/annotate/campaigns/{'9' * 13}/claim").status_code == 404

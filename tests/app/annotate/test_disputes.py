@@ -13,7 +13,7 @@ from stepsight.app.annotate.disputes import (
     gold_value,
     list_html,
 )
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.labelling.disputes import (
     DisputeFilter,
     DisputeState,
@@ -22,28 +22,27 @@ from stepsight.storage.labelling.disputes import (
     list_disputes,
     open_dispute,
 )
-from stepsight.storage.people.users import Role, User
-from stepsight.storage.traces.queries import StoredTrace
+from stepsight.storage.people.users import Role
 from tests.messages import refused
 from tests.storage.labelling.samples import person
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
 
 
 @pytest.fixture
-def traces(sqlite_store: Store) -> list[StoredTrace]:
+def traces(sqlite_store):
     return add(sqlite_store, [ERROR, CLEAN])
 
 
 @pytest.fixture
-def judge(sqlite_store: Store) -> User:
+def judge(sqlite_store):
     return person(sqlite_store, "<judge>", Role.ADJUDICATOR)
 
 
-def filed(store: Store, traces: list[StoredTrace], user: User) -> int:
+def filed(store, traces, user):
     return open_dispute(store, traces[0].trace_id, 1, None, "<b>It</b> is $2$.", user).id
 
 
-def test_one_with_its_discussion(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> None:
+def test_one_with_its_discussion(sqlite_store, traces, judge):
     number = filed(sqlite_store, traces, judge)
     add_entry(sqlite_store, number, judge, "See <i>.")
     add_entry(sqlite_store, number, judge, "", DisputeState.ACCEPTED)
@@ -59,7 +58,7 @@ def test_one_with_its_discussion(sqlite_store: Store, traces: list[StoredTrace],
         assert "<form" not in dispute_html(sqlite_store, get_dispute(sqlite_store, number), user, labels=labels)
 
 
-def test_a_list(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> None:
+def test_a_list(sqlite_store, traces, judge):
     number = filed(sqlite_store, traces, judge)
     other = open_dispute(sqlite_store, traces[1].trace_id, 0, "neu", "So.", judge).id
     add_entry(sqlite_store, other, judge, "", DisputeState.ACCEPTED)
@@ -87,9 +86,7 @@ def test_a_list(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> 
         (FIRST_ERROR, 3, ["neg", "valid"]),
     ],
 )
-def test_the_form_offers_the_possible_gold_values(
-    sqlite_store: Store, trace: StoredTrace, step: int, offered: list[str]
-) -> None:
+def test_the_form_offers_the_possible_gold_values(sqlite_store, trace, step, offered):
     (stored,) = add(sqlite_store, [trace], "one")
     html = form_html(sqlite_store, DisputeAddress(trace=stored.trace_id, step=step), stored)
     words = ["neg", "neu", "pos", "valid", "unlabelled"]
@@ -99,12 +96,12 @@ def test_the_form_offers_the_possible_gold_values(
     assert f'data-digest="{stored.digest}"' in html
 
 
-def test_a_form_for_a_step_that_is_not_there(sqlite_store: Store, traces: list[StoredTrace]) -> None:
+def test_a_form_for_a_step_that_is_not_there(sqlite_store, traces):
     with refused():
         form_html(sqlite_store, DisputeAddress(trace=1, step=3), traces[0])
 
 
-def test_addresses(sqlite_store: Store, traces: list[StoredTrace]) -> None:
+def test_addresses(sqlite_store, traces):
     of_trace = DisputesAddress(state="open", trace=3)
     assert DisputesAddress.exact({"state": "open", "trace": "3", "page": "0"}) == of_trace
     assert of_trace.changed(dataset="sums").filter(7) == DisputeFilter("sums", DisputeState.OPEN, 3, 7)
@@ -120,13 +117,13 @@ def test_addresses(sqlite_store: Store, traces: list[StoredTrace]) -> None:
         DisputeAddress(trace=99999).find(sqlite_store)
 
 
-def test_words() -> None:
+def test_words():
     assert [gold_value(value) for value in ("neg", "neu", "pos", "valid", None)] == [
         "✕ neg", "○ neu", "✓ pos", "✓ valid", "unlabelled",
     ]  # fmt: skip
 
 
-def test_a_trace_that_has_changed(sqlite_store: Store, traces: list[StoredTrace], judge: User) -> None:
+def test_a_trace_that_has_changed(sqlite_store, traces, judge):
     found = replace(get_dispute(sqlite_store, filed(sqlite_store, traces, judge)), changed=True, step=7)
     html = dispute_html(sqlite_store, found, judge, labels=True)
     assert "The trace has changed since this was filed; it is left out of label patches." in html

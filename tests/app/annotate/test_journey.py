@@ -3,20 +3,15 @@ of PRM800K, imported again and trained on."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count, islice
-from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign, create_campaign
+from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user, local_user
@@ -33,13 +28,13 @@ TRACES = 12
 _KEYS = count()
 
 
-def truth(trace: Trace) -> list[str]:
+def truth(trace):
     """pos up to the benchmark's first error, then neg; steps after it are not labelled."""
     error = trace.first_error
     return ["pos"] * len(trace.steps) if error is None else ["pos"] * error + ["neg"]
 
 
-def scripts(place: int, trace: Trace) -> list[list[str]]:
+def scripts(place, trace):
     """What three people say. The second finds the first step of every third trace redundant, the third is unsure of
     that of every sixth, and misses the error in every fourth."""
     ada, ben, cyd = truth(trace), truth(trace), truth(trace)
@@ -67,7 +62,7 @@ class Client:
         self.post(f"slots/{slot}/events", kind=kind, step=step, new=new, key=f"act-{next(_KEYS)}", seconds=0.5)
 
 
-def label(client: Client, campaign: Campaign, said: dict[str, list[str]]) -> int:
+def label(client, campaign, said):
     """Label until nothing is left; returns how many traces there were."""
     done = 0
     while task := client.post(f"campaigns/{campaign.id}/claim"):
@@ -79,7 +74,7 @@ def label(client: Client, campaign: Campaign, said: dict[str, list[str]]) -> int
 
 
 @pytest.fixture
-def dataset(sqlite_store: Store, data: Path, tmp_path: Path) -> list[Trace]:
+def dataset(sqlite_store, data, tmp_path):
     """The first traces of the published file."""
     with open(data / "mr-math" / "mr-math_invalid_errors.json", encoding="utf-8") as file:
         (tmp_path / "first.json").write_text("".join(islice(file, TRACES)), encoding="utf-8")
@@ -88,7 +83,7 @@ def dataset(sqlite_store: Store, data: Path, tmp_path: Path) -> list[Trace]:
 
 
 @pytest.fixture
-def clients(sqlite_store: Store, evaluators: Evaluators) -> Iterator[list[Client]]:
+def clients(sqlite_store, evaluators):
     """Three annotators and an adjudicator, each logged in."""
     roles = {"ada": Role.ANNOTATOR, "ben": Role.ANNOTATOR, "cyd": Role.ANNOTATOR, "eve": Role.ADJUDICATOR}
     users = [add_user(sqlite_store, name, role, f"password of {name}") for name, role in roles.items()]
@@ -97,14 +92,7 @@ def clients(sqlite_store: Store, evaluators: Evaluators) -> Iterator[list[Client
 
 
 @pytest.mark.slow
-def test_a_benchmark_is_relabelled_and_trained_on(
-    sqlite_store: Store,
-    dataset: list[Trace],
-    clients: list[Client],
-    command: Callable[..., tuple[int, str, str]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_benchmark_is_relabelled_and_trained_on(sqlite_store, dataset, clients, command, tmp_path, monkeypatch):
     assert len(dataset) == TRACES
     plan = CampaignPlan(
         name="second look", dataset=DATASET, guideline="Find the first error.", overlap=3, after_error=False
@@ -159,9 +147,7 @@ def test_a_benchmark_is_relabelled_and_trained_on(
     assert relabelled["relabel"]["steps"]["adjudicated"] == len(ties)
 
 
-def train(
-    command: Callable[..., tuple[int, str, str]], store: Store, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, Any]:
+def train(command, store, folder, monkeypatch):
     """Train a few steps on the rows imported again, and on the labels as they are in the store."""
     monkeypatch.setenv("STEPSIGHT_DB", store.name)
     monkeypatch.setenv("BROWSER_PATH", "/nowhere/chromium")

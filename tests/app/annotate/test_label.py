@@ -12,12 +12,12 @@ from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import ShownScores
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import get_trace
-from tests.app.elements import Element, read
+from tests.app.elements import read
 from tests.storage.labelling.samples import PRMBENCH_KINDS, TRACES, TWO, campaign, do, label_all, person, take
 from tests.storage.samples import evaluator, judge
 
 
-def page_of(store, task, user) -> Element:
+def page_of(store, task, user):
     return read(label_html(store, task, read_annotation(store, task.slot_id), user)).one(id="labelling")
 
 

@@ -2,14 +2,12 @@
 
 import re
 import shutil
-from collections.abc import Iterator
 
 import pytest
-from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.assignments import find_slot
 from stepsight.storage.labelling.campaigns import close_campaign, get_campaign, guideline_text, list_campaigns
 from stepsight.storage.people.logins import log_in
@@ -23,7 +21,7 @@ FORM = {"name": "by form", "guideline": "Look.", "dataset": "sums"}
 
 
 @pytest.fixture(scope="module")
-def shared(sqlite_template, tmp_path_factory) -> Iterator[Store]:
+def shared(sqlite_template, tmp_path_factory):
     """A store with traces for the tests that leave nothing behind, or what none other minds."""
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("shared") / "store.db")
     with open_store(str(path)) as opened:
@@ -32,13 +30,13 @@ def shared(sqlite_template, tmp_path_factory) -> Iterator[Store]:
 
 
 @pytest.fixture(scope="module")
-def client(shared, evaluators) -> Iterator[TestClient]:
+def client(shared, evaluators):
     """Asks the application over that store, as the local user."""
     with asking(shared, evaluators) as asked:
         yield asked
 
 
-def slot_of(html: str) -> str:
+def slot_of(html):
     found = re.search(r'data-slot="([0-9a-f]{16})"', html)
     assert found is not None
     return found[1]

@@ -9,18 +9,18 @@ from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import read_review
 from stepsight.storage.traces.queries import get_trace
-from tests.app.elements import Element, read
+from tests.app.elements import read
 from tests.cases import each
 from tests.storage.labelling.samples import TWO, campaign, do, label_all, people, person, take
 from tests.storage.samples import evaluator, judge
 
 
-def page_of(store, slot_id, user) -> Element:
+def page_of(store, slot_id, user):
     task, annotation = open_slot(store, slot_id, user), read_annotation(store, slot_id, user.id)
     return read(review_html(task, annotation, read_review(store, slot_id, user), user.id))
 
 
-def said(row: Element) -> dict[str, str]:
+def said(row):
     names, labels = row.one("dl").all("dt"), row.one("dl").all("dd")
     return {name.text: " ".join(label.text.split()) for name, label in zip(names, labels, strict=True)}
 

@@ -2,12 +2,9 @@ import pytest
 
 from stepsight.app.browse.page import BrowsePages
 from stepsight.app.browse.people import PeopleLabels, dispute_links
-from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
-from stepsight.storage.people.users import Role, User, local_user
-from stepsight.storage.traces.queries import StoredTrace
+from stepsight.storage.people.users import Role, local_user
 from tests.app.elements import read
 from tests.storage.labelling.labelled_sums import labelled
 from tests.storage.labelling.samples import person
@@ -65,18 +62,16 @@ def test_somebody_unknown_sees_what_closed_campaigns_agree_on(sqlite_store, made
 
 
 @pytest.fixture
-def traces(sqlite_store: Store) -> list[StoredTrace]:
+def traces(sqlite_store):
     return add(sqlite_store, [ERROR, MISSING])
 
 
 @pytest.fixture
-def user(sqlite_store: Store) -> User:
+def user(sqlite_store):
     return local_user(sqlite_store)
 
 
-def test_each_step_links_to_its_dispute_and_to_a_new_one(
-    sqlite_store: Store, traces: list[StoredTrace], user: User
-) -> None:
+def test_each_step_links_to_its_dispute_and_to_a_new_one(sqlite_store, traces, user):
     made = open_dispute(sqlite_store, traces[0].trace_id, 1, "pos", "So.", user)
     gone = open_dispute(sqlite_store, traces[0].trace_id, 1, "neu", "So.", user)
     add_entry(sqlite_store, gone.id, user, "", DisputeState.WITHDRAWN)
@@ -92,9 +87,7 @@ def test_each_step_links_to_its_dispute_and_to_a_new_one(
     assert f"{known}dispute accepted</a>" in dispute_links(sqlite_store, traces[0], user)[1]
 
 
-def test_a_viewer_sees_disputes_and_no_link_to_a_new_one(
-    sqlite_store: Store, traces: list[StoredTrace], user: User
-) -> None:
+def test_a_viewer_sees_disputes_and_no_link_to_a_new_one(sqlite_store, traces, user):
     made = open_dispute(sqlite_store, traces[0].trace_id, 1, "pos", "So.", user)
     for who in (None, person(sqlite_store, "viewer", Role.VIEWER)):
         one, two = dispute_links(sqlite_store, traces[0], who)
@@ -103,15 +96,11 @@ def test_a_viewer_sees_disputes_and_no_link_to_a_new_one(
         assert f"/annotate/disputes/{made.id}" in two
 
 
-def test_without_gold_there_is_nothing_to_dispute(
-    sqlite_store: Store, traces: list[StoredTrace], user: User
-) -> None:
+def test_without_gold_there_is_nothing_to_dispute(sqlite_store, traces, user):
     assert dispute_links(sqlite_store, traces[1], user) == ()
 
 
-def test_on_the_page_of_a_trace(
-    sqlite_store: Store, traces: list[StoredTrace], evaluators: Evaluators, user: User
-) -> None:
+def test_on_the_page_of_a_trace(sqlite_store, traces, evaluators, user):
     page = BrowsePages(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}, user).html
     assert page.count('<div class="disputable"><span class="g"') == 2
     page = BrowsePages(sqlite_store, evaluators).content({"trace": str(traces[0].trace_id)}, None).html

@@ -4,7 +4,6 @@ import csv
 import io
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +13,6 @@ from fastapi.testclient import TestClient
 
 from stepsight.app.browse.evaluator_choice import find_choice, judge_trace, list_choices
 from stepsight.app.browse.page import CSV_PATH, JSON_PATH, trace_files
-from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
@@ -29,12 +27,12 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import frame, judgment_frames
 from stepsight.storage.exports.table_files import frame_parts
 from stepsight.storage.judgments.columns import read_gold, read_table
-from stepsight.storage.judgments.evaluators import StoredEvaluator, register_evaluator
+from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import count_missing, read_judgments, save_judgments
 from stepsight.storage.labelling.ordering import arrange
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 from stepsight.storage.labelling.review import shown_scores
-from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from stepsight.storage.traces.queries import find_dataset
 from tests.app.client import let_in
 from tests.storage.samples import add
 
@@ -79,7 +77,7 @@ CASES = {
 }
 
 
-def value(outputs: Outputs, case: int, place: int, stored: Mode, mode: Mode) -> float:
+def value(outputs, case, place, stored, mode):
     """The validity of step 1 that the judgment at a place gives in a mode, each its own. Hindsight turns it from
     valid to invalid where there are numbers for steps."""
     more = 0.001 * case + 0.02 * place
@@ -88,7 +86,7 @@ def value(outputs: Outputs, case: int, place: int, stored: Mode, mode: Mode) -> 
     return (0.2 if mode == ONLINE else 0.8) + more
 
 
-def rows(outputs: Outputs, validity: float) -> np.ndarray:
+def rows(outputs, validity):
     """A row for each sub-step."""
     values = np.array([validity + FIRST, validity, LAST], np.float32)
     if outputs == Outputs.SOLUTION:
@@ -97,7 +95,7 @@ def rows(outputs: Outputs, validity: float) -> np.ndarray:
     return np.stack([1 - values, np.zeros_like(values), values], axis=1)
 
 
-def judgment(outputs: Outputs, trace: StoredTrace, case: int, place: int, stored: Mode, how: str) -> Judgment:
+def judgment(outputs, trace, case, place, stored, how):
     trace = replace(trace, problem="What it was before") if how == "stale" else trace
     online, offline = (value(outputs, case, place, stored, mode) for mode in MODES)
     whole = online if stored == ONLINE else offline
@@ -154,17 +152,17 @@ class Judged:
         return self.expected[trace_id, ONLINE] if offline is None else offline
 
 
-def evaluator(store: Store, name: str, outputs: Outputs) -> StoredEvaluator:
+def evaluator(store, name, outputs):
     about = {"fingerprint": name, "format": "x", "attention": "bidirectional", "info": {"outputs": outputs.value}}
     return register_evaluator(store, name=name, **about)
 
 
 @pytest.fixture(params=list(Outputs))
-def judged(request: pytest.FixtureRequest, store: Store, monkeypatch: pytest.MonkeyPatch) -> Judged:
+def judged(request, store, monkeypatch):
     return Judged(store, request.param, monkeypatch)
 
 
-def test_every_reader_gives_the_judgment_that_stands(judged: Judged, evaluators: Evaluators) -> None:
+def test_every_reader_gives_the_judgment_that_stands(judged, evaluators):
     store, expected, dataset = judged.store, judged.expected, judged.dataset
     assert results(judged) == expected
     assert browsed(judged) == expected
@@ -191,7 +189,7 @@ def test_every_reader_gives_the_judgment_that_stands(judged: Judged, evaluators:
         assert {judged.ids[id] for id in found.of(Flip.RIGHTED).tolist()} == set(judged.change)
 
 
-def results(judged: Judged) -> Said:
+def results(judged):
     gold, said = read_gold(judged.store, judged.dataset), {}
     for mode in MODES:
         table = read_table(judged.store, gold, judged.row.id, mode)
@@ -205,7 +203,7 @@ def results(judged: Judged) -> Said:
     return said
 
 
-def browsed(judged: Judged) -> Said:
+def browsed(judged):
     """What the list shows; the filter and the facet agree with it."""
     said = {}
     for mode in MODES:
@@ -223,7 +221,7 @@ def browsed(judged: Judged) -> Said:
     return said
 
 
-def browsed_changes(judged: Judged) -> dict[str, float | None]:
+def browsed_changes(judged):
     """The largest change of each trace, as either mode has it."""
     if not judged.in_numbers:
         return {}
@@ -238,7 +236,7 @@ def browsed_changes(judged: Judged) -> dict[str, float | None]:
     return changes
 
 
-def exported(judged: Judged, rows: pd.DataFrame) -> Said:
+def exported(judged, rows):
     said = dict.fromkeys(judged.expected)
     for row in rows.to_dict("records"):
         if judged.outputs == Outputs.SOLUTION:
@@ -250,7 +248,7 @@ def exported(judged: Judged, rows: pd.DataFrame) -> Said:
     return said
 
 
-def changes_exported(judged: Judged, parts: list[pd.DataFrame]) -> dict[str, float]:
+def changes_exported(judged, parts):
     rows = pd.concat(parts)
     changes = (
         rows[rows.change.notna() & (rows.step == 1) & (rows.substep == 2)].groupby("trace", observed=True).change
@@ -259,7 +257,7 @@ def changes_exported(judged: Judged, parts: list[pd.DataFrame]) -> dict[str, flo
     return {str(id): round(-float(change), 4) for id, change in changes.first().items()}
 
 
-def check_page(judged: Judged, evaluators: Evaluators) -> None:
+def check_page(judged, evaluators):
     choice = find_choice(list_choices(judged.store, evaluators, judged.dataset.id), EVALUATOR)
     for trace in judged.traces:
         (answer,) = judge_trace(judged.store, evaluators, [choice], trace)
@@ -275,7 +273,7 @@ def check_page(judged: Judged, evaluators: Evaluators) -> None:
             assert -answer.change[1] == pytest.approx(judged.change[trace.id], abs=1e-6)
 
 
-def check_files(judged: Judged, evaluators: Evaluators) -> None:
+def check_files(judged, evaluators):
     client = TestClient(let_in(trace_files(judged.store, evaluators)))
     for trace in judged.traces:
         query = {"trace": trace.trace_id, "beside": EVALUATOR}
@@ -295,7 +293,7 @@ def check_files(judged: Judged, evaluators: Evaluators) -> None:
             }
 
 
-def check_labelling(judged: Judged) -> None:
+def check_labelling(judged):
     store = judged.store
     for trace in judged.traces:
         shown = shown_scores(trace, read_judgments(store, trace)) if judged.outputs.has_steps else ()
@@ -311,7 +309,7 @@ def check_labelling(judged: Judged) -> None:
     assert order(judged) == in_order(spreads)
 
 
-def order(judged: Judged) -> list[str]:
+def order(judged):
     plan = CampaignPlan(
         name="first", dataset="sums", guideline="Text.", ordering=Ordering.DISAGREEMENT, random_share=0.0
     )
@@ -319,6 +317,6 @@ def order(judged: Judged) -> list[str]:
         return [judged.ids[one.trace_id] for one in arrange(session, judged.dataset.id, list(judged.ids), plan)]
 
 
-def in_order(numbers: dict[str, Any]) -> list[str]:
+def in_order(numbers):
     """The largest first, those without a number last, equal ones as in the file."""
     return sorted(numbers, key=lambda id: -1.0 if numbers[id] is None else numbers[id], reverse=True)

@@ -1,9 +1,8 @@
 """What a person does on the pages, and reads there."""
 
 import re
-from typing import Any
 
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from stepsight.core.paths import asset
 from tests.browser import until
@@ -16,7 +15,7 @@ SOLUTION = """1. We look for two numbers that add to $-5$ and multiply to $6$.
 5. Check: $6 \\cdot (-1) = -6$, not $6$, so the factoring is wrong."""
 
 
-def score(page: Page, problem: str, solution: str) -> None:
+def score(page, problem, solution):
     """Enter a solution on the Score page and press the button."""
     page.goto("/")
     # The page is listening once the preview answers.
@@ -27,7 +26,7 @@ def score(page: Page, problem: str, solution: str) -> None:
     page.get_by_role("button", name="Score").click()
 
 
-def run_script(browser: Browser, name: str, use: str, arg: object) -> Any:
+def run_script(browser, name, use, arg):
     """What a function of JavaScript returns for what a script of the pages exports, and for `arg`, in a blank page.
     The script has to do without what it imports."""
     source = re.sub("^import .*\n", "", asset("web", "js", name).read_text(encoding="utf-8"), flags=re.MULTILINE)
@@ -39,13 +38,13 @@ def run_script(browser: Browser, name: str, use: str, arg: object) -> Any:
         page.close()
 
 
-def listening(page: Page) -> None:
+def listening(page):
     """What is pressed is done at once, and not when the page's script is there."""
     page.wait_for_load_state()
     until(page, "window.early === null")
 
 
-def hold_pace(page: Page) -> None:
+def hold_pace(page):
     """What plays goes on with each `beat` alone, and at no pace of its own, until the page is left."""
     page.evaluate("""() => {
       window.setInterval = (step, pace) => (Object.assign(window, { step, pace }), -1);
@@ -53,19 +52,19 @@ def hold_pace(page: Page) -> None:
     }""")
 
 
-def beat(page: Page) -> bool:
+def beat(page):
     """One step of what plays; False if nothing does."""
     return bool(page.evaluate("() => Boolean(window.step) && (window.step(), true)"))
 
 
-def bars(page: Page, mode: str) -> list[dict[str, float]]:
+def bars(page, mode):
     """Each bar's probabilities as its label tells them."""
     labels = page.locator(f".c[data-mode={mode}] .bar").all()
     texts = [bar.get_attribute("aria-label") or "" for bar in labels]
     return [{name: float(value) for name, value in re.findall(r"(neg|neu|pos) (\d\.\d\d)", text)} for text in texts]
 
 
-def overflow(page: Page) -> int:
+def overflow(page):
     """By how many pixels the page is wider than its window.
 
     A document can be measured before its style sheets are there, although nothing of it is painted until then.

@@ -2,11 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import ConsoleMessage, Page, expect, sync_playwright
 
 from tests.browser import Windows, launch
 from tests.serving import serving
@@ -20,7 +19,7 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory, seeded_file: Path) -> Iterator[str]:
+def address(tmp_path_factory, seeded_file):
     """The base address of the application, whose store holds the gallery."""
     with serving(tmp_path_factory.mktemp("served"), seeded=seeded_file) as address:
         yield address
@@ -28,7 +27,7 @@ def address(tmp_path_factory: pytest.TempPathFactory, seeded_file: Path) -> Iter
 
 # Not for the session: while Playwright's loop runs, no other test can run one of its own.
 @pytest.fixture(scope="package")
-def browser() -> Iterator[Browser]:
+def browser():
     with sync_playwright() as playwright:
         browser = launch(playwright)
         yield browser
@@ -36,12 +35,12 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="package")
-def windows(browser: Browser) -> Windows:
+def windows(browser):
     return Windows(browser, _patient)
 
 
 @pytest.fixture
-def opened(windows: Windows, address: str) -> Opener:
+def opened(windows, address):
     """`with opened(width=390, color_scheme="dark") as page:` a page that may speak to nobody but us.
 
     A request to elsewhere, an error on the console or in a script, and a dialog fail the test. `expected` are parts
@@ -85,14 +84,14 @@ def opened(windows: Windows, address: str) -> Opener:
     return opening
 
 
-def _patient(page: Page) -> Page:
+def _patient(page):
     """The page, which waits for as long as a busy machine takes."""
     page.set_default_timeout(_PATIENCE)
     return page
 
 
 @pytest.fixture
-def page(opened: Opener) -> Iterator[Page]:
+def page(opened):
     """Such a page, 1280 wide and light."""
     with opened() as page:
         yield page

@@ -2,7 +2,7 @@
 through in `test_every_page`."""
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 AXE = Axe()
 # Where each page's content is there.
@@ -35,7 +35,7 @@ NEVER = ("heading-order",)
 COLOURS = ("color-contrast", "link-in-text-block")
 
 
-def violations(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
+def violations(page, rules=()):
     """What axe-core calls serious or critical: the rule, the first element, and what is wrong with it. All of its
     rules, or those named."""
     options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
@@ -51,7 +51,7 @@ def violations(page: Page, rules: tuple[str, ...] = ()) -> list[str]:
     ]
 
 
-def in_both_schemes(page: Page, there: str) -> dict[str, list[str]]:
+def in_both_schemes(page, there):
     """The violations of a page whose content is there, by colour scheme, where there are some."""
     expect(page.locator(there).first).to_be_visible()
     expect(page.locator("h1")).to_have_count(1)

@@ -1,14 +1,12 @@
 """Deciding disagreements and disputing labels in a real browser."""
 
 import shutil
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
-from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes
 from stepsight.storage.labelling.results.decisions import decide as decide_there
 from stepsight.storage.labelling.results.decisions import past_decisions, read_decisions
@@ -24,30 +22,30 @@ TROUBLES = ("ERR_FAILED", "status of 4")
 
 
 @pytest.fixture(scope="module")
-def store(sqlite_template, tmp_path_factory) -> Iterator[Store]:
+def store(sqlite_template, tmp_path_factory):
     path = tmp_path_factory.mktemp("adjudicated") / "store.db"
     with open_store(str(shutil.copy(sqlite_template, path))) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def address(store, evaluators) -> Iterator[str]:
+def address(store, evaluators):
     with served(store, evaluators) as base:
         yield base
 
 
 @pytest.fixture
-def made(store, request) -> Campaign:
+def made(store, request):
     return disagreeing(store, request.node.name[:60])[0]
 
 
-def start(page: Page, made: Campaign) -> None:
+def start(page, made):
     page.goto(f"/annotate/adjudicate?campaign={made.id}")
     expect(page.locator("#step-2.open")).to_be_visible()
     listening(page)
 
 
-def decide(page: Page, keys: str, reason: str) -> None:
+def decide(page, keys, reason):
     page.keyboard.press(keys)
     expect(page.locator("input[name=reason]:focus")).to_have_count(1)
     page.keyboard.type(reason)

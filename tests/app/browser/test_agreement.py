@@ -1,7 +1,6 @@
 """The page of agreement in a real browser: by keyboard, on a phone, for everybody."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,7 @@ SAID = {
 
 
 @pytest.fixture(scope="module")
-def address(sqlite_template, tmp_path_factory, evaluators) -> Iterator[str]:
+def address(sqlite_template, tmp_path_factory, evaluators):
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("agreed") / "store.db")
     with open_store(str(path)) as store:
         of = campaign(store, (LONG, SHORT), overlap=3)

@@ -2,19 +2,18 @@
 
 import re
 import shutil
-from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 from sqlalchemy import select
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.assignments import find_slot
-from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign, create_campaign
+from stepsight.storage.labelling.campaigns import add_guideline, close_campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import read_annotation
@@ -34,29 +33,29 @@ GUIDELINE = "Say of each step whether $it$ is right."
 
 
 @pytest.fixture(scope="module")
-def store(sqlite_template, tmp_path_factory) -> Iterator[Store]:
+def store(sqlite_template, tmp_path_factory):
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("labelled") / "store.db")
     with open_store(str(path)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def address(store, evaluators) -> Iterator[str]:
+def address(store, evaluators):
     with served(store, evaluators) as base:
         yield base
 
 
-def trace(steps: int, name: str = "", labels=None) -> Trace:
+def trace(steps, name="", labels=None):
     """A trace whose texts tell of themselves: `problem`, then `first`, `second` and so on."""
     texts = [f"{word(step)} thought of {name or 'it'}." for step in range(steps)]
     return Trace.of(f"What is the problem {name}?", texts, labels, id=f"the-id-{name}")
 
 
-def word(step: int) -> str:
+def word(step):
     return ("first", "second", "third", "fourth")[step] if step < 4 else f"number {step + 1}"
 
 
-def campaign(store: Store, *traces: Trace, **changes) -> Campaign:
+def campaign(store, *traces, **changes):
     """A campaign of the local user over these traces, in their order, in a dataset of its own."""
     name = f"campaign {next(NUMBERS)}"
     add(store, traces, name)
@@ -72,28 +71,28 @@ def campaign(store: Store, *traces: Trace, **changes) -> Campaign:
     return create_campaign(store, CampaignPlan(**plan), local_user(store))
 
 
-def start(page: Page, made: Campaign) -> None:
+def start(page, made):
     page.goto(f"/annotate/label?campaign={made.id}")
     expect(page.locator("ol.steps > li[aria-current]")).to_have_count(1)
     listening(page)
 
 
-def saved(page: Page) -> None:
+def saved(page):
     expect(page.locator(".status")).to_contain_text("all saved")
 
 
-def here(page: Page, step: int) -> None:
+def here(page, step):
     """The cursor is at a step, 0-based."""
     expect(page.locator("ol.steps > li[aria-current]")).to_have_attribute("data-step", str(step))
 
 
-def said(page: Page, step: int, label: str) -> None:
+def said(page, step, label):
     pressed = page.locator(f"ol.steps > li[data-step='{step}'] [data-label][aria-pressed=true]")
     expect(pressed).to_have_count(1)
     expect(pressed).to_have_attribute("data-label", label)
 
 
-def events(store: Store, made: Campaign, *kinds: str) -> list[tuple]:
+def events(store, made, *kinds):
     """Kind, step and new value of what was stored, in order; of all kinds where none is named."""
     found = select(EventRow).where(EventRow.campaign_id == made.id).order_by(EventRow.id)
     with store.read() as session:
@@ -101,7 +100,7 @@ def events(store: Store, made: Campaign, *kinds: str) -> list[tuple]:
         return [(row.kind, row.step, row.new) for row in rows if not kinds or row.kind in kinds]
 
 
-def slot_of(page: Page) -> str:
+def slot_of(page):
     return page.locator("#labelling").get_attribute("data-slot") or ""
 
 
@@ -214,14 +213,14 @@ def test_the_next_trace_comes_without_a_page_load_where_nothing_is_shown(store, 
     assert first.labels == ("unsure",)
 
 
-def asked(page: Page, number: int) -> None:
+def asked(page, number):
     """The page asks for the trace of this number, after all before it."""
     expect(page.locator("#labelling .q")).to_have_text(f"What is the problem {number}?")
     expect(page.locator(".pager .place")).to_contain_text(f"{number} submitted by you")
     here(page, 0)
 
 
-def can_be_taken_back(page: Page) -> None:
+def can_be_taken_back(page):
     page.get_by_role("link", name="Previous trace").click()
     expect(page.locator("#review .hint")).to_contain_text("keeps gold, scores and others’ labels hidden")
     expect(page.locator("#review dl")).to_have_text("You✓ pos")
@@ -239,7 +238,7 @@ def can_be_taken_back(page: Page) -> None:
     page.keyboard.press("Enter")
 
 
-def takes_keys_that_come_early(page: Page, traffic: Traffic) -> None:
+def takes_keys_that_come_early(page, traffic):
     page.keyboard.type("33")
     saved(page)
     traffic.state = "held"
@@ -259,7 +258,7 @@ def takes_keys_that_come_early(page: Page, traffic: Traffic) -> None:
     page.keyboard.press("Enter")
 
 
-def comes_once_the_server_is_back(page: Page, traffic: Traffic) -> None:
+def comes_once_the_server_is_back(page, traffic):
     page.keyboard.press("3")
     saved(page)
     traffic.state = "broken"
@@ -379,7 +378,7 @@ def test_labels_wait_while_offline_and_arrive_once(store, opened):
     assert events(store, made) == [*first, ("label", 2, "neu"), ("label", 2, None), ("label", 2, "pos")]
 
 
-def warns(page: Page) -> bool:
+def warns(page):
     """Whether the page would ask before it is left."""
     leaving = "new Event('beforeunload', {cancelable: true})"
     return page.evaluate(
@@ -511,7 +510,7 @@ def test_step_by_step_reveals_nothing_early(store, opened):
     assert events(store, made, "label")[-2:] == [("label", 0, "pos"), ("label", 1, "neu")]
 
 
-def text_of(response) -> str:
+def text_of(response):
     """What a response brought, as far as it brought something to read."""
     kind = response.headers.get("content-type", "")
     return response.text() if response.ok and re.search("html|json", kind) else ""
@@ -561,7 +560,7 @@ def test_a_refused_event_says_why_and_goes_on_once_that_is_settled(store, opened
     assert stored == [("short", 1), ("pos", 1), ("neg", 2), ("neu", 2)]
 
 
-def stays_in_its_field(page: Page) -> None:
+def stays_in_its_field(page):
     page.keyboard.press("c")
     text = page.get_by_label("Comment on step 1", exact=True).last
     text.fill("x" * 10_001)
@@ -597,7 +596,7 @@ def test_a_campaign_is_made_of_what_browse_shows(store, opened):
         )
 
 
-def log_in_on(store: Store, page: Page, base: str, name: str) -> str:
+def log_in_on(store, page, base, name):
     """Log somebody in on the page; gives the token."""
     token = log_in(store, name, "a long password", "127.0.0.1")
     page.context.add_cookies([{"name": f"{COOKIE}-{base.rpartition(':')[2]}", "value": token, "url": base}])

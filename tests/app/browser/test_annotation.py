@@ -1,9 +1,5 @@
 """The copy of the fold of annotation events in the page's script."""
 
-from typing import Any
-
-from playwright.sync_api import Browser
-
 from tests.app.browser.acts import run_script
 from tests.storage.labelling.folds import CASES, as_json, states
 
@@ -17,7 +13,7 @@ _FOLDS = """({ fold }, cases) => {
 }"""
 
 
-def test_the_script_folds_events_as_the_server_does(browser: Browser) -> None:
+def test_the_script_folds_events_as_the_server_does(browser):
     """However many of the events the server has answered: the others are folded into what it said."""
     prepared = [_prepare(case) for case in CASES]
     found = run_script(browser, "annotate/annotation.js", _FOLDS, prepared)
@@ -25,7 +21,7 @@ def test_the_script_folds_events_as_the_server_does(browser: Browser) -> None:
         assert folded == [case["states"][-1]] * len(case["states"]), case["name"]
 
 
-def _prepare(case: dict[str, Any]) -> dict[str, Any]:
+def _prepare(case):
     stages = []
     for log in states(case):
         stages.append(as_json(log.annotation))

@@ -1,13 +1,12 @@
 """What a screen reader hears of itself: one sentence for what has changed, and never the page."""
 
 import shutil
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.users import local_user
@@ -49,7 +48,7 @@ LONG = Trace.of("What is the sum of all that was said before? " * 6, STEPS, ["po
 
 
 @pytest.fixture(scope="module")
-def store(sqlite_template, tmp_path_factory) -> Iterator[Store]:
+def store(sqlite_template, tmp_path_factory):
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("announced") / "store.db")
     with open_store(str(path)) as opened:
         add(opened, [LONG, *many(60)])
@@ -57,20 +56,20 @@ def store(sqlite_template, tmp_path_factory) -> Iterator[Store]:
 
 
 @pytest.fixture(scope="module")
-def address(store, evaluators) -> Iterator[str]:
+def address(store, evaluators):
     with served(store, evaluators) as base:
         yield base
 
 
 @pytest.fixture
-def page(opened) -> Iterator[Page]:
+def page(opened):
     """A page that notes what is read out."""
     with opened(expected=["status of 4"]) as page:
         page.add_init_script(LISTENER)
         yield page
 
 
-def heard(page: Page, *expected: str) -> None:
+def heard(page, *expected):
     """Each of these was read out, and nothing that is longer than a sentence; what was read out is forgotten."""
     for text in expected:
         until(page, "(text) => heard.some((one) => one.text.includes(text))", arg=text)
@@ -88,7 +87,7 @@ def test_a_change_of_a_page_is_read_out_in_one_sentence(page, store):
     in_evidence_and_a_presentation(page)
 
 
-def while_scoring_and_editing(page: Page) -> None:
+def while_scoring_and_editing(page):
     score(page, PROBLEM, SOLUTION)
     heard(page, "tiny")
     page.locator("ol.steps > li .t").nth(1).click()
@@ -106,7 +105,7 @@ def while_scoring_and_editing(page: Page) -> None:
     heard(page, "The problem is empty.")
 
 
-def in_a_list_and_its_traces(page: Page) -> None:
+def in_a_list_and_its_traces(page):
     page.goto("/browse?dataset=sums")
     listening(page)
     page.get_by_role("link", name="has an error").click()
@@ -128,7 +127,7 @@ def in_a_list_and_its_traces(page: Page) -> None:
     heard(page, "sums: 0 traces")
 
 
-def in_results(page: Page) -> None:
+def in_results(page):
     page.goto("/results")
     listening(page)
     page.get_by_label("Mode").select_option("online")
@@ -139,7 +138,7 @@ def in_results(page: Page) -> None:
     heard(page)
 
 
-def in_jobs(page: Page) -> None:
+def in_jobs(page):
     page.goto("/jobs")
     listening(page)
     page.get_by_role("button", name="Start").click()
@@ -150,7 +149,7 @@ def in_jobs(page: Page) -> None:
     heard(page, "There is no dataset 'gone'")
 
 
-def while_labelling(page: Page, store: Store) -> None:
+def while_labelling(page, store):
     plan = CampaignPlan(
         name="heard",
         dataset="sums",
@@ -178,7 +177,7 @@ def while_labelling(page: Page, store: Store) -> None:
     heard(page)
 
 
-def in_evidence_and_a_presentation(page: Page) -> None:
+def in_evidence_and_a_presentation(page):
     page.goto("/evidence?trace=1&evaluator=tiny")
     listening(page)
     heard(page)

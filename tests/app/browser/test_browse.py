@@ -5,7 +5,7 @@ import time
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import open_store
@@ -16,18 +16,18 @@ from tests.serving import served, serving
 from tests.storage.samples import write_lines
 
 
-def asked(url: str) -> dict[str, str]:
+def asked(url):
     """The parts of an address of this page."""
     assert urlsplit(url).path == "/browse"
     return {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
 
 
-def facet(page: Page, title: str, value: str):
+def facet(page, title, value):
     section = page.locator(".facets section", has=page.locator("h3", has_text=title))
     return section.locator("a", has_text=value)
 
 
-def sticking_out(page: Page) -> list[str]:
+def sticking_out(page):
     """What reaches beyond the right edge of the window, but for what scrolls within a text or is cut there."""
     return page.evaluate("""() => [...document.querySelectorAll("#browse *")]
       .filter((one) => !one.parentElement.closest(".t, .q, a.open, .hit, .unseen"))
@@ -35,7 +35,7 @@ def sticking_out(page: Page) -> list[str]:
       .map((one) => one.outerHTML.slice(0, 120))""")
 
 
-def opened_trace(page: Page) -> str:
+def opened_trace(page):
     return page.locator("#browse .pager").get_attribute("data-trace") or ""
 
 
@@ -72,7 +72,7 @@ def test_the_gallery_is_filtered_by_metadata_and_conditions(page):
     combined_and_taken_off(page)
 
 
-def kept_as_a_view(page: Page) -> None:
+def kept_as_a_view(page):
     metadata = page.locator(".metadata")
     metadata.get_by_text("focus").click()
     opened = metadata.locator("a[aria-expanded=true]")
@@ -98,7 +98,7 @@ def kept_as_a_view(page: Page) -> None:
     assert sticking_out(page) == []
 
 
-def combined_and_taken_off(page: Page) -> None:
+def combined_and_taken_off(page):
     page.goto("/browse?dataset=gallery")
     facet(page, "First error", "missed error").click()
     expect(page.locator(".chips .chip")).to_have_count(1)
@@ -128,7 +128,7 @@ def test_the_gallery_is_walked_and_evaluators_stand_side_by_side(page):
     side_by_side(page)
 
 
-def walked_by_quick_keys(page: Page) -> None:
+def walked_by_quick_keys(page):
     page.locator("a.open").first.click()
     expect(page.locator("ol.steps > li").first).to_be_visible()
     first = int(opened_trace(page))
@@ -140,7 +140,7 @@ def walked_by_quick_keys(page: Page) -> None:
     page.keyboard.press("Escape")
 
 
-def side_by_side(page: Page) -> None:
+def side_by_side(page):
     expect(page.locator("section.side.n1")).to_be_visible()
     page.get_by_role("checkbox", name="mini-causal").check()
     expect(page.locator("section.side.n2")).to_be_visible()
@@ -262,7 +262,7 @@ def awkward(tmp_path_factory, seeded_file):
         yield address
 
 
-def stays_within(page: Page) -> None:
+def stays_within(page):
     """Nothing of the page sticks out of a phone's window or a desk's."""
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 800})

@@ -5,7 +5,7 @@ import json
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,13 +81,13 @@ class Shelf:
         copy(self.kept, self.path)
 
 
-def copy(source: Path, target: Path) -> None:
+def copy(source, target):
     with closing(sqlite3.connect(source)) as one, closing(sqlite3.connect(target)) as other:
         one.backup(other)
 
 
 @contextmanager
-def full_shelf(folder: Path, seeded: Path) -> Iterator[Shelf]:
+def full_shelf(folder, seeded):
     path, kept = folder / "store.db", folder / "kept.db"
     shutil.copy(seeded, path)
     with pytest.MonkeyPatch.context() as patch, Hub().running() as hub, open_store(str(path)) as store:
@@ -101,7 +101,7 @@ def full_shelf(folder: Path, seeded: Path) -> Iterator[Shelf]:
 
 
 @pytest.fixture(scope="module")
-def shelf(tmp_path_factory: pytest.TempPathFactory, seeded_file: Path) -> Iterator[Shelf]:
+def shelf(tmp_path_factory, seeded_file):
     with full_shelf(tmp_path_factory.mktemp("pressed"), seeded_file) as shelf:
         yield shelf
 
@@ -271,7 +271,7 @@ class Presser:
         self.wrong.append(f"{' > '.join(way)}: {wrong}")
 
 
-def _is_poll(request: Request) -> bool:
+def _is_poll(request):
     """Whether a page asks this again and again by itself."""
     return request.url.endswith(("/state", "/list"))
 
@@ -280,14 +280,14 @@ Opener = Callable[..., AbstractContextManager[Page]]
 
 
 @contextmanager
-def pressing(opened: Opener, shelf: Shelf, path: str) -> Iterator[Presser]:
+def pressing(opened, shelf, path):
     with opened(base=shelf.address, expected=["status of 4"], **SIZE) as page:
         page.add_init_script(SCRIPT)
         yield Presser(page, shelf, path)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_what_a_press_changes_is_on_the_screen(opened: Opener, shelf: Shelf, path: str) -> None:
+def test_what_a_press_changes_is_on_the_screen(opened, shelf, path):
     with pressing(opened, shelf, path) as presser:
         presser.press_all()
         assert presser.wrong == []
@@ -306,7 +306,7 @@ PLANTED = """addEventListener("DOMContentLoaded", () => {
 });"""
 
 
-def test_presses_without_effect_in_sight_and_far_errors_are_found(opened: Opener, shelf: Shelf) -> None:
+def test_presses_without_effect_in_sight_and_far_errors_are_found(opened, shelf):
     with pressing(opened, shelf, "/help/about") as presser:
         presser.page.add_init_script(PLANTED)
         presser.press_all()

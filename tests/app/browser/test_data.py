@@ -3,18 +3,15 @@
 import json
 import re
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Route, expect
 
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.jobs.worker_signals import WorkerSignals
-from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.jobs_schema import State
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.jobs import list_jobs
@@ -31,7 +28,7 @@ LINES = "".join(json.dumps(plain_row(number)) + "\n" for number in range(3))
 
 
 @contextmanager
-def working(store: Store) -> Iterator[None]:
+def working(store):
     """A worker beside the server."""
     signals = WorkerSignals()
     thread = threading.Thread(target=Worker(store, signals).run, daemon=True)
@@ -44,15 +41,13 @@ def working(store: Store) -> Iterator[None]:
 
 
 @pytest.fixture
-def fresh(tmp_path: Path, evaluators: Evaluators) -> Iterator[tuple[Store, str]]:
+def fresh(tmp_path, evaluators):
     """An empty store, and the address of its server, with a worker beside it."""
     with open_store(str(tmp_path / "store.db")) as store, served(store, evaluators) as address, working(store):
         yield store, address
 
 
-def test_files_are_refused_mended_and_added(
-    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
-) -> None:
+def test_files_are_refused_mended_and_added(opened, fresh, tmp_path):
     store, address = fresh
     with opened(base=address, expected=["status of 422"]) as page:  # type: ignore[attr-defined]
         refuses_files_that_are_no_data(page, tmp_path)
@@ -61,7 +56,7 @@ def test_files_are_refused_mended_and_added(
         leaves_bad_rows_out(page, store, tmp_path)
 
 
-def refuses_files_that_are_no_data(page: Page, tmp_path: Path) -> None:
+def refuses_files_that_are_no_data(page, tmp_path):
     archive, text = tmp_path / "a.zip", tmp_path / "b.pdf"
     archive.write_bytes(b"PK\x03\x04" + b"0" * 100)
     text.write_bytes(b"%PDF-1.7")
@@ -78,7 +73,7 @@ def refuses_files_that_are_no_data(page: Page, tmp_path: Path) -> None:
     expect(page.locator("li.file")).to_have_count(0)
 
 
-def has_its_columns_named(page: Page, store: Store, tmp_path: Path) -> None:
+def has_its_columns_named(page, store, tmp_path):
     file = tmp_path / "table.csv"
     file.write_text('Ask,Work,Verdict\n"=1+1","Step 1: Add.\nStep 2: So 2.","[1, 0]"\n')
     page.goto("/data")
@@ -105,7 +100,7 @@ def has_its_columns_named(page: Page, store: Store, tmp_path: Path) -> None:
     assert find_dataset(store, "own").errors == 1
 
 
-def leaves_bad_rows_out(page: Page, store: Store, tmp_path: Path) -> None:
+def leaves_bad_rows_out(page, store, tmp_path):
     file = tmp_path / "mixed.jsonl"
     file.write_text(LINES + "{\n")
     page.goto("/data")
@@ -128,9 +123,7 @@ def leaves_bad_rows_out(page: Page, store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_is_sent_again_after_a_break_and_its_import_goes_on_without_the_page(
-    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
-) -> None:
+def test_a_file_is_sent_again_after_a_break_and_its_import_goes_on_without_the_page(opened, fresh, tmp_path):
     store, address = fresh
     file = tmp_path / "long.jsonl"
     rows = [plain_row(number) | {"note": "x" * 4000} for number in range(500)]
@@ -162,9 +155,7 @@ def test_a_file_is_sent_again_after_a_break_and_its_import_goes_on_without_the_p
     assert find_dataset(store, "long").traces == 500
 
 
-def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(
-    opened: Callable[..., object], fresh: tuple[Store, str]
-) -> None:
+def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(opened, fresh):
     store, address = fresh
     user = local_user(store)
     upload = send(store, user.id, b"Ask,Work,Gold\n1 + 1?,2,[1]\n2 + 2?,4,[x]\n", "table.csv")
@@ -187,9 +178,7 @@ def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(
         assert list_uploads(store, user.id) == list_jobs(store) == []
 
 
-def test_a_campaign_is_deleted_once_its_events_were_downloaded(
-    opened: Callable[..., object], fresh: tuple[Store, str]
-) -> None:
+def test_a_campaign_is_deleted_once_its_events_were_downloaded(opened, fresh):
     store, address = fresh
     made, user = campaign(store), local_user(store)
     do(store, take(store, made, user).slot_id, user, "label", 0, "pos")
@@ -207,9 +196,7 @@ def test_a_campaign_is_deleted_once_its_events_were_downloaded(
         expect(page.get_by_text("There is no campaign yet.")).to_be_visible()
 
 
-def test_a_file_without_a_name_is_left_and_scores_find_the_traces_beside_them(
-    opened: Callable[..., object], fresh: tuple[Store, str], tmp_path: Path
-) -> None:
+def test_a_file_without_a_name_is_left_and_scores_find_the_traces_beside_them(opened, fresh, tmp_path):
     store, address = fresh
     for name in ("sums", "others"):
         rows = [{"id": f"{name} {number}", "problem": "1 + 1?", "steps": ["It is 2."]} for number in range(3)]

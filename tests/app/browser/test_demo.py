@@ -4,10 +4,9 @@ and dark, on a desk and a phone."""
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.app.browser.acts import PROBLEM, SOLUTION, overflow
 from tests.app.browser.test_accessibility import COLOURS, violations
@@ -16,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def served_by_command() -> Iterator[str]:
+def served_by_command():
     command = [sys.executable, "-m", "stepsight", "demo", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
@@ -27,7 +26,7 @@ def served_by_command() -> Iterator[str]:
             process.terminate()
 
 
-def scores_a_solution(page: Page) -> None:
+def scores_a_solution(page):
     page.get_by_label("Problem").fill(PROBLEM)
     page.get_by_label("Solution").fill(SOLUTION)
     page.get_by_role("button", name="Score", exact=True).click()

@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.jobs.worker_signals import WorkerSignals
@@ -108,7 +108,7 @@ def test_a_newcomer_fetches_an_evaluator_and_has_a_dataset_judged(opened, fresh,
     assert {job.state for job in list_jobs(store)} == {State.DONE}
 
 
-def is_refused_models_that_cannot_be_fetched(page: Page, hub: Hub) -> None:
+def is_refused_models_that_cannot_be_fetched(page, hub):
     hub.gated = {REPO}
     button = page.get_by_role("button", name=f"Fetch {REPO}")
     button.press("Enter")

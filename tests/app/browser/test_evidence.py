@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.app.browser.acts import PROBLEM, SOLUTION, beat, hold_pace, overflow
 from tests.app.entries import typed
@@ -20,21 +20,21 @@ LAST = 4
 """The place of the last step of `SOLUTION`."""
 
 
-def open_trace(page: Page) -> None:
+def open_trace(page):
     page.goto(f"/evidence?s={typed(PROBLEM, SOLUTION, ('mini-bidir',)).token()}")
     expect(page.locator(".matrix tbody td.now, .matrix td[tabindex]")).to_have_count(1)
 
 
-def cell(page: Page, after: int, step: int):
+def cell(page, after, step):
     """Of the matrix, both counted from 0."""
     return page.locator(".matrix tbody tr").nth(after).locator("td").nth(step)
 
 
-def number(text: str | None) -> float:
+def number(text):
     return float(text or "nan")
 
 
-def shown(page: Page) -> list[float]:
+def shown(page):
     """The validities beside the bars that are shown."""
     return [number(item.text_content()) for item in page.locator("li:not(.unrevealed) .num").all()]
 
@@ -47,7 +47,7 @@ def test_a_solution_is_revealed_played_and_walked(page):
     shows_what_rests_on_what(page)
 
 
-def reveals_step_by_step(page: Page) -> None:
+def reveals_step_by_step(page):
     told = page.locator(".told:visible")
     # What the sentence says stands in the matrix, in two rows of one column.
     said = re.fullmatch(
@@ -77,7 +77,7 @@ def reveals_step_by_step(page: Page) -> None:
     expect(again.locator(".player .now")).to_have_text("after step 4 of 5")
 
 
-def plays_to_the_end(page: Page) -> None:
+def plays_to_the_end(page):
     page.keyboard.press("ArrowRight")
     expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
     hold_pace(page)
@@ -100,7 +100,7 @@ def plays_to_the_end(page: Page) -> None:
     expect(page.locator(".opened .conclusion")).to_be_visible()
 
 
-def is_walked_by_keyboard(page: Page) -> None:
+def is_walked_by_keyboard(page):
     cell(page, LAST, 1).click()
     page.keyboard.press("ArrowRight")
     expect(cell(page, LAST, 2)).to_be_focused()
@@ -138,7 +138,7 @@ def is_walked_by_keyboard(page: Page) -> None:
     assert "value=neg" in page.url
 
 
-def shows_what_rests_on_what(page: Page) -> None:
+def shows_what_rests_on_what(page):
     page.goto(f"/evidence?s={typed('Find all solutions of x^2 = 5x.', RESTING, ('mini-causal',)).token()}")
     expect(page.locator(".constant")).to_contain_text("mini-causal reads a solution from left to right")
     # It begins with a step that others rest on. Each has an arc, and its loss both beside its text and in a cell.
@@ -206,7 +206,7 @@ def test_a_long_solution_fits_and_is_read_from_flag_to_flag_and_group_by_group(o
         opens_group_by_group(page)
 
 
-def is_read_from_flag_to_flag(page: Page) -> None:
+def is_read_from_flag_to_flag(page):
     expect(page.locator(".overview .place")).to_have_text("69 steps · 1 flag")
     item = page.locator("ol.steps > li")
     page.keyboard.press("n")
@@ -225,7 +225,7 @@ def is_read_from_flag_to_flag(page: Page) -> None:
     expect(folds).to_have_count(0)
 
 
-def opens_group_by_group(page: Page) -> None:
+def opens_group_by_group(page):
     names = page.locator(".matrix thead th")
     # Groups of nine: that of the chosen step is open, beside seven others.
     expect(names).to_have_count(9 + 7)
@@ -240,7 +240,7 @@ def opens_group_by_group(page: Page) -> None:
     expect(page.locator(".matrix td[tabindex]")).to_be_focused()
 
 
-def test_the_file_works_by_itself(page, browser, tmp_path: Path):
+def test_the_file_works_by_itself(page, browser, tmp_path):
     steps = [f"{text} $x^{{{i}}}$" for i, text in enumerate(HTML[:12])]
     form = typed(HTML[1] + " Solve $x^2$.", json.dumps(steps), ("mini-bidir",))
     page.goto(f"/evidence?s={form.token()}")

@@ -2,10 +2,8 @@
 of `PAGES` are gone through in `test_every_page`."""
 
 import shutil
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page
 
 from stepsight.storage.database.store import open_store
 from tests.app.annotate.disagreeing import disagreeing
@@ -63,7 +61,7 @@ MOST = 60
 
 
 @pytest.fixture(scope="module")
-def campaigns(sqlite_template, tmp_path_factory, evaluators) -> Iterator[str]:
+def campaigns(sqlite_template, tmp_path_factory, evaluators):
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("focused") / "store.db")
     with open_store(str(path)) as store:
         disagreeing(store)
@@ -71,18 +69,18 @@ def campaigns(sqlite_template, tmp_path_factory, evaluators) -> Iterator[str]:
             yield base
 
 
-def luminance(colour: str) -> float:
+def luminance(colour):
     values = [float(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
     red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in values)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(one, other):
     dark, light = sorted((luminance(one), luminance(other)))
     return (light + 0.05) / (dark + 0.05)
 
 
-def hidden_focus(page: Page) -> list[str]:
+def hidden_focus(page):
     """What Tab comes to on a page and shows that too little."""
     wrong, tags = [], set()
     page.keyboard.press("Tab")
@@ -96,7 +94,7 @@ def hidden_focus(page: Page) -> list[str]:
     return wrong
 
 
-def in_both_schemes(page: Page) -> dict[str, list[str]]:
+def in_both_schemes(page):
     found = {}
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 STEPS = [
     "Then $x^2$, not $x^ and \\(\\frac{1}{2\\), for $5.",
@@ -11,7 +11,7 @@ STEPS = [
 ]
 
 
-def ready(page: Page) -> None:
+def ready(page):
     """The page's script has run, and its content is there."""
     expect(page.locator(".maths-switch")).to_be_visible()
     expect(page).to_have_title(re.compile(" · StepSight$"))
@@ -25,7 +25,7 @@ def test_the_frame_of_a_page_by_keyboard(page):
     lists_its_keys(page)
 
 
-def leaves_keys_to_a_text(page: Page) -> None:
+def leaves_keys_to_a_text(page):
     page.goto("/")
     ready(page)
     page.keyboard.press("?")
@@ -38,7 +38,7 @@ def leaves_keys_to_a_text(page: Page) -> None:
     expect(page.locator("dialog.keys")).to_have_count(0)
 
 
-def flips_every_formula(page: Page) -> None:
+def flips_every_formula(page):
     page.get_by_role("textbox", name="Solution").fill("\n".join(STEPS))
     switch = page.get_by_role("button", name="TeX source")
     expect(page.locator("ol.preview .katex")).to_have_count(3)
@@ -56,7 +56,7 @@ def flips_every_formula(page: Page) -> None:
     expect(page.locator("ol.steps .katex").first).to_be_visible()
 
 
-def skips_to_the_content(page: Page) -> None:
+def skips_to_the_content(page):
     page.goto("/browse?trace=1")
     ready(page)
     before = page.url
@@ -70,7 +70,7 @@ def skips_to_the_content(page: Page) -> None:
     assert page.evaluate("document.querySelector('.page').contains(document.activeElement)")
 
 
-def lists_its_keys(page: Page) -> None:
+def lists_its_keys(page):
     page.goto("/browse?trace=2")
     ready(page)
     expect(page.locator("ol.steps > li").first).to_be_visible()

@@ -1,7 +1,7 @@
 """Hints on the words that a newcomer asks about, in headless Chromium: by pointer, focus and finger. The pages
 of `MET` are gone through in `test_every_page`."""
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from stepsight.app.markup.text import TERMS
 from tests.app.browser.acts import listening, overflow
@@ -20,27 +20,27 @@ MET = {
 }
 
 
-def start(page: Page, path: str) -> None:
+def start(page, path):
     page.goto(path)
     listening(page)
     expect(page.locator("main [data-again]")).to_have_count(0)
 
 
-def term(page: Page, name: str) -> Locator:
+def term(page, name):
     return page.locator(f"button.term[data-hint={name}]").first
 
 
-def hint(page: Page) -> Locator:
+def hint(page):
     return page.locator(".meaning:popover-open")
 
 
-def box(of: Locator) -> dict[str, float]:
+def box(of):
     found = of.bounding_box()
     assert found is not None
     return dict(found)
 
 
-def explains(page: Page, path: str) -> None:
+def explains(page, path):
     """Each word of a page is explained once, to a keyboard and to a screen reader."""
     words = page.locator("main button.term")
     assert words.evaluate_all("found => found.map(one => one.dataset.hint)") == MET[path]
@@ -80,7 +80,7 @@ def test_a_hint_comes_with_a_pointer_that_rests_and_with_the_focus(page):
     is_there_for_a_choice(page)
 
 
-def opens_nothing_for_a_pointer_that_passes_by(page: Page) -> None:
+def opens_nothing_for_a_pointer_that_passes_by(page):
     page.mouse.move(5, 500)
     expect(hint(page)).to_have_count(0)
     # In one turn of the page's script: a busy machine would let the pointer rest.
@@ -97,7 +97,7 @@ def opens_nothing_for_a_pointer_that_passes_by(page: Page) -> None:
     assert page.evaluate("window.opened") == 0
 
 
-def goes_with_the_focus(page: Page) -> None:
+def goes_with_the_focus(page):
     page.mouse.move(5, 500)
     term(page, "neg").focus()
     expect(hint(page)).to_have_text(f"neg {TERMS['neg']}")
@@ -109,7 +109,7 @@ def goes_with_the_focus(page: Page) -> None:
     expect(hint(page)).to_have_count(0)
 
 
-def is_there_for_a_choice(page: Page) -> None:
+def is_there_for_a_choice(page):
     start(page, "/evidence?trace=2")
     page.locator("label[data-hint=neu]").click()
     expect(page.locator("input[value=neu]")).to_be_checked()

@@ -4,12 +4,11 @@ import base64
 import csv
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote_to_bytes, urlencode
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.text import text_html
@@ -17,9 +16,9 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
-from stepsight.storage.traces.queries import Dataset, find_dataset
+from stepsight.storage.traces.queries import find_dataset
 from stepsight.storage.traces.writer import TraceWriter
 from tests.app.browser.acts import score
 from tests.app.elements import read
@@ -47,7 +46,7 @@ FOUND = f"""() => {{
 }}"""
 
 
-def hostile_trace(number: int, texts: list[str]) -> Trace:
+def hostile_trace(number, texts):
     """A trace that says `texts` everywhere: every third step has sub-steps, every third no gold."""
     labels = [(Label.POS, Label.NEG, None)[i % 3] for i in range(len(texts))]
     steps = tuple(
@@ -62,7 +61,7 @@ TRACES = [hostile_trace(i, part) for i, part in enumerate([*PARTS, LONG])]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+def store(tmp_path_factory):
     with open_store(str(tmp_path_factory.mktemp("hostile") / "store.db")) as store:
         for name, traces in zip(DATASETS, (TRACES, TRACES[:2]), strict=True):
             with store.write() as session:
@@ -71,7 +70,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 
 @pytest.fixture(scope="module")
-def hostile(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def hostile(store, tmp_path_factory):
     """The address of a store and evaluators that are hostile throughout."""
     folder = tmp_path_factory.mktemp("evaluators")
     folders = [
@@ -89,12 +88,12 @@ def hostile(store: Store, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         yield address
 
 
-def datasets(store: Store) -> list[Dataset]:
+def datasets(store):
     return [find_dataset(store, name) for name in DATASETS]
 
 
 @pytest.fixture
-def view(opened, hostile) -> Iterator[Page]:
+def view(opened, hostile):
     """A page of the hostile store. What acts late is found when it is left."""
     with opened(hostile) as page:
         yield page
@@ -102,24 +101,24 @@ def view(opened, hostile) -> Iterator[Page]:
         quiet(page)
 
 
-def read_markdown(text: str) -> str:
+def read_markdown(text):
     """What is left to read of a text once its Markdown is rendered."""
     rendered = read(str(markdown_html(text))).text
     return text if rendered == read(str(text_html(text))).text else rendered
 
 
-def quiet(page: Page) -> None:
+def quiet(page):
     """Nothing ran, and nothing that could has come onto the page. Requests and the console are the fixture's."""
     assert page.evaluate(FOUND) == [None, []]
 
 
-def drawn(page: Page) -> None:
+def drawn(page):
     """Wait until every formula is drawn and what that brought had a frame to act."""
     until(page, "!document.querySelector('main span.math:not([data-done])')")
     page.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
 
 
-def holds(page: Page, texts: list[str], within: str = "main") -> None:
+def holds(page, texts, within="main"):
     """Nothing acts, formulas rendered or at their source, and there each text is as it was written."""
     for pressed in ("true", "false"):
         drawn(page)
@@ -130,41 +129,41 @@ def holds(page: Page, texts: list[str], within: str = "main") -> None:
         expect(page.locator(".maths-switch")).to_have_attribute("aria-pressed", pressed)
 
 
-def visit(page: Page, url: str, there: str) -> None:
+def visit(page, url, there):
     """Ask the page for another address of its own, and wait for what is `there` alone."""
     page.evaluate("(url) => history.pushState(null, '', url)", url)
     page.evaluate("dispatchEvent(new PopStateEvent('popstate'))")
     expect(page.locator(there).first).to_be_visible()
 
 
-def says(page: Page, texts: list[str], within: str = "main") -> None:
+def says(page, texts, within="main"):
     """Each text is on the page as it was written; HTML keeps no carriage return, and `\\$` is a dollar sign."""
     shown = page.locator(within).first.evaluate("e => e.textContent")
     missing = [text for text in texts if text.replace("\r", "\n").replace("\\$", "$").strip() not in shown]
     assert missing == []
 
 
-def downloads(page: Page) -> list[str]:
+def downloads(page):
     """What the links to CSV files on the page bring, those that hold their file themselves among them."""
     links = page.locator("main a").evaluate_all("all => all.map((a) => [a.href, a.download])")
     return [fetched(page, href) for href, name in links if "csv" in href or name.endswith(".csv")]
 
 
-def fetched(page: Page, href: str) -> str:
+def fetched(page, href):
     if not href.startswith("data:"):
         return page.request.get(href).text()
     kind, _, data = href.partition(",")
     return (base64.b64decode(data) if kind.endswith("base64") else unquote_to_bytes(data)).decode()
 
 
-def no_formula(text: str) -> int:
+def no_formula(text):
     """Check every cell of a CSV file, and return how many there are."""
     cells = [cell for row in csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline="")) for cell in row]
     assert [cell for cell in cells if cell.lstrip().startswith(("=", "+", "-", "@")) and not is_number(cell)] == []
     return len(cells)
 
 
-def is_number(cell: str) -> bool:
+def is_number(cell):
     try:
         float(cell)
     except ValueError:

@@ -1,14 +1,13 @@
 """Keys in a real browser: of any layout, held down, of an input method, and with other keys."""
 
 import shutil
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.campaigns import Campaign, create_campaign
+from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.users import local_user
 from tests.app.browser.acts import listening, run_script, score
@@ -23,14 +22,14 @@ SHIFT, CTRL, META, ALT = ({name: True} for name in ("shiftKey", "ctrlKey", "meta
 
 
 @pytest.fixture(scope="module")
-def store(sqlite_template, tmp_path_factory) -> Iterator[Store]:
+def store(sqlite_template, tmp_path_factory):
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("keys") / "store.db")
     with open_store(str(path)) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def address(store, evaluators) -> Iterator[str]:
+def address(store, evaluators):
     with served(store, evaluators) as base:
         yield base
 
@@ -109,12 +108,12 @@ CASES = [
 """Keys, codes and further properties of events, and what `readKey` says of them."""
 
 
-def test_a_key_is_what_it_enters_or_else_where_it_is(browser: Browser) -> None:
+def test_a_key_is_what_it_enters_or_else_where_it_is(browser):
     read = run_script(browser, "shared/keys.js", _READ, [case[:3] for case in CASES])
     assert read == [case[3] for case in CASES]
 
 
-def hold(page: Page, *keys: str, times: int = 12) -> None:
+def hold(page, *keys, times=12):
     """Hold keys down while the system repeats the last of them `times` times."""
     for key in keys[:-1]:
         page.keyboard.down(key)
@@ -125,7 +124,7 @@ def hold(page: Page, *keys: str, times: int = 12) -> None:
         page.keyboard.up(key)
 
 
-def suggesting(store: Store, name: str, traces: int) -> Campaign:
+def suggesting(store, name, traces):
     """A campaign whose steps all have suggested labels, so that a trace can be submitted unread."""
     stored = add(store, [trace(2, f"{name} {place}") for place in range(traces)], name)
     judged = evaluator(store, f"suggests to {name}")
@@ -144,7 +143,7 @@ def suggesting(store: Store, name: str, traces: int) -> Campaign:
     return create_campaign(store, plan, local_user(store))
 
 
-def submitted(store: Store, page: Page, made: Campaign, count: int) -> None:
+def submitted(store, page, made, count):
     """So many traces are submitted, and the page shows the next one, with its first step current."""
     expect(page.locator(".q, #problem, h1").first).to_be_attached()
     expect(page.get_by_text(f"What is the problem {made.name} {count}?")).to_be_visible()
@@ -152,7 +151,7 @@ def submitted(store: Store, page: Page, made: Campaign, count: int) -> None:
     assert len(events(store, made, "submit")) == count
 
 
-def stored(page: Page) -> None:
+def stored(page):
     expect(page.locator(".status")).not_to_contain_text("not saved")
 
 
@@ -194,7 +193,7 @@ def test_a_key_held_down_acts_once_unless_it_moves(store, page):
     assert events(store, made, "skip") == [("skip", None, "bad")]
 
 
-def press_synthetic(page: Page, key: str, **options) -> None:
+def press_synthetic(page, key, **options):
     """A key as Safari's input method gives it, which no key of Chromium's is."""
     page.evaluate(
         """([key, options]) => document.activeElement.dispatchEvent(
@@ -233,7 +232,7 @@ def test_keys_work_on_a_russian_keyboard_and_with_caps_lock(store, page):
     expect(page.get_by_label("Step 2 as it should be")).to_be_hidden()
 
 
-def scores(page: Page) -> list[str]:
+def scores(page):
     """The requests for scores that the page sends from now on."""
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url) if "/run/score" in request.url else None)

@@ -1,7 +1,7 @@
 """From the People page to a label, as an admin and whoever they invite do it."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.storage.labelling.campaigns import find_campaign
@@ -15,7 +15,7 @@ from tests.storage.labelling.samples import TWO, campaign
 from tests.storage.people.samples import user
 
 
-def enter(page: Page, base: str, token: str) -> None:
+def enter(page, base, token):
     page.context.add_cookies([{"name": f"{COOKIE}-{base.rpartition(':')[2]}", "value": token, "url": base}])
 
 
@@ -77,7 +77,7 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         fits_a_phone_and_everybody(page, find_campaign(store, "for some").id)
 
 
-def fits_a_phone_and_everybody(page: Page, campaign_id: int) -> None:
+def fits_a_phone_and_everybody(page, campaign_id):
     page.set_viewport_size({"width": 390, "height": 1000})
     for path in ("/people", f"/annotate/campaign?campaign={campaign_id}", "/annotate/new"):
         page.goto(path)

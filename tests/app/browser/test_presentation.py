@@ -3,7 +3,7 @@
 import json
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from stepsight.core.paths import asset
 from tests.app.browser.acts import beat, hold_pace, overflow
@@ -21,7 +21,7 @@ CONCLUSIONS = (
 PLACES = ["problem", *map(str, range(1, len(STEPS) + 1)), "evidence"]
 
 
-def assert_only(page: Page, place: str) -> None:
+def assert_only(page, place):
     """What the place and those before it reveal can be seen and heard, and nothing of those after it."""
     expect(page).to_have_url(re.compile(rf"[?&]present={place}$"))
     expect(page.locator(".presents[data-started]")).to_be_visible()
@@ -61,7 +61,7 @@ def test_a_whole_talk_reveals_one_thing_a_press_and_takes_each_back(page):
     assert "present" not in page.url
 
 
-def plays_until_a_key(page: Page) -> None:
+def plays_until_a_key(page):
     hold_pace(page)
     page.keyboard.press("p")
     for _ in range(4):

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.app.browser.acts import overflow
 from tests.browser import until
@@ -15,7 +15,7 @@ from tests.browser import until
 MEASURED = 120_000
 
 
-def query(page: Page) -> dict[str, str]:
+def query(page):
     return {key: value for key, (value,) in parse_qs(urlsplit(page.url).query).items()}
 
 

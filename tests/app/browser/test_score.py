@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import Route, expect
 
 from stepsight.app.score.entered import Entered
 from stepsight.core.trace import Trace
@@ -20,21 +20,21 @@ from tests.serving import served
 STEPS = [line.split(". ", 1)[1] for line in SOLUTION.splitlines()]
 
 
-def enter(page: Page, solution: str) -> None:
+def enter(page, solution):
     page.goto("/")
     page.get_by_role("textbox", name="Solution").fill(solution)
     expect(page.locator("ol.preview li")).not_to_have_count(0)
 
 
-def solution_box(page: Page) -> Locator:
+def solution_box(page):
     return page.get_by_role("textbox", name="Solution")
 
 
-def expect_steps(page: Page, *texts: str) -> None:
+def expect_steps(page, *texts):
     expect(page.locator("ol.preview > li > .t")).to_have_text(list(texts))
 
 
-def query(page: Page) -> dict[str, list[str]]:
+def query(page):
     return parse_qs(urlsplit(page.url).query)
 
 
@@ -50,7 +50,7 @@ def test_a_result_is_shared_judged_anew_compared_and_saved(opened, address):
         is_saved_and_found_again(page)
 
 
-def exposes_the_factorisation(page: Page) -> None:
+def exposes_the_factorisation(page):
     online, offline = bars(page, "online"), bars(page, "offline")
     for bar in online + offline:
         assert sum(bar.values()) == pytest.approx(1, abs=0.02)
@@ -66,7 +66,7 @@ def exposes_the_factorisation(page: Page) -> None:
     expect(page.locator(".steps .katex").first).to_be_visible()
 
 
-def comes_back_by_its_link(page: Page) -> None:
+def comes_back_by_its_link(page):
     link = page.get_by_role("link", name="Link to this result")
     expect(link).to_be_visible()
     before = bars(page, "offline")
@@ -78,7 +78,7 @@ def comes_back_by_its_link(page: Page) -> None:
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
 
 
-def copies_a_snippet(page: Page, address: str) -> None:
+def copies_a_snippet(page, address):
     page.get_by_text("Reproduce in Python or with curl").click()
     page.get_by_role("button", name="Copy").nth(1).click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
@@ -87,7 +87,7 @@ def copies_a_snippet(page: Page, address: str) -> None:
     page.get_by_text("Reproduce in Python or with curl").click()
 
 
-def thresholds_judge_anew_in_the_page_itself(page: Page) -> None:
+def thresholds_judge_anew_in_the_page_itself(page):
     expect(page.locator(".sum .bad")).to_have_count(1)
     expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text(
         re.compile("^[1-9] of 5 steps not valid")
@@ -123,7 +123,7 @@ def thresholds_judge_anew_in_the_page_itself(page: Page) -> None:
     expect(page.locator(".sum .bad")).to_have_count(1)
 
 
-def looks_right_again_without_the_check(page: Page) -> None:
+def looks_right_again_without_the_check(page):
     """Take the last step away: the verdict on step 4 turns, and the page says so."""
     page.wait_for_url(re.compile(r"\?s="))
     before = page.url
@@ -151,7 +151,7 @@ def looks_right_again_without_the_check(page: Page) -> None:
     assert set(query(page)) == {"s"}
 
 
-def is_kept_to_compare_others_with(page: Page) -> None:
+def is_kept_to_compare_others_with(page):
     page.get_by_role("button", name="Keep as comparison").click()
     expect(page.locator(".kept")).to_be_visible()
     token = query(page)["s"]
@@ -167,7 +167,7 @@ def is_kept_to_compare_others_with(page: Page) -> None:
     expect(page.locator(".earlier")).to_contain_text("step 4")
 
 
-def is_saved_and_found_again(page: Page) -> None:
+def is_saved_and_found_again(page):
     page.get_by_label("Dataset").fill("by hand")
     for told in ("Saved as", "Already saved as"):
         page.get_by_role("button", name="Save as a trace").click()
@@ -183,7 +183,7 @@ def test_the_split_of_a_solution_is_corrected(page):
     by_key(page)
 
 
-def typed_anew(page: Page) -> None:
+def typed_anew(page):
     enter(page, "one\ntwo")
     expect(page.get_by_role("button", name="Undo")).to_be_disabled()
     page.get_by_role("button", name="Correct step 1").click()
@@ -203,7 +203,7 @@ def typed_anew(page: Page) -> None:
     expect(solution_box(page)).to_have_value("three\nfour")
 
 
-def by_button(page: Page) -> None:
+def by_button(page):
     solution_box(page).fill("one two\nthree\nfour")
     expect_steps(page, "one two", "three", "four")
     page.get_by_role("button", name="Correct step 1").click()
@@ -236,7 +236,7 @@ def by_button(page: Page) -> None:
     expect(solution_box(page)).to_have_value("1. one\n2. three\nfour\n3. two")
 
 
-def by_key(page: Page) -> None:
+def by_key(page):
     solution_box(page).fill("one\ntwo\nthree")
     expect_steps(page, "one", "two", "three")
     page.get_by_role("button", name="Correct step 1").focus()
@@ -397,7 +397,7 @@ def test_a_step_is_edited_where_it_stands_and_scored_when_typing_pauses(page):
     thresholds_judge_anew_in_the_page_itself(page)
 
 
-def is_given_up_with_escape(page: Page) -> None:
+def is_given_up_with_escape(page):
     row = page.locator("ol.steps > li").nth(1)
     # Not `inner_text`: that of a step whose drawing Chromium puts off is empty.
     before = row.text_content()

@@ -1,7 +1,6 @@
 """The verdicts of the pages' scripts beside the server's."""
 
 import numpy as np
-from playwright.sync_api import Browser
 
 from stepsight.core.scores import Outputs, Thresholds, verdict_word
 from tests.app.browser.acts import run_script
@@ -12,7 +11,7 @@ _VERDICTS = """({ verdictOf }, cases) => cases.map(([value, threshold]) => [
 ])"""
 
 
-def test_scripts_and_server_agree_at_every_place_of_the_sliders(browser: Browser) -> None:
+def test_scripts_and_server_agree_at_every_place_of_the_sliders(browser):
     """Half of the numbers in single precision lie below the threshold in double precision that they equal, such as
     0.7, which is 0.69999999 there."""
     thresholds = [place / 100 for place in range(101)]

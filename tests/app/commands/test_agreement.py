@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 
 from stepsight.core.metrics.labels.agreement import ALL_SAME
-from stepsight.storage.database.store import Store
 from tests.app.annotate.test_agreement import labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign
 
@@ -14,14 +13,14 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def db(sqlite_store: Store) -> str:
+def db(sqlite_store):
     """A store with the campaigns `first` and `again`, whose two traces three people have labelled."""
     labelled(sqlite_store, campaign(sqlite_store, (TWO, THREE), overlap=3))
     labelled(sqlite_store, campaign(sqlite_store, None, name="again", overlap=3))
     return sqlite_store.name
 
 
-def test_every_table_is_printed(command: Command, db: str) -> None:
+def test_every_table_is_printed(command, db):
     code, out, err = command("agreement", "first", "--db", db, "--draws", 50)
     assert (code, err) == (0, "")
     assert out.startswith("first: 6 annotations; 2 traces and 0 hidden gold items\n")
@@ -34,7 +33,7 @@ def test_every_table_is_printed(command: Command, db: str) -> None:
         assert any(line.startswith(title) for line in lines)
 
 
-def test_json_has_every_number(command: Command, db: str) -> None:
+def test_json_has_every_number(command, db):
     code, out, _ = command("agreement", "first", "--against", "again", "--db", db, "--draws", 50, "--json")
     assert code == 0
     found = json.loads(out)

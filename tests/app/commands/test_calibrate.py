@@ -2,11 +2,9 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from stepsight.storage.database.store import Store
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces
 
@@ -14,13 +12,13 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def db(sqlite_store: Store) -> str:
+def db(sqlite_store):
     stored = add(sqlite_store, traces())
     say(sqlite_store, stored, evaluator(sqlite_store, "first").id)
     return sqlite_store.name
 
 
-def test_a_threshold_is_told_and_kept(command: Command, db: str) -> None:
+def test_a_threshold_is_told_and_kept(command, db):
     """The figures are those of tests/training/test_calibration.py."""
     argv = ("calibrate", "--dataset", "sums", "--evaluator", "first", "--db", db)
     assert command(*argv) == (
@@ -41,7 +39,7 @@ def test_a_threshold_is_told_and_kept(command: Command, db: str) -> None:
     }  # fmt: skip
 
 
-def test_an_evaluator_that_can_run_scores_first(command: Command, sqlite_store: Store, tiny: Path) -> None:
+def test_an_evaluator_that_can_run_scores_first(command, sqlite_store, tiny):
     add(sqlite_store, traces())
     code, out, err = command(
         "calibrate", "--dataset", "sums", "--evaluator", tiny, "--mode", "online", "--db", sqlite_store.name

@@ -1,13 +1,11 @@
 """`stepsight campaign`, as it is typed."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from stepsight.app.annotate.campaigns import queue_terms
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.annotators import list_annotators
@@ -19,19 +17,19 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def guideline(tmp_path: Path) -> Path:
+def guideline(tmp_path):
     path = tmp_path / "guideline.md"
     path.write_text("Say what is right.", encoding="utf-8")
     return path
 
 
 @pytest.fixture
-def filled(sqlite_store: Store) -> Store:
+def filled(sqlite_store):
     add(sqlite_store, TRACES)
     return sqlite_store
 
 
-def test_a_campaign_can_begin_with_a_qualification(command: Command, filled: Store, guideline: Path) -> None:
+def test_a_campaign_can_begin_with_a_qualification(command, filled, guideline):
     asked = ("--text", "2 + 2", "--qualification-items", 1, "--db", filled.name)
     terms = "qualification: 1 gold items first\n"
     assert command("campaign", "create", "first", "sums", "--guideline", guideline, *asked)[1].endswith(terms)
@@ -41,7 +39,7 @@ def test_a_campaign_can_begin_with_a_qualification(command: Command, filled: Sto
     assert shown.endswith("1 submitted, 0 under way, 0 skipped; qualification: 0 of 1 right\n")
 
 
-def test_a_campaign_from_its_beginning_to_its_end(command: Command, filled: Store, guideline: Path) -> None:
+def test_a_campaign_from_its_beginning_to_its_end(command, filled, guideline):
     db = ("--db", filled.name)
     assert command("campaign", "list", *db) == (
         0, "There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE\n", "",
@@ -70,7 +68,7 @@ def test_a_campaign_from_its_beginning_to_its_end(command: Command, filled: Stor
     assert command("campaign", "list", *db)[1] == "first  closed, 3 traces of sums, 1 of 6 annotations\n"
 
 
-def test_conditions_and_terms_are_as_given(command: Command, filled: Store, guideline: Path) -> None:
+def test_conditions_and_terms_are_as_given(command, filled, guideline):
     judged = evaluator(filled, "one")
     traces = add(filled, TRACES)
     save_judgments(filled, judged.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
@@ -86,7 +84,7 @@ def test_conditions_and_terms_are_as_given(command: Command, filled: Store, guid
     assert (found.evaluator_id, found.random_share, found.seed, found.after_error) == (judged.id, 0.5, 3, False)
 
 
-def test_conditions_on_metadata_may_be_repeated(command: Command, sqlite_store: Store, guideline: Path) -> None:
+def test_conditions_on_metadata_may_be_repeated(command, sqlite_store, guideline):
     metas = [{"source": "MATH", "level": 3}, {"source": "MATH", "level": 5}, {"source": "GSM8K", "level": 5}]
     add(sqlite_store, [Trace.of(f"P {i}", ["It."], id=str(i), meta=meta) for i, meta in enumerate(metas)])
     code, out, err = command(
@@ -100,7 +98,7 @@ def test_conditions_on_metadata_may_be_repeated(command: Command, sqlite_store: 
     assert "source: MATH · level ≥ 4" in queue_terms(found)
 
 
-def test_a_name_that_several_evaluators_have(command: Command, filled: Store, guideline: Path) -> None:
+def test_a_name_that_several_evaluators_have(command, filled, guideline):
     evaluator(filled, "one")
     register_evaluator(filled, name="one", fingerprint="another", format="x", attention="causal")
     argv = ("campaign", "create", "first", "sums", "--guideline", guideline, "--db", filled.name, "--show-scores")
@@ -109,7 +107,7 @@ def test_a_name_that_several_evaluators_have(command: Command, filled: Store, gu
     assert command(*argv, "--evaluator", "another")[0] == 0
 
 
-def test_the_command_takes_every_option_of_the_page(command: Command, filled: Store, guideline: Path) -> None:
+def test_the_command_takes_every_option_of_the_page(command, filled, guideline):
     (ann,) = people(filled, 1)
     db = ("--db", filled.name)
     terms = ("--sample", 2, "--seed", 5, "--hide-answer", "--after-submission", "nothing", "--annotator", ann.name)

@@ -2,17 +2,16 @@
 
 import io
 import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
 from stepsight.core.judgment import Mode, Usage
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import count_missing, read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
-from tests.chat_server import Body, ChatServer, Refusal, chat_server, shown, verdicts
+from tests.chat_server import Body, Refusal, chat_server, shown, verdicts
 from tests.storage.samples import add
 
 Command = Callable[..., tuple[int, str, str]]
@@ -24,26 +23,26 @@ TRACES = [
 ]
 
 
-def gold(body: Body) -> str:
+def gold(body):
     """Of the trace with a wrong step that it is wrong, of all others that they are right."""
     wrong = "2 + 2 = 5" in body["messages"][-1]["content"]
     return verdicts(["neg" if wrong else "pos"] * shown(body))
 
 
 @pytest.fixture
-def chat() -> Iterator[ChatServer]:
+def chat():
     with chat_server(gold) as server:
         yield server
 
 
 @pytest.fixture
-def db(sqlite_store: Store) -> str:
+def db(sqlite_store):
     add(sqlite_store, TRACES)
     return sqlite_store.name
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     path = tmp_path / "traces.jsonl"
     rows = [
         {"id": one.id, "problem": one.problem, "steps": [list(step.substeps) for step in one.steps]}
@@ -53,11 +52,11 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def name(chat: ChatServer, options: str = "") -> str:
+def name(chat, options=""):
     return f"critic:{chat.url}#m{options}"
 
 
-def test_a_file_is_scored_with_rationale_and_tokens(command: Command, chat: ChatServer, file: Path) -> None:
+def test_a_file_is_scored_with_rationale_and_tokens(command, chat, file):
     code, out, err = command("score", "--input", file, "--evaluator", name(chat))
     rows = [json.loads(line) for line in out.splitlines()]
     assert code == 0
@@ -70,7 +69,7 @@ def test_a_file_is_scored_with_rationale_and_tokens(command: Command, chat: Chat
     assert f"{name(chat)}: 4 calls, 1,200 tokens read and 80 written." in err
 
 
-def test_options_are_those_of_the_address(command: Command, chat: ChatServer, file: Path) -> None:
+def test_options_are_those_of_the_address(command, chat, file):
     code, out, _ = command(
         "score", "--input", file, "--evaluator", name(chat), "--samples", 3, "--temperature", 0.5
     )
@@ -82,7 +81,7 @@ def test_options_are_those_of_the_address(command: Command, chat: ChatServer, fi
     assert "--critic, --samples and --temperature go with a critic." in err
 
 
-def test_a_preset_is_chosen_by_name(command: Command, file: Path) -> None:
+def test_a_preset_is_chosen_by_name(command, file):
     with chat_server(lambda body: r"\boxed{correct} \boxed{incorrect}") as chat:
         code, out, err = command("score", "--input", file, "--evaluator", name(chat), "--critic", "thinkprm")
         rows = [json.loads(line) for line in out.splitlines()]
@@ -97,9 +96,7 @@ def test_a_preset_is_chosen_by_name(command: Command, file: Path) -> None:
         assert (code, "no critic's preset 'gpt'" in err) == (2, True)
 
 
-def test_a_dataset_is_judged_once_and_what_cannot_be_read_again(
-    command: Command, sqlite_store: Store, db: str
-) -> None:
+def test_a_dataset_is_judged_once_and_what_cannot_be_read_again(command, sqlite_store, db):
     confused = True
 
     def answer(body: Body) -> object:
@@ -129,9 +126,7 @@ def test_a_dataset_is_judged_once_and_what_cannot_be_read_again(
     assert judgment.rationale.startswith("**Step 1: neg.** since it is so 1")
 
 
-def test_hindsight_says_what_it_takes_before_it_asks(
-    command: Command, chat: ChatServer, db: str, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hindsight_says_what_it_takes_before_it_asks(command, chat, db, file, monkeypatch):
     dataset = ("score", "--dataset", "sums", "--evaluator", name(chat), "--db", db, "--mode", "hindsight")
     monkeypatch.setattr("sys.stdin", io.StringIO())
     for line in (dataset, ("score", "--input", file, "--evaluator", name(chat), "--mode", "hindsight")):
@@ -148,9 +143,7 @@ def test_hindsight_says_what_it_takes_before_it_asks(
 
 
 @pytest.mark.parametrize(("typed", "calls"), [("y\n", 7), ("Yes\n", 7), ("\n", 0), ("no\n", 0), ("", 0)])
-def test_on_a_terminal_it_asks(
-    command: Command, chat: ChatServer, db: str, monkeypatch: pytest.MonkeyPatch, typed: str, calls: int
-) -> None:
+def test_on_a_terminal_it_asks(command, chat, db, monkeypatch, typed, calls):
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -166,7 +159,7 @@ def test_on_a_terminal_it_asks(
     assert ("cancelled, nothing was done" in err) == (calls == 0)
 
 
-def test_figures_of_a_critic(command: Command, chat: ChatServer, db: str) -> None:
+def test_figures_of_a_critic(command, chat, db):
     asked = ("evaluate", "--dataset", "sums", "--evaluator", name(chat), "--db", db, "--json", "--draws", 10)
     code, _, err = command(*asked)
     assert code == 2
@@ -181,7 +174,7 @@ def test_figures_of_a_critic(command: Command, chat: ChatServer, db: str) -> Non
     assert (code, len(chat.asked)) == (0, 3)
 
 
-def test_judgments_before_a_failure_are_kept(command: Command, db: str) -> None:
+def test_judgments_before_a_failure_are_kept(command, db):
     fails = True
 
     def answer(body: Body) -> object:
@@ -199,7 +192,7 @@ def test_judgments_before_a_failure_are_kept(command: Command, db: str) -> None:
         assert (code, "2 traces judged by" in err) == (0, True)
 
 
-def test_pages_ask_no_critic(command: Command, chat: ChatServer, db: str) -> None:
+def test_pages_ask_no_critic(command, chat, db):
     code, _, err = command("app", "--evaluator", name(chat), "--db", db, "--port", 0)
     assert code == 2
     assert "pages only show stored judgments of critics" in err

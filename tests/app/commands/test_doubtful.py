@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from stepsight.core.metrics.labels.doubtful import doubts
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset
@@ -29,9 +28,7 @@ PUBLISHED = {
 SLIP = Trace.of("Add 7 and 3.", ["7 + 3 = 11.", "It is 11."], ["pos", "neg"], "slip")
 
 
-def test_a_valid_label_of_a_failing_equation_comes_first(
-    command: Command, sqlite_store: Store, tmp_path: Path
-) -> None:
+def test_a_valid_label_of_a_failing_equation_comes_first(command, sqlite_store, tmp_path):
     add(sqlite_store, [*TRACES, SLIP])
     rows = [{"id": trace.id, "scores": [0.9, 0.9 if trace.steps[1].valid else 0.2]} for trace in TRACES[1:]]
     scores = write_lines(
@@ -55,7 +52,7 @@ def test_a_valid_label_of_a_failing_equation_comes_first(
 
 
 @pytest.mark.slow
-def test_flipped_labels_of_mr_math_are_found(data: Path, tmp_path: Path) -> None:
+def test_flipped_labels_of_mr_math_are_found(data, tmp_path):
     """Of 5 % of the labels flipped at random, over 200 draws: with the published scores of ReasonEval and
     Math-Shepherd, the mean share among as many most doubtful ones."""
     with open_store(str(tmp_path / "s.db")) as store:

@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from stepsight.core.metrics.figures import METRICS
 from stepsight.core.metrics.measurement import Topic
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.schema import JudgmentRow, TriangleRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import read_many
 from stepsight.storage.traces.queries import find_dataset
@@ -32,25 +30,25 @@ FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 
 
 @pytest.fixture
-def db(sqlite_store: Store) -> str:
+def db(sqlite_store):
     """A store in which `first` has judged the four traces of `tests.training.hand`."""
     stored = add(sqlite_store, traces())
     say(sqlite_store, stored, evaluator(sqlite_store, "first").id)
     return sqlite_store.name
 
 
-def evaluated(command: Command, db: str, *argv: object) -> dict[str, Any]:
+def evaluated(command, db, *argv):
     code, out, err = command("evaluate", *argv, "--db", db, "--json", "--draws", 20)
     assert (code, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
     return found
 
 
-def by_name(found: dict[str, Any], errors: str = "invalid", mode: str = "offline") -> dict[str, dict[str, Any]]:
+def by_name(found, errors="invalid", mode="offline"):
     return {row["evaluator"]: row for row in found["rows"] if (row["errors"], row["mode"]) == (errors, mode)}
 
 
-def percent(row: dict[str, Any]) -> list[float | None]:
+def percent(row):
     return [None if row[name] is None else round(100 * row[name], 1) for name in FIGURES]
 
 
@@ -68,9 +66,7 @@ RELEASED = {
 @pytest.mark.parametrize(
     ("place", "errors"), [(0, "invalid"), pytest.param(1, "redundant", marks=pytest.mark.slow)]
 )
-def test_released_scores_give_the_published_figures(
-    command: Command, data: Path, tmp_path: Path, place: int, errors: str
-) -> None:
+def test_released_scores_give_the_published_figures(command, data, tmp_path, place, errors):
     db, name, folder = str(tmp_path / "s.db"), f"mr-math-{errors}", data / "mr-math"
     assert command("import", name, folder / f"mr-math_{errors}_errors.json", "--db", db)[0] == 0
     for one in RELEASED:
@@ -95,9 +91,7 @@ def test_released_scores_give_the_published_figures(
         }  # fmt: skip
 
 
-def test_first_errors_of_verdicts_in_words_are_those_of_the_raw_file(
-    command: Command, data: Path, tmp_path: Path
-) -> None:
+def test_first_errors_of_verdicts_in_words_are_those_of_the_raw_file(command, data, tmp_path):
     """GPT-4's published file, read without us: all 159 traces count."""
     db, folder = str(tmp_path / "s.db"), data / "mr-math"
     gold_file = folder / "mr-math_invalid_errors.json"
@@ -131,7 +125,7 @@ def test_first_errors_of_verdicts_in_words_are_those_of_the_raw_file(
     assert "first_error_accuracy" not in row["reasons"]
 
 
-def test_mr_gsm8k_in_part(command: Command, data: Path, tmp_path: Path) -> None:
+def test_mr_gsm8k_in_part(command, data, tmp_path):
     """Its 300 rows are all wrong solutions: those have no metric, their steps do."""
     db, folder = str(tmp_path / "s.db"), data / "mr-gsm8k"
     assert command("import", "mr-gsm8k", folder / "MR-GSM8K_partial.json", "--db", db)[0] == 0
@@ -152,7 +146,7 @@ def test_mr_gsm8k_in_part(command: Command, data: Path, tmp_path: Path) -> None:
     assert "published figures are of 1,418 traces of this benchmark, these are 182, so none is shown" in out
 
 
-def test_prm800k_is_measured_online(command: Command, data: Path, tmp_path: Path) -> None:
+def test_prm800k_is_measured_online(command, data, tmp_path):
     db = str(tmp_path / "s.db")
     assert command("import", "prm800k", data / "prm800k" / "test.jsonl", "--db", db)[0] == 0
     code, out, err = command("evaluate", "--dataset", "prm800k", "--db", db, "--json", "--draws", 20)
@@ -167,7 +161,7 @@ def test_prm800k_is_measured_online(command: Command, data: Path, tmp_path: Path
 # --- shapes ---
 
 
-def test_json(command: Command, db: str) -> None:
+def test_json(command, db):
     found = evaluated(command, db, "--dataset", "sums", "--evaluator", "first", "--mode", "offline")
     assert list(found) == ["dataset", "group", "rows", "published", "n_traces", "left_out"]
     assert (found["dataset"], found["n_traces"], found["left_out"]) == ("sums", 4, 0)
@@ -188,7 +182,7 @@ def test_json(command: Command, db: str) -> None:
     assert row["published"] is None
 
 
-def test_the_table(command: Command, db: str) -> None:
+def test_the_table(command, db):
     code, out, err = command("evaluate", "--dataset", "sums", "--db", db, "--draws", 20)
     assert (code, err) == (0, "")
     blocks = out.strip().split("\n\n")
@@ -207,7 +201,7 @@ def test_the_table(command: Command, db: str) -> None:
     assert cells == ["first", "measured", "50.0", "75.0", "65.0", "90.0", "+35.0", "too", "4", "7"]
 
 
-def test_the_table_marks_what_is_only_published(command: Command, data: Path, tmp_path: Path) -> None:
+def test_the_table_marks_what_is_only_published(command, data, tmp_path):
     db, folder = str(tmp_path / "s.db"), data / "mr-math"
     command("import", "mr-math-invalid", folder / "mr-math_invalid_errors.json", "--db", db)
     path = folder / "scores" / "invalid" / "reasoneval_mistral-7b_eval_results.json"
@@ -222,7 +216,7 @@ def test_the_table_marks_what_is_only_published(command: Command, data: Path, tm
     assert "[" not in other
 
 
-def test_notes_tell_what_a_table_cannot(command: Command, sqlite_store: Store, db: str) -> None:
+def test_notes_tell_what_a_table_cannot(command, sqlite_store, db):
     stored = add(sqlite_store, traces())
     part = evaluator(sqlite_store, "part")
     say(sqlite_store, stored, part.id, {"B": valid(0.9, 0.8)})
@@ -237,7 +231,7 @@ def test_notes_tell_what_a_table_cannot(command: Command, sqlite_store: Store, d
     assert err == "idle has not judged sums in such a mode.\n"
 
 
-def test_a_comparison(command: Command, sqlite_store: Store, db: str) -> None:
+def test_a_comparison(command, sqlite_store, db):
     stored = add(sqlite_store, traces())
     right = {"A": valid(0.9, 0.2, 0.9), "B": valid(0.8, 0.9), "C": valid(0.9, 0.9), "D": valid(0.1, 0.9)}
     say(sqlite_store, stored, evaluator(sqlite_store, "second").id, right)
@@ -258,9 +252,7 @@ def test_a_comparison(command: Command, sqlite_store: Store, db: str) -> None:
     assert "second minus baseline:position, invalid errors" in out
 
 
-def test_an_evaluator_that_can_run_scores_what_is_missing(
-    command: Command, sqlite_store: Store, tiny: Path
-) -> None:
+def test_an_evaluator_that_can_run_scores_what_is_missing(command, sqlite_store, tiny):
     add(sqlite_store, traces())
     found = evaluated(command, sqlite_store.name, "--dataset", "sums", "--evaluator", tiny)
     for mode in ("offline", "online"):
@@ -269,7 +261,7 @@ def test_an_evaluator_that_can_run_scores_what_is_missing(
     assert again == found
 
 
-def test_stored_judgments_are_measured_without_heavy_libraries(command: Command, db: str) -> None:
+def test_stored_judgments_are_measured_without_heavy_libraries(command, db):
     """PyTorch and pandas take more memory than 100,000 traces."""
     evaluated(command, db, "--dataset", "sums", "--evaluator", "mini-causal")
     line = ["evaluate", "--dataset", "sums", "--db", db, "--draws", "20"]
@@ -285,9 +277,7 @@ sys.exit(any(codes) or " ".join(name for name in heavy if name in sys.modules) o
     assert "mini-causal" in done.stdout.partition("{")[0]
 
 
-def test_weights_of_another_type_are_measured_by_themselves(
-    command: Command, sqlite_store: Store, tiny: Path
-) -> None:
+def test_weights_of_another_type_are_measured_by_themselves(command, sqlite_store, tiny):
     add(sqlite_store, traces())
     db, dataset = sqlite_store.name, ("--dataset", "sums")
     rough = (*dataset, "--evaluator", tiny, "--dtype", "bfloat16")
@@ -309,7 +299,7 @@ def test_weights_of_another_type_are_measured_by_themselves(
 
 
 @pytest.mark.slow
-def test_two_processes_share_the_traces_and_one_speaks(sqlite_store: Store, tiny: Path) -> None:
+def test_two_processes_share_the_traces_and_one_speaks(sqlite_store, tiny):
     """With what torchrun and accelerate launch tell each process. Each judges some of the traces, and together they
     have what one alone has."""
     stored = add(sqlite_store, traces())
@@ -338,7 +328,7 @@ def test_two_processes_share_the_traces_and_one_speaks(sqlite_store: Store, tiny
         np.testing.assert_allclose(ours.hindsight.packed, theirs.hindsight.packed, atol=1e-5)
 
 
-def test_the_shares_are_the_same_whatever_is_judged_already(sqlite_store: Store) -> None:
+def test_the_shares_are_the_same_whatever_is_judged_already(sqlite_store):
     stored = add(sqlite_store, many(10))
     shares = [[trace.id for trace in Processes(rank, 3).share(stored)] for rank in range(3)]
     assert shares == [["0", "3", "6", "9"], ["1", "4", "7"], ["2", "5", "8"]]
@@ -349,7 +339,7 @@ def test_the_shares_are_the_same_whatever_is_judged_already(sqlite_store: Store)
 # --- refusals ---
 
 
-def test_thresholds_chosen_here_are_refused_or_marked(command: Command, db: str) -> None:
+def test_thresholds_chosen_here_are_refused_or_marked(command, db):
     code, out, _ = command("calibrate", "--dataset", "sums", "--evaluator", "first", "--db", db)
     assert code == 0
     code, out, err = command("evaluate", "--dataset", "sums", "--db", db)

@@ -2,12 +2,10 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, read_patch
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_trace
@@ -18,7 +16,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def db(sqlite_store: Store) -> str:
+def db(sqlite_store):
     """A store in which `first` and `second` have judged the four traces of `tests.training.hand`."""
     stored = add(sqlite_store, traces())
     for name in ("first", "second"):
@@ -27,7 +25,7 @@ def db(sqlite_store: Store) -> str:
 
 
 @pytest.fixture
-def patch(sqlite_store: Store, db: str, command: Command, tmp_path: Path) -> Path:
+def patch(sqlite_store, db, command, tmp_path):
     """A 2 is pos: accepted and exported."""
     accept(sqlite_store, "A", 1, "pos")
     path = tmp_path / "fixes.json"
@@ -37,13 +35,13 @@ def patch(sqlite_store: Store, db: str, command: Command, tmp_path: Path) -> Pat
     return path
 
 
-def accept(store: Store, trace: str, step: int, proposed: str) -> None:
+def accept(store, trace, step, proposed):
     user = local_user(store)
     made = open_dispute(store, find_trace(store, "sums", trace).trace_id, step, proposed, "It is right.", user)
     add_entry(store, made.id, user, "", DisputeState.ACCEPTED)
 
 
-def test_export_and_show(command: Command, db: str, patch: Path) -> None:
+def test_export_and_show(command, db, patch):
     code, out, err = command("patch", "show", patch)
     assert (code, err) == (0, "")
     lines = out.splitlines()
@@ -56,7 +54,7 @@ def test_export_and_show(command: Command, db: str, patch: Path) -> None:
     assert (code, json.loads(out)["digest"]) == (0, read_patch(patch).digest)
 
 
-def test_evaluate_shows_every_figure_with_and_without(command: Command, db: str, patch: Path) -> None:
+def test_evaluate_shows_every_figure_with_and_without(command, db, patch):
     argv = ["evaluate", "--dataset", "sums", "--evaluator", "first", "--patch", patch, "--db", db, "--draws", 20]
     code, out, err = command(*argv, "--mode", "offline")
     assert (code, err) == (0, "")
@@ -73,7 +71,7 @@ def test_evaluate_shows_every_figure_with_and_without(command: Command, db: str,
     assert "  4 solutions and 7 steps count with the benchmark's labels, 4 and 8 with the patch" in lines
 
 
-def test_evaluate_as_json_and_compared(command: Command, db: str, patch: Path) -> None:
+def test_evaluate_as_json_and_compared(command, db, patch):
     argv = ["evaluate", "--dataset", "sums", "--compare", "first", "second", "--db", db, "--draws", 20]
     code, out, _ = command(*argv, "--patch", patch, "--json")
     assert code == 0
@@ -91,9 +89,7 @@ def test_evaluate_as_json_and_compared(command: Command, db: str, patch: Path) -
     ]
 
 
-def test_a_patch_that_takes_a_kind_of_error_away(
-    command: Command, sqlite_store: Store, db: str, tmp_path: Path
-) -> None:
+def test_a_patch_that_takes_a_kind_of_error_away(command, sqlite_store, db, tmp_path):
     accept(sqlite_store, "C", 0, "pos")
     path = tmp_path / "fixes.json"
     assert command("patch", "export", "sums", path, "--db", db)[0] == 0
@@ -102,9 +98,7 @@ def test_a_patch_that_takes_a_kind_of_error_away(
     assert "sums, redundant errors, offline: the patched gold has no such error, nothing is compared" in out
 
 
-def test_a_patch_that_does_not_fit_is_refused_before_scoring(
-    command: Command, db: str, patch: Path, tmp_path: Path
-) -> None:
+def test_a_patch_that_does_not_fit_is_refused_before_scoring(command, db, patch, tmp_path):
     found = json.loads(patch.read_text("utf-8"))
     change = read_patch(patch).changes[0]
     other = LabelChange(**(vars(change) | {"trace": "Z"}))
@@ -120,7 +114,7 @@ def test_a_patch_that_does_not_fit_is_refused_before_scoring(
     )
 
 
-def test_report(command: Command, db: str, patch: Path, tmp_path: Path) -> None:
+def test_report(command, db, patch, tmp_path):
     folder = tmp_path / "report"
     argv = ["report", "--dataset", "sums", "--patch", patch, "--output", folder, "--db", db, "--draws", 20]
     code, out, _ = command(*argv)

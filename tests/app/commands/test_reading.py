@@ -2,14 +2,12 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import list_evaluators
 from tests.storage.samples import add
 
@@ -17,7 +15,7 @@ Command = Callable[..., tuple[int, str, str]]
 TRACE = Trace.of("1 + 1?", ["It is 2.", "Check: 2 - 1 = 1.", "Done."], ["pos", "neg", None], id="a")
 
 
-def test_a_file_is_scored_by_a_second_reading(command: Command, tiny_causal: Path, tmp_path: Path) -> None:
+def test_a_file_is_scored_by_a_second_reading(command, tiny_causal, tmp_path):
     file = tmp_path / "traces.jsonl"
     file.write_text(json.dumps({"id": "a", "problem": TRACE.problem, "steps": list(TRACE.substeps)}) + "\n")
     asked = (
@@ -46,9 +44,7 @@ def test_a_file_is_scored_by_a_second_reading(command: Command, tiny_causal: Pat
     )
 
 
-def test_a_long_solution_is_scored_in_windows(
-    command: Command, tiny: Path, tiny_causal: Path, tmp_path: Path
-) -> None:
+def test_a_long_solution_is_scored_in_windows(command, tiny, tiny_causal, tmp_path):
     file = tmp_path / "traces.jsonl"
     file.write_text(json.dumps({"id": "a", "problem": "q", "steps": ["1 + 1 = 2."] * 200}) + "\n")
     for spec, options, name in (
@@ -66,7 +62,7 @@ def test_a_long_solution_is_scored_in_windows(
     assert "--window 1024" in err
 
 
-def test_readings_are_measured_side_by_side(command: Command, sqlite_store: Store, tiny_causal: Path) -> None:
+def test_readings_are_measured_side_by_side(command, sqlite_store, tiny_causal):
     add(sqlite_store, [TRACE])
     where = ("--dataset", "sums", "--db", sqlite_store.name, "--json", "--draws", 10)
     for options in ((), ("--reading", "both-orders")):

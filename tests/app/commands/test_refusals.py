@@ -4,7 +4,6 @@ import io
 import json
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 import yaml
@@ -194,7 +193,7 @@ REFUSED = {
 }
 
 
-def config(**changes: object) -> str:
+def config(**changes):
     sources = {"sources": [{"kind": "synthetic", "size": 16}]}
     backbone = {"hidden": 16, "layers": 1, "heads": 2, "mlp": 16, "context": 1024}
     values = {"attention": "bidirectional", "data": sources, "backbone": backbone, "vocabulary": 300}
@@ -202,7 +201,7 @@ def config(**changes: object) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A folder with the files of the command lines above, and the store, in which `first` has judged `sums`."""
     folder = tmp_path_factory.mktemp("refusals")
     with open_store(str(folder / "store.db")) as store:

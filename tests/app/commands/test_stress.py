@@ -3,11 +3,9 @@
 import json
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
 from stepsight.core.paths import asset
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from tests.storage.samples import add
 
 Command = Callable[..., tuple[int, str, str]]
@@ -16,9 +14,7 @@ TRACES = [
 ]
 
 
-def test_variants_are_judged_written_and_measured_beside_baselines(
-    command: Command, sqlite_store: Store, tmp_path: Path
-) -> None:
+def test_variants_are_judged_written_and_measured_beside_baselines(command, sqlite_store, tmp_path):
     add(sqlite_store, TRACES)
     out = tmp_path / "stress.jsonl"
     asked = ("--dataset", "sums", "--db", sqlite_store.name, "--evaluator", "equations", "--traces", 3)
@@ -50,8 +46,8 @@ def test_variants_are_judged_written_and_measured_beside_baselines(
 
 
 def test_evaluators_that_are_the_same_and_those_that_cannot_judge_a_variant_are_named(
-    command: Command, sqlite_store: Store, tmp_path: Path
-) -> None:
+    command, sqlite_store, tmp_path
+):
     add(sqlite_store, TRACES)
     folder = shutil.copytree(asset("evaluators", "mini-causal"), tmp_path / "mine")
     asked = ("stress", "--dataset", "sums", "--db", sqlite_store.name, "--transform", "filler", "--evaluator")
@@ -64,7 +60,7 @@ def test_evaluators_that_are_the_same_and_those_that_cannot_judge_a_variant_are_
     ]
 
 
-def test_one_transform_of_a_file(command: Command, tmp_path: Path) -> None:
+def test_one_transform_of_a_file(command, tmp_path):
     file = tmp_path / "traces.jsonl"
     file.write_text(json.dumps({"id": "a", "problem": "Add.", "steps": ["2 + 3 = 5.", "So it is 5."]}) + "\n")
     code, told, _ = command("stress", "--input", file, "--evaluator", "equations", "--transform", "sign-turned")

@@ -99,7 +99,7 @@ def test_a_dataset_without_labels_says_so_where_its_errors_would_stand(client, s
     assert [cell.text for cell in row.all("td", cls="number")] == ["1", "no labels", "0"]
 
 
-def label_studio(**about) -> bytes:
+def label_studio(**about):
     """A file of Label Studio with the labels pos and neg of a trace."""
     choices = [
         {

@@ -1,8 +1,5 @@
 """A model hub on this machine with two small evaluators, and a cache of one's own."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from tests.checkpoints import write_token_classifier
@@ -14,7 +11,7 @@ OTHER = "lab/other-prm"
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def hub(tmp_path, monkeypatch):
     one = Hub()
     for number, repo in enumerate((SMALL, OTHER)):
         folder = tmp_path / f"published-{number}"

@@ -57,7 +57,7 @@ def test_a_worker_ends_with_its_server_and_a_killed_one_is_started_again(sqlite_
     assert found.state in (State.QUEUED, State.DONE)
 
 
-def session_niceness(pid: int) -> int | None:
+def session_niceness(pid):
     """What the session of a process has, or None where Linux does not share the processor between sessions."""
     group = Path(f"/proc/{pid}/autogroup")
     words = group.read_text(encoding="ascii").split() if group.exists() else []

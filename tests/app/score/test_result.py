@@ -268,7 +268,6 @@ def test_a_long_solution_has_room_for_a_strip_with_a_lane_for_each_bar_and_for_f
 
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
 FORM = typed(PROBLEM, SOLUTION, ("tiny",))
-LONGER = typed(PROBLEM, SOLUTION + "\n3. Check: 5 - 3 = 2.", ("tiny", "tiny-causal"))
 
 
 def notices(html):

@@ -9,7 +9,7 @@ from stepsight.core.trace import Trace
 from tests.app.elements import read
 
 
-def shown(text: str):
+def shown(text):
     return checked_step(Trace.of("A problem.", [text]), 0)[0]
 
 

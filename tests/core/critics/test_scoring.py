@@ -1,67 +1,63 @@
 """Critics behind a real socket: the requests they get, and the judgments from their answers."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
-from stepsight.core.critics.evaluator import Critic, open_critic
+from stepsight.core.critics.evaluator import open_critic
 from stepsight.core.critics.presets import OWN, read_preset
 from stepsight.core.critics.scoring import CriticClient
 from stepsight.core.critics.settings import read_settings
 from stepsight.core.inference_servers.address import parse_address
 from stepsight.core.inference_servers.server import Server
-from stepsight.core.judgment import Judgment, Mode, Usage
+from stepsight.core.judgment import Mode, Usage
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.stress.stress_test import StressTest
 from stepsight.training.stress.transforms import find_transform
 from tests.cases import each
-from tests.chat_server import Body, ChatServer, Refusal, chat_server, completion, shown, verdicts
+from tests.chat_server import Body, Refusal, chat_server, completion, shown, verdicts
 from tests.messages import refused
 
 TRACE = Trace.of("What is 1 + 1 + 2?", ["1 + 1 = 2", ["2 + 2 = 4", "so 4"], "4 + 0 = 4"], id="t")
 POS, NEU, NEG = [0, 0, 1], [0, 1, 0], [1, 0, 0]
 
 
-def critic_of(spec: str) -> Critic:
+def critic_of(spec):
     return open_critic(parse_address(spec))
 
 
 @contextmanager
-def asking(chat: ChatServer, options: str = "", model: str = "m", **more: Any) -> Iterator[Critic]:
+def asking(chat, options="", model="m", **more):
     """A critic at that server, with up to four requests at once."""
     critic = critic_of(f"critic:{chat.url}#{model}{options}")
     with Server(chat.url, at_once=4, **more) as server:
         yield replace(critic, client=CriticClient(critic.client.settings, server))
 
 
-def judged(critic: Critic, traces: Iterable[Trace], mode: Mode = Mode.OFFLINE) -> list[Judgment]:
+def judged(critic, traces, mode=Mode.OFFLINE):
     return list(critic.judge_readable(traces, mode))
 
 
-def all_right(body: Body) -> str:
+def all_right(body):
     return verdicts(["pos"] * shown(body))
 
 
-def last_wrong(body: Body) -> str:
+def last_wrong(body):
     """The last step that is shown is wrong, and right when there are more."""
     return verdicts(["pos"] * (shown(body) - 1) + ["neg"])
 
 
-def judge(
-    answer: Callable[[Body], Any], mode: Mode, options: str = "", model: str = "m"
-) -> tuple[Judgment, ChatServer]:
+def judge(answer, mode, options="", model="m"):
     with chat_server(answer) as chat, asking(chat, options, model) as critic:
         return Scorer(critic).score_one(TRACE, mode), chat
 
 
-def test_offline_one_question_shows_all() -> None:
+def test_offline_one_question_shows_all():
     judgment, chat = judge(lambda body: verdicts(["pos", "neu", "neg", "pos"]), Mode.OFFLINE)
     assert isinstance(judgment.result, StepScores)
     assert judgment.result.probs.tolist() == [POS, NEU, NEG, POS]
@@ -73,7 +69,7 @@ def test_offline_one_question_shows_all() -> None:
     assert judgment.spent == Usage(1, 0, 300, 20)
 
 
-def test_a_stress_test_passes_over_a_variant_on_which_nothing_can_be_read() -> None:
+def test_a_stress_test_passes_over_a_variant_on_which_nothing_can_be_read():
     trace = Trace.of("Add.", ["1 + 1 = 2.", "So it is 2."])
     test = StressTest.of([find_transform("number-replaced"), find_transform("filler")], [trace])
     texts = [variant.trace.substeps for _, variant in test.variants[0] if variant is not None]
@@ -90,7 +86,7 @@ def test_a_stress_test_passes_over_a_variant_on_which_nothing_can_be_read() -> N
     assert critic.tally.unread == 1
 
 
-def test_a_request_holds_model_prompt_limit_and_schema() -> None:
+def test_a_request_holds_model_prompt_limit_and_schema():
     _, chat = judge(all_right, Mode.OFFLINE)
     (body,) = chat.asked
     assert body["model"] == "m"
@@ -101,7 +97,7 @@ def test_a_request_holds_model_prompt_limit_and_schema() -> None:
     assert "stop" not in body
 
 
-def test_online_each_step_is_judged_when_it_is_whole() -> None:
+def test_online_each_step_is_judged_when_it_is_whole():
     judgment, chat = judge(last_wrong, Mode.ONLINE)
     assert sorted(shown(body) for body in chat.asked) == [1, 3, 4]
     # The first part of the second step is judged beside its second.
@@ -110,7 +106,7 @@ def test_online_each_step_is_judged_when_it_is_whole() -> None:
     assert judgment.spent == Usage(3, 0, 900, 60)
 
 
-def test_hindsight_asks_for_each_beginning_once() -> None:
+def test_hindsight_asks_for_each_beginning_once():
     judgment, chat = judge(last_wrong, Mode.HINDSIGHT)
     assert sorted(shown(body) for body in chat.asked) == [1, 2, 3, 4]
     assert isinstance(judgment.result, Hindsight)
@@ -126,7 +122,7 @@ def test_hindsight_asks_for_each_beginning_once() -> None:
     assert "**Step 1: pos.**" in judgment.rationale
 
 
-def test_samples_give_shares() -> None:
+def test_samples_give_shares():
     def answer(body: Body) -> str:
         return "no idea" if body["seed"] == 4 else verdicts(["pos", "neu", "neg", "pos"][: shown(body)])
 
@@ -144,7 +140,7 @@ def test_samples_give_shares() -> None:
     assert "**Step 2.1: neu 3 of 4.** since it is so 2" in judgment.rationale
 
 
-def test_an_unreadable_answer_is_not_a_judgment() -> None:
+def test_an_unreadable_answer_is_not_a_judgment():
     good = Trace.of("p", ["one", "two"], id="good")
     bad = Trace.of("p", ["bad", "two"], id="bad")
 
@@ -162,7 +158,7 @@ def test_an_unreadable_answer_is_not_a_judgment() -> None:
             Scorer(critic).score_one(bad)
 
 
-def test_one_beginning_that_cannot_be_read_leaves_no_triangle() -> None:
+def test_one_beginning_that_cannot_be_read_leaves_no_triangle():
     def answer(body: Body) -> object:
         return "" if shown(body) == 3 else all_right(body)
 
@@ -186,7 +182,7 @@ def test_one_beginning_that_cannot_be_read_leaves_no_triangle() -> None:
         [1, 2],
     ],
 )
-def test_answers_of_other_shapes_are_no_judgment(value: object) -> None:
+def test_answers_of_other_shapes_are_no_judgment(value):
     def answer(body: Body) -> object:
         return value if shown(body) > 1 else all_right(body)
 
@@ -195,7 +191,7 @@ def test_answers_of_other_shapes_are_no_judgment(value: object) -> None:
         assert critic.tally.unread == 1
 
 
-def test_tokens_that_are_not_counted_are_not_known() -> None:
+def test_tokens_that_are_not_counted_are_not_known():
     def answer(body: Body) -> object:
         return completion(all_right(body)) | {"usage": {"prompt_tokens": -1, "completion_tokens": True}}
 
@@ -212,7 +208,7 @@ def test_tokens_that_are_not_counted_are_not_known() -> None:
         (lambda form: form is not None, None),
     ],
 )
-def test_a_server_is_asked_for_a_schema_as_it_can(refused: Callable[[Any], bool], form: str | None) -> None:
+def test_a_server_is_asked_for_a_schema_as_it_can(refused, form):
     def answer(body: Body) -> object:
         return Refusal(500) if refused(body.get("response_format")) else all_right(body)
 
@@ -225,7 +221,7 @@ def test_a_server_is_asked_for_a_schema_as_it_can(refused: Callable[[Any], bool]
     assert all(TRACE.problem not in str(body) and body["max_tokens"] == 64 for body in chat.tried)
 
 
-def test_a_schema_can_be_left_out_or_insisted_on() -> None:
+def test_a_schema_can_be_left_out_or_insisted_on():
     _, chat = judge(all_right, Mode.OFFLINE, ",schema=no")
     assert "response_format" not in chat.asked[0]
     assert len(chat.tried) == 1
@@ -237,7 +233,7 @@ def test_a_schema_can_be_left_out_or_insisted_on() -> None:
         judged(critic, [TRACE])
 
 
-def test_a_newer_name_of_the_limit_is_learnt() -> None:
+def test_a_newer_name_of_the_limit_is_learnt():
     def answer(body: Body) -> object:
         if "max_tokens" in body:
             said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
@@ -249,7 +245,7 @@ def test_a_newer_name_of_the_limit_is_learnt() -> None:
     assert chat.asked[0]["response_format"]["type"] == "json_schema"
 
 
-def test_a_server_that_loads_its_model_is_waited_for() -> None:
+def test_a_server_that_loads_its_model_is_waited_for():
     """As llama.cpp's says it."""
     loading = [Refusal(503, b'{"error":{"message":"Loading model","type":"unavailable_error","code":503}}')] * 2
 
@@ -260,7 +256,7 @@ def test_a_server_that_loads_its_model_is_waited_for() -> None:
     assert [body["response_format"]["type"] for body in chat.tried] == ["json_schema"] * 3
 
 
-def test_a_server_without_seeds_gets_none() -> None:
+def test_a_server_without_seeds_gets_none():
     def answer(body: Body) -> object:
         return Refusal(422, b'{"detail": "extra input: seed"}') if "seed" in body else all_right(body)
 
@@ -280,14 +276,14 @@ def test_a_server_without_seeds_gets_none() -> None:
         Refusal(200, b"[]"),
     ],
 )
-def test_a_server_of_another_kind_is_refused_before_any_trace_is_sent(refusal: Refusal) -> None:
+def test_a_server_of_another_kind_is_refused_before_any_trace_is_sent(refusal):
     with chat_server(lambda body: refusal) as chat, asking(chat) as critic:
         with refused():
             judged(critic, [TRACE])
         assert chat.asked == []
 
 
-def test_a_server_that_fails_now_and_then_is_asked_again() -> None:
+def test_a_server_that_fails_now_and_then_is_asked_again():
     count = 0
 
     def answer(body: Body) -> object:
@@ -302,7 +298,7 @@ def test_a_server_that_fails_now_and_then_is_asked_again() -> None:
     assert all(np.array_equal(judgment.result.probs, [POS, POS]) for judgment in found)  # type: ignore[union-attr]
 
 
-def test_half_an_answer_ends_the_run_after_the_earlier_judgments() -> None:
+def test_half_an_answer_ends_the_run_after_the_earlier_judgments():
     def answer(body: Body) -> object:
         is_half = "\nhalf\n" in body["messages"][-1]["content"]
         return Refusal(200, b'{"choices": [{"mess') if is_half else all_right(body)
@@ -315,7 +311,7 @@ def test_half_an_answer_ends_the_run_after_the_earlier_judgments() -> None:
             next(judgments)
 
 
-def test_a_trace_that_the_server_refuses_is_left_out() -> None:
+def test_a_trace_that_the_server_refuses_is_left_out():
     long = Trace.of("long", ["one", "two"], id="long")
     fine = Trace.of("p", ["one", "two"], id="fine")
 
@@ -331,7 +327,7 @@ def test_a_trace_that_the_server_refuses_is_left_out() -> None:
     assert counted == (1, "long")
 
 
-def test_a_key_is_sent_and_appears_in_no_message(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_sent_and_appears_in_no_message(monkeypatch):
     monkeypatch.setenv("STEPSIGHT_API_KEY", "sk-secret")
 
     def answer(body: Body) -> object:
@@ -344,7 +340,7 @@ def test_a_key_is_sent_and_appears_in_no_message(monkeypatch: pytest.MonkeyPatch
     assert "sk-secret" not in f"{error.value} {critic.name} {critic.fingerprint}"
 
 
-def test_an_answer_in_parts_of_content_is_read() -> None:
+def test_an_answer_in_parts_of_content_is_read():
     def answer(body: Body) -> object:
         parts = [{"type": "thinking", "thinking": []}, {"type": "text", "text": all_right(body)}]
         return completion("", content=parts)
@@ -354,7 +350,7 @@ def test_an_answer_in_parts_of_content_is_read() -> None:
     assert set(judgment.offline.validity.tolist()) == {1}
 
 
-def test_thinkprm_over_the_wire() -> None:
+def test_thinkprm_over_the_wire():
     def answer(body: Body) -> object:
         # The server leaves out the stop "</think>".
         return completion(r"<think>Step 1: \boxed{correct} Step 2: \boxed{correct} \boxed{incorrect}")
@@ -383,12 +379,12 @@ def test_thinkprm_over_the_wire() -> None:
         ",sample=2",
     ],
 )
-def test_options_that_make_no_sense_are_refused(options: str) -> None:
+def test_options_that_make_no_sense_are_refused(options):
     with refused():
         read_settings(parse_address(f"critic:http://localhost:1/v1#m{options}"))
 
 
-def test_the_fingerprint_is_of_all_that_makes_a_judgment() -> None:
+def test_the_fingerprint_is_of_all_that_makes_a_judgment():
     base = "critic:http://localhost:1/v1#m"
     same = (
         base,
@@ -410,7 +406,7 @@ def test_the_fingerprint_is_of_all_that_makes_a_judgment() -> None:
     assert len({critic_of(spec).fingerprint for spec in others}) == len(others)
 
 
-def test_a_critic_describes_itself() -> None:
+def test_a_critic_describes_itself():
     ours = critic_of("critic:http://localhost:1/v1#m,samples=3,preset=steps")
     assert (ours.name, ours.outputs) == ("critic:http://localhost:1/v1#m,samples=3", Outputs.THREE_WAY)
     assert ours.attention == "bidirectional"
@@ -419,7 +415,7 @@ def test_a_critic_describes_itself() -> None:
     assert (theirs.outputs, theirs.attention) == (Outputs.VALIDITY, "bidirectional")
 
 
-def test_an_estimate_counts_calls_and_guesses_tokens() -> None:
+def test_an_estimate_counts_calls_and_guesses_tokens():
     critic = critic_of("critic:http://localhost:1/v1#m,samples=2")
     offline, online, whole = (critic.estimate(TRACE, mode) + critic.estimate(TRACE, mode) for mode in Mode)
     assert [one.traces for one in (offline, online, whole)] == [2, 2, 2]

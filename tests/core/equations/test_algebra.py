@@ -20,7 +20,7 @@ from tests.core.equations.steps import checks, failing
         "$n(n+1)(n+2) = n^3 + 3n^2 + 2n$",
     ],
 )
-def test_an_identity_holds(text: str) -> None:
+def test_an_identity_holds(text):
     assert [(check.method, check.holds) for check in checks(text)] == [(Method.IDENTITY, True)]
 
 
@@ -35,7 +35,7 @@ def test_an_identity_holds(text: str) -> None:
         ("$(a+8)^2-4(4)(9)=a^2+16a-112$", "a^2 + 16a - 80"),
     ],
 )
-def test_an_expansion_that_is_off_in_one_term_fails(text: str, right: str) -> None:
+def test_an_expansion_that_is_off_in_one_term_fails(text, right):
     (check,) = [check for check in checks(text) if not check.holds]
     assert (check.method, check.right) == (Method.IDENTITY, right)
 
@@ -52,7 +52,7 @@ def test_an_expansion_that_is_off_in_one_term_fails(text: str, right: str) -> No
         "$e^{x} = 3$",
     ],
 )
-def test_an_equation_to_be_solved_is_no_identity(text: str) -> None:
+def test_an_equation_to_be_solved_is_no_identity(text):
     assert failing(text) == []
 
 
@@ -72,9 +72,7 @@ def test_an_equation_to_be_solved_is_no_identity(text: str) -> None:
         (["$x + y = 10$ and $x - y = 2$.", "Adding the equations and dividing by 2, $x = 7$."], "x = 7", ""),
     ],
 )
-def test_an_equation_that_does_not_follow_from_the_one_before_fails(
-    steps: list[str], fault: str, right: str
-) -> None:
+def test_an_equation_that_does_not_follow_from_the_one_before_fails(steps, fault, right):
     assert [(found[1], found[2]) for found in failing(*steps)] == [(fault, right)]
 
 
@@ -95,11 +93,11 @@ def test_an_equation_that_does_not_follow_from_the_one_before_fails(
         ["y = 2x + 3", "so y = 5."],
     ],
 )
-def test_an_equation_that_follows_or_starts_afresh_is_not_flagged(steps: list[str]) -> None:
+def test_an_equation_that_follows_or_starts_afresh_is_not_flagged(steps):
     assert all(check.holds for found in check_steps("A problem.", steps) for check in found)
 
 
-def test_an_equation_of_the_problem_is_known() -> None:
+def test_an_equation_of_the_problem_is_known():
     problem = "Solve $2x + 3 = 11$ for $x$."
     assert failing("Subtracting 3 from both sides, $2x = 14$.", problem=problem) == [
         ("2x = 14", "2x = 14", "x = 4")

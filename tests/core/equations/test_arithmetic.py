@@ -56,7 +56,7 @@ HOLDING = [
 
 
 @each("text", HOLDING)
-def test_a_true_equation_holds_in_any_notation(text: str) -> None:
+def test_a_true_equation_holds_in_any_notation(text):
     found = checks(text)
     assert found
     assert all(check.holds for check in found)
@@ -88,19 +88,17 @@ FAILING = [
 
 
 @each("text, equation, fault, right", FAILING)
-def test_a_false_equation_fails_with_its_place_and_the_right_value(
-    text: str, equation: str, fault: str, right: str
-) -> None:
+def test_a_false_equation_fails_with_its_place_and_the_right_value(text, equation, fault, right):
     assert (equation, fault, right) in failing(text)
 
 
-def test_a_failing_check_says_by_how_much_it_is_off() -> None:
+def test_a_failing_check_says_by_how_much_it_is_off():
     # 70 - 69 = 1.
     (check,) = checks("74 - 5 = 70")
     assert (check.difference, check.method) == ("1", Method.ARITHMETIC)
 
 
-def test_only_the_wrong_link_of_a_chain_fails() -> None:
+def test_only_the_wrong_link_of_a_chain_fails():
     # 2 · 9 = 18 and 18 = 20 - 2, but 3 + 4 is not 18.
     text = "3 + 4 = 2 * 9 = 20 - 2"
     assert [(text[check.start : check.end], check.holds) for check in checks(text)] == [
@@ -152,11 +150,11 @@ def test_only_the_wrong_link_of_a_chain_fails() -> None:
         ("= 5", "A problem."),
     ],
 )
-def test_an_equation_with_another_reading_is_left_alone(text: str, problem: str) -> None:
+def test_an_equation_with_another_reading_is_left_alone(text, problem):
     assert failing(text, problem=problem) == []
 
 
-def test_a_decimal_of_the_problem_is_exact() -> None:
+def test_a_decimal_of_the_problem_is_exact():
     # 26.67 · 3 = 80.01 where the problem gives 26.67; where it does not, it may be 26.6767 rounded.
     text = "26.67 * 3 = 80.03"
     assert failing(text, problem="Each costs 26.67.") == [(text, "80.03", "80.01")]
@@ -166,7 +164,7 @@ def test_a_decimal_of_the_problem_is_exact() -> None:
 @pytest.mark.parametrize(
     "text", ["", " ", "No equation.", "x", "She has 12 apples.", "1 = 2", "10 apples = 3 dollars"]
 )
-def test_a_text_without_equations_has_no_checks(text: str) -> None:
+def test_a_text_without_equations_has_no_checks(text):
     assert checks(text) == ()
 
 
@@ -185,7 +183,7 @@ def test_a_text_without_equations_has_no_checks(text: str) -> None:
         "$3 + 4 \\neq 8$ and 3 + 4 != 8",
     ],
 )
-def test_a_supposed_tested_or_refuted_equation_is_not_flagged(text: str) -> None:
+def test_a_supposed_tested_or_refuted_equation_is_not_flagged(text):
     assert failing(text) == []
 
 

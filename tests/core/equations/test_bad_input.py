@@ -48,7 +48,7 @@ HOSTILE = {
 
 
 @each("name", HOSTILE)
-def test_there_is_nothing_to_check_and_that_at_once(name: str) -> None:
+def test_there_is_nothing_to_check_and_that_at_once(name):
     assert quick_checks(HOSTILE[name]) == ()
 
 
@@ -63,11 +63,11 @@ def test_there_is_nothing_to_check_and_that_at_once(name: str) -> None:
         "<<1+1=3>>" * 300,
     ],
 )
-def test_many_equations_take_no_longer(text: str) -> None:
+def test_many_equations_take_no_longer(text):
     quick_checks(text)
 
 
-def test_random_text_never_fails() -> None:
+def test_random_text_never_fails():
     rng = random.Random(7)
     pieces = [
         *"0123456789+-*/^=(){}[]|$%!.,;: xyzab\\_&<>~≈√πx",
@@ -96,12 +96,12 @@ def test_random_text_never_fails() -> None:
             assert 0 <= check.start < check.end <= len(text)
 
 
-def test_a_hostile_problem_is_read_at_once() -> None:
+def test_a_hostile_problem_is_read_at_once():
     for text in HOSTILE.values():
         quick_checks("3 + 4 = 7", text)
 
 
-def quick_checks(step: str, problem: str = "Find x, where x = 3."):
+def quick_checks(step, problem="Find x, where x = 3."):
     """The checks of a step, made in the time that a text may take; of three runs the shortest counts."""
     checks = []
     costs = (processor_seconds(lambda: checks.append(check_steps(problem, [step]))) for _ in range(3))
@@ -110,5 +110,5 @@ def quick_checks(step: str, problem: str = "Find x, where x = 3."):
 
 
 @cache
-def ordinary_seconds() -> float:
+def ordinary_seconds():
     return min(processor_seconds(lambda: check_steps("", [ORDINARY])) for _ in range(3))

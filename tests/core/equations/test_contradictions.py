@@ -23,8 +23,6 @@ Expected = list[tuple[int, tuple[int, ...]]]
         (["2 + 2 = 4", "2 + 2 = 4, not 5."], []),
     ],
 )
-def test_later_steps_contradict_a_failing_equation(
-    steps: list[str], expected: list[tuple[int, tuple[int, ...]]]
-) -> None:
+def test_later_steps_contradict_a_failing_equation(steps, expected):
     found = failing_equations(Trace.of("What is it?", steps))
     assert [(one.substep, one.contradicted) for one in found] == expected

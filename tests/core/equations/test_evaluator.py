@@ -9,7 +9,6 @@ from stepsight.core.judgment_record import judgment_record
 from stepsight.core.metrics.first_error import Outcome, accuracy_on_right, count_outcomes, first_errors
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import TableBuilder
-from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace
@@ -23,11 +22,11 @@ TRACE = Trace.of(
 
 
 @pytest.fixture(scope="module")
-def equations() -> Evaluator:
+def equations():
     return load_evaluator(EQUATIONS)
 
 
-def judge(evaluator: Evaluator, trace: Trace, mode: Mode = Mode.HINDSIGHT):
+def judge(evaluator, trace, mode=Mode.HINDSIGHT):
     return Scorer(evaluator).score_one(trace, mode)
 
 
@@ -86,7 +85,7 @@ def test_it_needs_no_folder_and_has_no_tokens(equations):
     assert load_evaluator(EQUATIONS, dtype="bfloat16").fingerprint == equations.fingerprint
 
 
-def table(equations: Evaluator, *traces: Trace):
+def table(equations, *traces):
     builder = TableBuilder()
     for trace in traces:
         judgment = judge(equations, trace, Mode.OFFLINE)
@@ -94,7 +93,7 @@ def table(equations: Evaluator, *traces: Trace):
     return builder.build()
 
 
-def steps(*texts: tuple[str, bool | None]) -> Trace:
+def steps(*texts):
     return Trace("", "Add.", tuple(Step((text,), valid=valid) for text, valid in texts))
 
 

@@ -93,7 +93,7 @@ KINDS = {
 
 
 @each("kind", KINDS)
-def test_a_sign_that_may_be_something_else_states_nothing(kind: str) -> None:
+def test_a_sign_that_may_be_something_else_states_nothing(kind):
     assert {text: found for text in KINDS[kind] if (found := failing(text))} == {}
 
 
@@ -119,10 +119,10 @@ FAILING = {
 
 
 @each("text", HOLDING)
-def test_equivalent_signs_are_read(text: str) -> None:
+def test_equivalent_signs_are_read(text):
     assert [check.holds for check in checks(text)] == [True]
 
 
 @each("text, right", FAILING.items())
-def test_a_wrong_equation_fails_whatever_its_signs(text: str, right: str) -> None:
+def test_a_wrong_equation_fails_whatever_its_signs(text, right):
     assert [found[2] for found in failing(text)] == [right]

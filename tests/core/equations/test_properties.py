@@ -25,7 +25,7 @@ FRAMES = (
 )
 
 
-def draw(rng: random.Random) -> tuple[str, Fraction]:
+def draw(rng):
     """An expression of two to five numbers with its value, an integer or a decimal."""
     signs = SIGNS[rng.choice(sorted(SIGNS))]
     value = Fraction(rng.randint(1, 400))
@@ -45,7 +45,7 @@ def draw(rng: random.Random) -> tuple[str, Fraction]:
 
 
 @each("seed", range(60))
-def test_true_arithmetic_holds_and_fails_with_one_digit_changed(seed: int) -> None:
+def test_true_arithmetic_holds_and_fails_with_one_digit_changed(seed):
     rng = random.Random(seed)
     for _ in range(20):
         text, value = draw(rng)
@@ -69,7 +69,7 @@ def test_true_arithmetic_holds_and_fails_with_one_digit_changed(seed: int) -> No
 
 
 @each("seed", range(30))
-def test_fractions_in_either_notation_are_worked_out_exactly(seed: int) -> None:
+def test_fractions_in_either_notation_are_worked_out_exactly(seed):
     rng = random.Random(seed)
     for _ in range(20):
         a, b, c, d = (rng.randint(1, 30) for _ in range(4))
@@ -91,7 +91,7 @@ STEPS = [
 ]
 
 
-def test_the_checks_of_a_step_do_not_change_with_later_steps() -> None:
+def test_the_checks_of_a_step_do_not_change_with_later_steps():
     whole = check_steps("Find x.", STEPS)
     assert any(not check.holds for found in whole for check in found)
     for length in range(len(STEPS) + 1):
@@ -99,7 +99,7 @@ def test_the_checks_of_a_step_do_not_change_with_later_steps() -> None:
     assert check_steps("Find x.", [*STEPS[:3], "3 + 3 = 7"])[:3] == whole[:3]
 
 
-def test_places_lie_within_the_text_and_the_fault_within_the_equation() -> None:
+def test_places_lie_within_the_text_and_the_fault_within_the_equation():
     for text, found in zip(STEPS, check_steps("Find x.", STEPS), strict=True):
         for check in found:
             assert 0 <= check.start < check.end <= len(text)

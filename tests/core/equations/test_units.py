@@ -35,16 +35,16 @@ ELSEWISE = (
 
 
 @each("text", TRUE)
-def test_units_are_converted(text: str) -> None:
+def test_units_are_converted(text):
     found = checks(text)
     assert all(check.holds for check in found)
 
 
 @each("text, right", WRONG.items())
-def test_a_wrong_conversion_fails(text: str, right: str) -> None:
+def test_a_wrong_conversion_fails(text, right):
     assert [found[2] for found in failing(text)] == [right]
 
 
 @each("text", ELSEWISE)
-def test_a_unit_that_may_be_another_states_nothing(text: str) -> None:
+def test_a_unit_that_may_be_another_states_nothing(text):
     assert failing(text) == []

@@ -7,7 +7,7 @@ from stepsight.core.equations.wording import finding
 from stepsight.core.trace import Trace
 
 
-def findings(problem: str, *steps: str) -> list[str]:
+def findings(problem, *steps):
     trace = Trace.of(problem, list(steps))
     return [finding(trace, i, check) for i, part in enumerate(checks_of(trace)) for check in faults(part)]
 
@@ -39,7 +39,7 @@ def findings(problem: str, *steps: str) -> list[str]:
         ("50 km/h × 3 days = 3000 km", "50 km/h × 3 days is 3600, not 3000"),
     ],
 )  # fmt: skip
-def test_what_is_right_comes_before_what_is_stated(text: str, said: str) -> None:
+def test_what_is_right_comes_before_what_is_stated(text, said):
     assert findings("What is it?", text) == [said]
 
 
@@ -62,5 +62,5 @@ def test_what_is_right_comes_before_what_is_stated(text: str, said: str) -> None
         ),
     ],
 )
-def test_an_equation_with_unknowns_is_held_against_an_earlier_one(steps: list[str], said: str) -> None:
+def test_an_equation_with_unknowns_is_held_against_an_earlier_one(steps, said):
     assert findings("Solve.", *steps) == [said]

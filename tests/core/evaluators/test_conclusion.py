@@ -13,20 +13,20 @@ RIGHT = Trace.of("How many?", ["There are 6 bags of 4.", "6 * 4 = 24.", "So 24."
 WRONG = Trace.of("How many?", ["There are 6 bags of 4.", "6 * 4 = 26.", "So 26.", "Check: 26 - 2 = 24."])
 
 
-def scores(*validities: float, redundancy: float = 0.0) -> StepScores:
+def scores(*validities, redundancy=0.0):
     return StepScores(np.array([[1 - v, redundancy, v - redundancy] for v in validities], np.float32))
 
 
-def triangle(*rows: tuple[float, ...]) -> Hindsight:
+def triangle(*rows):
     return Hindsight(tuple(scores(*row).probs for row in rows))
 
 
-def opinion(result, trace=RIGHT, name="prm", outputs=Outputs.VALIDITY, weakness="", **values) -> Opinion:
+def opinion(result, trace=RIGHT, name="prm", outputs=Outputs.VALIDITY, weakness="", **values):
     mode = Mode.HINDSIGHT if isinstance(result, Hindsight) else values.pop("mode", Mode.OFFLINE)
     return Opinion(name, outputs, Thresholds(), [Judgment(trace, mode, result, **values)], weakness)
 
 
-def said(*opinions: Opinion, trace: Trace = RIGHT, **options) -> str:
+def said(*opinions, trace=RIGHT, **options):
     return conclude(trace, opinions, **options).text
 
 

@@ -8,7 +8,7 @@ from tests.messages import refused
 ROW = {"id": "a", "problem": "q", "steps": ["x", ["y", "z"]], "labels": ["pos", None], "topic": "sums"}
 
 
-def test_validity_without_a_label_is_kept_and_a_label_says_it_by_itself() -> None:
+def test_validity_without_a_label_is_kept_and_a_label_says_it_by_itself():
     steps = (Step(("a",), valid=True), Step(("b", "c"), Label.NEG), Step(("d",)))
     trace = Trace("first", "What?", steps, {"by": "hand"})
     row = format_trace(trace)
@@ -18,12 +18,12 @@ def test_validity_without_a_label_is_kept_and_a_label_says_it_by_itself() -> Non
 
 
 @pytest.mark.parametrize("valid", [[True], [True, "no"]])
-def test_validity_that_fits_no_steps_is_refused(valid: list[object]) -> None:
+def test_validity_that_fits_no_steps_is_refused(valid):
     with refused():
         parse_trace({"id": 1, "problem": "q", "steps": ["x", "y"], "valid": valid}, "here")
 
 
-def test_a_field_called_valid_that_is_no_list_is_the_sources_own() -> None:
+def test_a_field_called_valid_that_is_no_list_is_the_sources_own():
     assert parse_trace({"id": 1, "problem": "q", "steps": ["x"], "valid": True}, "here").meta == {"valid": True}
 
 

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-from pathlib import Path
-from typing import Any
 
 from stepsight.core.files.label_patch import (
     LabelChange,
@@ -21,7 +19,7 @@ TWO = LabelChange("a", "d2", 0, None, VALID, "Fine.", None, "ben", "2026-11-20T1
 PATCH = Patch("sums", "f" * 64, "2026-11-21T14:30:00+00:00", (ONE, TWO), "fixes.json")
 
 
-def test_a_patch_is_read_back(tmp_path: Path) -> None:
+def test_a_patch_is_read_back(tmp_path):
     path = tmp_path / "fixes.json"
     path.write_text(format_patch(PATCH), encoding="utf-8")
     assert read_patch(path) == PATCH
@@ -37,7 +35,7 @@ def test_a_patch_is_read_back(tmp_path: Path) -> None:
     assert Patch("sums", "", "", (ONE,)).size == "1 label of 1 trace"
 
 
-def test_the_digest_is_of_the_entries_alone() -> None:
+def test_the_digest_is_of_the_entries_alone():
     later = Patch("other", "0" * 64, "2027-01-01T00:00:00+00:00", (TWO, ONE), "else.json")
     assert later.digest == PATCH.digest
     # By hand: the entries, sorted, with sorted keys, without spaces, in ASCII.
@@ -47,11 +45,11 @@ def test_the_digest_is_of_the_entries_alone() -> None:
     assert Patch("sums", "", "", (ONE,)).digest != PATCH.digest
 
 
-def changed(**changes: Any) -> str:
+def changed(**changes):
     return json.dumps(json.loads(format_patch(PATCH)) | changes)
 
 
-def entry(**changes: Any) -> str:
+def entry(**changes):
     """The file with its first entry changed."""
     first, second = json.loads(format_patch(PATCH))["entries"]
     return changed(entries=[first | changes, second])
@@ -75,12 +73,12 @@ def entry(**changes: Any) -> str:
         entry(trace="b", step=2),
     ],
 )
-def test_refusals(text: str) -> None:
+def test_refusals(text):
     with refused():
         parse_patch(text, "folder/fixes.json")
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read(tmp_path):
     with refused():
         read_patch(tmp_path / "none.json")
     (tmp_path / "bytes").write_bytes(b"\xff")

@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.core.files.row_conditions import RowConditions, as_text, from_mapping, parse_conditions
+from stepsight.core.files.row_conditions import as_text, from_mapping, parse_conditions
 from tests.cases import each
 from tests.messages import refused
 
@@ -11,7 +11,7 @@ ROWS = [
 ]
 
 
-def kept(conditions: RowConditions) -> list[int]:
+def kept(conditions):
     return [number for number, row in enumerate(ROWS) if conditions.hold(row)]
 
 

@@ -48,7 +48,7 @@ class Family:
     shown: tuple[str, ...] = ("architectures",)
 
 
-def _llemma(folder: Path) -> None:
+def _llemma(folder):
     card = {"format": "llemma-prm"}
     write_language_model(folder, LLEMMA, sentencepiece(), {"bos_token": "<s>"}, card)
 
@@ -111,11 +111,11 @@ FAMILIES = {
 }
 
 
-def cases(what: str) -> list[tuple[str, str]]:
+def cases(what):
     return [(name, part) for name, family in FAMILIES.items() for part in getattr(family, what)]
 
 
-def written(folder: Path, name: str) -> Path:
+def written(folder, name):
     FAMILIES[name].write(folder)
     return folder / FAMILIES[name].folder
 

@@ -3,33 +3,33 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.bootstrap import Measurement, resamples
+from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.figures import others, prm_scores, protocol, three_way
 from stepsight.core.metrics.measurement import Subject, as_json
 from stepsight.core.metrics.reasoneval import Errors, kinds_of_error
-from stepsight.core.metrics.table import StepTable, TableBuilder
+from stepsight.core.metrics.table import TableBuilder
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from tests.training.hand import GOLDS, SAID, traces
 
 WEIGHTS = resamples(4, 200)
 
 
-def table(group: str = "", only: str = "ABCD") -> StepTable:
+def table(group="", only="ABCD"):
     builder = TableBuilder()
     for trace in traces({id: GOLDS[id] for id in only}):
         builder.add(trace, StepScores(np.array(SAID[trace.id], np.float32)), group=group)
     return builder.build()
 
 
-def subject(outputs: Outputs = Outputs.THREE_WAY, **thresholds: float) -> Subject:
+def subject(outputs=Outputs.THREE_WAY, **thresholds):
     return Subject(table(), outputs, Thresholds(**thresholds))
 
 
-def numbers(measured: dict[str, Measurement]) -> dict[str, float]:
+def numbers(measured):
     return {name: found.value.number for name, found in measured.items()}
 
 
-def test_invalid_errors() -> None:
+def test_invalid_errors():
     """Steps, without A 3 and D 2 after the first error: 4 valid ones called valid, 1 (B 2) called wrong; of the
     wrong ones D 1 found, A 2 missed.
 
@@ -41,7 +41,7 @@ def test_invalid_errors() -> None:
     assert found == pytest.approx({"sol_f1": 0.5, "sol_auc": 0.75, "step_f1": 0.65, "step_auc": 0.9})
 
 
-def test_redundant_errors() -> None:
+def test_redundant_errors():
     """Steps, all of them: C 1 (0.15, a tie) found; A 2 and C 2 called so and are not; 6 of 8 others right.
 
     F1 12 / (12 + 2) and 2 / (2 + 2). AUC: of 8 pairs A 2 and C 2 have more than 0.15. Solutions: C found (0.3), A
@@ -53,14 +53,14 @@ def test_redundant_errors() -> None:
     )
 
 
-def test_thresholds_move_f1_and_not_auc() -> None:
+def test_thresholds_move_f1_and_not_auc():
     """From 0.65 on A 2 is found as well: F1 of valid 8 / (8 + 1), of wrong 4 / (4 + 1)."""
     found = numbers(protocol(subject(validity=0.65), Errors.INVALID, WEIGHTS))
     assert found["step_f1"] == pytest.approx((8 / 9 + 4 / 5) / 2)
     assert found["step_auc"] == pytest.approx(0.9)
 
 
-def test_three_classes() -> None:
+def test_three_classes():
     """Argmax is right but for A 2 and C 1, called pos, and B 2, called neg. F1: neg 2 / (2 + 2), neu 0, pos
     10 / (6 + 7).
 
@@ -73,11 +73,11 @@ def test_three_classes() -> None:
     assert found == pytest.approx(expected | aucs)
 
 
-def test_validity_alone_has_no_three_classes() -> None:
+def test_validity_alone_has_no_three_classes():
     assert numbers(three_way(subject(Outputs.VALIDITY), WEIGHTS)) == pytest.approx({"neg_auc": 13 / 14})
 
 
-def test_first_errors_and_calibration() -> None:
+def test_first_errors_and_calibration():
     """A: none predicted, the second is wrong; B: the second predicted, none is wrong; C and D right.
 
     One of two with an error and one of two without: 0.5 each, and no correlation of verdicts. Brier: the mean of
@@ -90,7 +90,7 @@ def test_first_errors_and_calibration() -> None:
     assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-6)
 
 
-def test_an_evaluator_without_steps_has_no_step_figures() -> None:
+def test_an_evaluator_without_steps_has_no_step_figures():
     assert others(subject(Outputs.SOLUTION), WEIGHTS) == {}
     found = protocol(subject(Outputs.SOLUTION), Errors.INVALID, WEIGHTS)
     assert found["step_f1"].value.reason == found["step_auc"].value.reason == "the evaluator says nothing of steps"
@@ -98,14 +98,14 @@ def test_an_evaluator_without_steps_has_no_step_figures() -> None:
     assert found["step_auc"].draws.shape == (200,)
 
 
-def test_a_verdict_has_no_curve() -> None:
+def test_a_verdict_has_no_curve():
     found = protocol(subject(Outputs.VERDICT), Errors.INVALID, WEIGHTS)
     assert found["step_auc"].value.reason == "the evaluator gives no scores to rank by"
     assert found["step_f1"].value.exists
     assert three_way(subject(Outputs.VERDICT), WEIGHTS) == {}
 
 
-def test_a_class_that_is_missing_has_a_reason_and_no_draws() -> None:
+def test_a_class_that_is_missing_has_a_reason_and_no_draws():
     # B and C have no invalid error.
     judged = Subject(table(only="BC"), Outputs.THREE_WAY, Thresholds())
     found = protocol(judged, Errors.INVALID, resamples(2, 50))
@@ -113,7 +113,7 @@ def test_a_class_that_is_missing_has_a_reason_and_no_draws() -> None:
     assert all(np.isnan(measured.draws).all() for measured in found.values())
 
 
-def test_every_interval_holds_its_figure() -> None:
+def test_every_interval_holds_its_figure():
     for errors in Errors:
         for name, found in protocol(subject(), errors, WEIGHTS).items():
             value = found.value
@@ -121,21 +121,21 @@ def test_every_interval_holds_its_figure() -> None:
             assert found.draws.shape == (200,)
 
 
-def test_kinds_of_error() -> None:
+def test_kinds_of_error():
     assert kinds_of_error(table()) == [Errors.INVALID, Errors.REDUNDANT]
     assert kinds_of_error(table(only="ABD")) == [Errors.INVALID]
     assert kinds_of_error(table(only="C")) == [Errors.REDUNDANT]
     assert kinds_of_error(table(only="B")) == [Errors.INVALID]
 
 
-def test_prm_scores_are_given_for_the_classes_there_are() -> None:
+def test_prm_scores_are_given_for_the_classes_there_are():
     """All steps are of one class, so that the score of the class, its category and all of them are the same."""
     found = prm_scores(Subject(table("deception"), Outputs.THREE_WAY, Thresholds()), WEIGHTS)
     assert set(found) == {"prmscore", "prmscore_sensitivity", "prmscore_deception"}
     assert len({measured.value.number for measured in found.values()}) == 1
 
 
-def test_prm_scores_of_validity_alone_are_of_validity() -> None:
+def test_prm_scores_of_validity_alone_are_of_validity():
     """In a class of simplicity the same table gives other figures by validity than by redundancy."""
     three, two = (
         numbers(prm_scores(Subject(table("circular"), outputs, Thresholds(redundancy=0.25)), WEIGHTS))
@@ -145,7 +145,7 @@ def test_prm_scores_of_validity_alone_are_of_validity() -> None:
     assert three["prmscore_circular"] != two["prmscore_circular"]
 
 
-def test_as_json_is_fractions_and_null() -> None:
+def test_as_json_is_fractions_and_null():
     judged = Subject(table(only="BC"), Outputs.THREE_WAY, Thresholds())
     shown = as_json(protocol(judged, Errors.INVALID, resamples(2, 50)))
     reason = "the gold has one class only"

@@ -11,7 +11,7 @@ FALLS = (
 )  # fmt: skip
 
 
-def test_the_auc_counts_pairs_and_its_resamples_draw_whole_problems() -> None:
+def test_the_auc_counts_pairs_and_its_resamples_draw_whole_problems():
     found = measure_falls(LabelledFall(*fall) for fall in FALLS)
     # Of nine pairs 0.4 wins three, 0.2 two, and 0.1 one and a half.
     assert found.auc.number == pytest.approx(6.5 / 9)
@@ -21,6 +21,6 @@ def test_the_auc_counts_pairs_and_its_resamples_draw_whole_problems() -> None:
     assert [found.auc.low, found.auc.high] == pytest.approx(np.percentile(drawn, [2.5, 97.5]).tolist())
 
 
-def test_steps_of_one_kind_have_no_auc() -> None:
+def test_steps_of_one_kind_have_no_auc():
     for falls in ([], [LabelledFall("p", 0.1, True)]):
         assert not measure_falls(falls).auc.exists

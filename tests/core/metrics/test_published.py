@@ -1,12 +1,11 @@
 """The reference tables hold every number that the paper's source prints, and nothing else."""
 
 import re
-from pathlib import Path
 
 import pytest
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.published import PublishedTable, published, reference_tables
+from stepsight.core.metrics.published import published, reference_tables
 from stepsight.core.metrics.reasoneval import Errors
 
 MARKUP = re.compile(r"\\(?:textbf|mathbf|boldsymbol|multirow\{\d+\}\{\*\}|shortstack\[l\])|\\,|[{}$]")
@@ -14,7 +13,7 @@ NUMBER = re.compile(r"[+-]?\d[\d,]*\.?\d*")
 
 
 @pytest.fixture(scope="module")
-def source(data: Path) -> str:
+def source(data):
     """The paper's source, which lies beside the real data."""
     path = data.parent / "paper" / "llada-prm.tex"
     if not path.is_file():
@@ -22,7 +21,7 @@ def source(data: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def printed(source: str) -> dict[str, list[list[str]]]:
+def printed(source):
     """The cells of each row of each table of the source, by the table's label, without headings."""
     found = {}
     for body in re.findall(r"\\begin\{table\*?\}(.*?)\\end\{table\*?\}", source, re.DOTALL):
@@ -39,7 +38,7 @@ def printed(source: str) -> dict[str, list[list[str]]]:
     return found
 
 
-def numbers(cells: list[str], count: int) -> list[float]:
+def numbers(cells, count):
     """The last `count` numbers of a row's cells, `1k` being 1,000 and `8B` 8."""
     found = []
     for cell in cells:
@@ -48,17 +47,17 @@ def numbers(cells: list[str], count: int) -> list[float]:
     return found[-count:]
 
 
-def of(label: str) -> PublishedTable:
+def of(label):
     return next(table for table in reference_tables() if table.label == label)
 
 
-def test_every_table_of_the_paper_is_there(source: str) -> None:
+def test_every_table_of_the_paper_is_there(source):
     assert {table.label for table in reference_tables()} == set(printed(source))
     assert len(reference_tables()) == source.count(r"\begin{tabular") == 8
 
 
 @pytest.mark.parametrize("label", [table.label for table in reference_tables()])
-def test_every_number_is_the_printed_one(source: str, label: str) -> None:
+def test_every_number_is_the_printed_one(source, label):
     table, rows = of(label), printed(source)[label]
     assert len(rows) == len(table.rows) > 2
     for cells, row in zip(rows, table.rows, strict=True):
@@ -70,14 +69,14 @@ def test_every_number_is_the_printed_one(source: str, label: str) -> None:
 
 
 @pytest.mark.parametrize("label", [table.label for table in reference_tables()])
-def test_rows_stand_under_their_own_names(source: str, label: str) -> None:
+def test_rows_stand_under_their_own_names(source, label):
     for cells, row in zip(printed(source)[label], of(label).rows, strict=True):
         text = MARKUP.sub("", " ".join(cells)).replace(r"\_", "_").replace(r"\Delta", "Δ")
         for word in re.findall(r"[A-Za-z]{3,}", row.name):
             assert word in text, (row, text)
 
 
-def test_the_figures_are_percentages(source: str) -> None:
+def test_the_figures_are_percentages(source):
     for table in reference_tables():
         for row in table.rows:
             units = [row.unit or column.unit for column in table.columns]
@@ -85,7 +84,7 @@ def test_the_figures_are_percentages(source: str) -> None:
             assert all(0 < value < 100 for value in values)
 
 
-def test_differences_in_the_tables_are_those_of_their_rows() -> None:
+def test_differences_in_the_tables_are_those_of_their_rows():
     """93.0 online minus offline and so on: a digit copied wrongly would not add up (rounding leaves 0.1)."""
     online = of("tab:online-vs-offline").rows
     grid = of("tab:main-3k-results").rows
@@ -96,7 +95,7 @@ def test_differences_in_the_tables_are_those_of_their_rows() -> None:
             assert one - other == pytest.approx(printed_difference, abs=0.1001)
 
 
-def test_the_mean_of_the_grid_is_the_mean_that_is_printed() -> None:
+def test_the_mean_of_the_grid_is_the_mean_that_is_printed():
     """1B, 3k, Bidir, accuracy: (44.9 + 44.8 + 46.4) / 3 = 45.37, printed 45.4."""
     runs = [row for row in of("tab:full-grid-results").rows if row.values[1] == 3000]
     for name, printed_row in zip(("Bidir", "Causal"), of("tab:main-3k-results").rows, strict=False):
@@ -108,7 +107,7 @@ def test_the_mean_of_the_grid_is_the_mean_that_is_printed() -> None:
         assert means == pytest.approx(printed_row.values, abs=0.101)
 
 
-def test_published_figures_are_found_by_benchmark() -> None:
+def test_published_figures_are_found_by_benchmark():
     rows = published("mr-math-invalid")
     assert [(row.evaluator, str(row.mode)) for row in rows] == [
         ("Math-Shepherd", "offline"),
@@ -128,7 +127,7 @@ def test_published_figures_are_found_by_benchmark() -> None:
     assert published("jsonl") == ()
 
 
-def test_an_evaluator_of_ours_is_the_published_one_by_its_name_alone() -> None:
+def test_an_evaluator_of_ours_is_the_published_one_by_its_name_alone():
     llada = published("mr-math-invalid")[6]
     for name in ("LLaDA-PRM", "llada-prm-8b", "llada-prm-8b (bfloat16)", "llada-prm (float16)"):
         assert llada.names(name), name
@@ -137,7 +136,7 @@ def test_an_evaluator_of_ours_is_the_published_one_by_its_name_alone() -> None:
     assert published("mr-math-invalid")[5].names("llada-prm-8b-bs64 (bfloat16)")
 
 
-def test_a_row_that_two_tables_print_has_the_same_figures_in_both() -> None:
+def test_a_row_that_two_tables_print_has_the_same_figures_in_both():
     seen: dict[tuple[str, str, str], tuple[float, ...]] = {}
     twice = 0
     for table in reference_tables():
@@ -152,7 +151,7 @@ def test_a_row_that_two_tables_print_has_the_same_figures_in_both() -> None:
     assert twice == 9
 
 
-def test_names_are_matched_exactly() -> None:
+def test_names_are_matched_exactly():
     row = next(row for row in published("mr-math-invalid") if row.evaluator == "ReasonEval-Mistral")
     assert all(map(row.names, ("ReasonEval-Mistral", "reasoneval_mistral-7b", "ReasonEval_mistral-7b")))
     assert not any(map(row.names, ("ReasonEval", "my-reasoneval_mistral-7b", "Mistral", "")))
@@ -161,13 +160,13 @@ def test_names_are_matched_exactly() -> None:
     assert len(names) == len(set(names)) > 15
 
 
-def test_a_difference_is_taken_at_the_printed_digit() -> None:
+def test_a_difference_is_taken_at_the_printed_digit():
     row = next(row for row in published("mr-math-invalid") if row.evaluator == "ReasonEval-Mistral")
     # 0.77951 prints as 78.0, 0.77949 as 77.9.
     assert [row.difference("sol_f1", number) for number in (0.77951, 0.77949, 0.79)] == [0, -0.001, 0.01]
 
 
-def test_as_json_says_published() -> None:
+def test_as_json_says_published():
     shown = published("mr-math-invalid", "")[-1].as_json()
     assert shown == {
         "source": "published",

@@ -10,7 +10,7 @@ from stepsight.core.metrics.binary import auc, macro_f1
 from stepsight.core.metrics.figures import protocol
 from stepsight.core.metrics.measurement import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level, items
-from stepsight.core.metrics.table import StepTable, TableBuilder
+from stepsight.core.metrics.table import TableBuilder
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.storage.importers import KINDS
 from tests.core.metrics.tables import SILENT, VALID, WRONG, table, three_way, trace
@@ -113,11 +113,11 @@ def test_a_verdict_that_cannot_be_read_finds_no_wrong_step_as_in_the_official_sc
     assert measured.reason.endswith("counted as wrong, it is 50.0 %")
 
 
-def _lines(path) -> list[str]:
+def _lines(path):
     return path.read_text(encoding="utf-8").splitlines()
 
 
-def released(data, errors: str, name: str) -> StepTable:
+def released(data, errors, name):
     folder = data / "mr-math"
     traces = folder / f"mr-math_{errors}_errors.json"
     scores = folder / "scores" / errors / f"{name}_eval_results.json"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from stepsight.core.metrics.bootstrap import Measurement, resamples
+from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.figures import SHARES, others
 from stepsight.core.metrics.measurement import Subject
 from stepsight.core.metrics.table import build_table
@@ -12,7 +12,7 @@ from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
 
 
-def subject(*traces: list[tuple[float, float | None]], outputs: Outputs = Outputs.VALIDITY) -> Subject:
+def subject(*traces, outputs=Outputs.VALIDITY):
     """An evaluator of traces whose steps have these pairs of validity and share."""
     judged = []
     for number, pairs in enumerate(traces):
@@ -22,15 +22,15 @@ def subject(*traces: list[tuple[float, float | None]], outputs: Outputs = Output
     return Subject(build_table(judged), outputs, Thresholds())
 
 
-def measure(found: Subject, draws: int = 50) -> dict[str, Measurement]:
+def measure(found, draws=50):
     return others(found, resamples(found.table.traces, draws))
 
 
-def numbers(found: Subject) -> dict[str, float]:
+def numbers(found):
     return {name: one.value.number for name, one in measure(found).items() if name in SHARES}
 
 
-def test_steps_without_a_share_do_not_count() -> None:
+def test_steps_without_a_share_do_not_count():
     # Squares: 0.04, 0.01, 0.16. Pairs within traces: (1, 0.5) in order; (0.25, 0.75) tied.
     found = numbers(subject([(0.8, 1.0), (0.9, None), (0.4, 0.5)], [(0.65, 0.25), (0.65, 0.75)]))
     assert found["share_brier"] == pytest.approx((0.04 + 0.01 + 0.16 + 0.01) / 4)
@@ -40,7 +40,7 @@ def test_steps_without_a_share_do_not_count() -> None:
     )
 
 
-def test_intervals_hold_the_value_and_draws_are_those_of_the_resampled_traces() -> None:
+def test_intervals_hold_the_value_and_draws_are_those_of_the_resampled_traces():
     rng = np.random.default_rng(0)
     shares = rng.random((40, 4)).round(1)
     validities = np.clip(shares + rng.normal(size=shares.shape) / 4, 0, 1)
@@ -56,14 +56,14 @@ def test_intervals_hold_the_value_and_draws_are_those_of_the_resampled_traces() 
     assert measured["share_brier"].draws[7] == pytest.approx(errors.mean(), abs=1e-6)
 
 
-def test_a_constant_has_half_of_the_pairs_and_no_correlation() -> None:
+def test_a_constant_has_half_of_the_pairs_and_no_correlation():
     measured = measure(subject([(0.5, 1.0), (0.5, 0.0)], [(0.5, 0.5)]))
     assert measured["share_order"].value.number == 0.5
     assert measured["share_brier"].value.number == pytest.approx(1 / 6)
     assert measured["share_spearman"].value.reason == "all scores or all shares are the same"
 
 
-def test_figures_that_cannot_be_given_say_why() -> None:
+def test_figures_that_cannot_be_given_say_why():
     reasons = {
         "words": measure(subject([(1, 0.5), (0, 0.25)], outputs=Outputs.VERDICT)),
         "same": measure(subject([(0.9, 0.5), (0.1, 0.5)])),

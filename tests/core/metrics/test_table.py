@@ -76,7 +76,7 @@ def test_a_table_tells_the_bytes_of_its_numbers():
     assert made.where(made.position == 0).nbytes == 2 * (4 * 8 + 4 * 4) + 2 * 8
 
 
-def test_gold_comes_back_from_its_codes() -> None:
+def test_gold_comes_back_from_its_codes():
     for gold in ("neg", "neu", "pos", "valid", None):
         assert gold_of_codes(*codes_of_gold(gold)) == gold
     assert codes_of_gold("neg") == (0, 0)

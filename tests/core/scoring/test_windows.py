@@ -1,6 +1,5 @@
 """Windows of whole steps, against forward passes over windows that are cut by hand."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +27,7 @@ SEES_NONE = [(0, 0, 5, 5), (2, 5, 7, 7), (4, 7, 9, 9), (6, 9, 11, 11), (8, 11, 1
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelEvaluator]:
+def models(tmp_path_factory):
     folder, found = tmp_path_factory.mktemp("evaluators"), {}
     for name in ("bidirectional", "causal"):
         loaded = load_evaluator(write_evaluator(folder / name, is_causal=name == "causal"))
@@ -37,9 +36,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, ModelEvaluator
     return found
 
 
-def cut(
-    evaluator: ModelEvaluator, windows: Sequence[tuple[int, int, int, int]], problem: str, texts: Sequence[str]
-) -> Floats32:
+def cut(evaluator, windows, problem, texts):
     """Return the last row of the windows that judge the first `texts`, each read by itself."""
     rows = []
     for start, first, stop, end in windows:
@@ -50,9 +47,7 @@ def cut(
 
 
 @pytest.mark.parametrize(("name", "windows"), [("bidirectional", SEES_LATER), ("causal", SEES_NONE)])
-def test_a_step_is_judged_in_the_window_of_its_block(
-    models: dict[str, ModelEvaluator], name: str, windows: list[tuple[int, int, int, int]]
-) -> None:
+def test_a_step_is_judged_in_the_window_of_its_block(models, name, windows):
     own = models[name]
     evaluator = own.reread(Rereading(window=OPENING + ROOM))
     traces = [Trace.of("q", STEPS[:n], id="long") for n in (12, 7, 3)]
@@ -73,9 +68,7 @@ def test_a_step_is_judged_in_the_window_of_its_block(
         np.testing.assert_allclose([known[i] for i in range(12)], judged.online.probs)
 
 
-def test_substeps_stay_together_and_a_window_reads_what_stands_before_its_steps(
-    models: dict[str, ModelEvaluator],
-) -> None:
+def test_substeps_stay_together_and_a_window_reads_what_stands_before_its_steps(models):
     own = models["bidirectional"]
     evaluator = own.reread(Rereading(window=OPENING + ROOM))
     # Step 4, the first of the second block, has two sub-steps of 5 tokens.
@@ -88,7 +81,7 @@ def test_substeps_stay_together_and_a_window_reads_what_stands_before_its_steps(
     )
 
 
-def test_windows_go_with_both_orders(models: dict[str, ModelEvaluator]) -> None:
+def test_windows_go_with_both_orders(models):
     own = models["causal"]
     windows = Rereading(window=OPENING + ROOM)
     each = Scorer(own.reread(windows))
@@ -111,9 +104,7 @@ def test_windows_go_with_both_orders(models: dict[str, ModelEvaluator]) -> None:
         (Rereading(Reading.BOTH_ORDERS, window=104), ", read in both orders, in windows of 104 tokens"),
     ],
 )
-def test_windows_are_named_with_the_evaluator_and_its_fingerprint(
-    models: dict[str, ModelEvaluator], reading: Rereading, suffix: str
-) -> None:
+def test_windows_are_named_with_the_evaluator_and_its_fingerprint(models, reading, suffix):
     own = models["causal"]
     scorer = Scorer(own)
     found, summary = scorer.reread(reading).evaluator, own.description().reread(reading)
@@ -125,7 +116,7 @@ def test_windows_are_named_with_the_evaluator_and_its_fingerprint(
     assert "windows of at most 104 tokens" in found.reading_note
 
 
-def test_an_evaluators_own_reading_is_not_named_twice(models: dict[str, ModelEvaluator]) -> None:
+def test_an_evaluators_own_reading_is_not_named_twice(models):
     own = models["bidirectional"]
     found = own.reread(Rereading(Reading.ONCE, window=104))
     assert found.name == "bidirectional, read in windows of 104 tokens"
@@ -134,7 +125,7 @@ def test_an_evaluators_own_reading_is_not_named_twice(models: dict[str, ModelEva
     assert split_reading("it, read in windows of 0 tokens") == ("it, read in windows of 0 tokens", None)
 
 
-def test_windows_that_are_too_large_or_too_small_are_refused(models: dict[str, ModelEvaluator]) -> None:
+def test_windows_that_are_too_large_or_too_small_are_refused(models):
     own = models["bidirectional"]
     trace = Trace.of("q", ["a", "b" * 300, "c"], id="long")
     with refused():

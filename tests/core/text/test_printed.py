@@ -1,7 +1,5 @@
 """Lists and objects as programs print them."""
 
-from typing import Any
-
 import pytest
 
 from stepsight.core.text.printed import holds_steps, parse_printed
@@ -33,7 +31,7 @@ from tests.cases import each
         ("{}", {}),
     ],
 )
-def test_a_printed_value_is_read(text: str, value: Any) -> None:
+def test_a_printed_value_is_read(text, value):
     assert parse_printed(text) == value
     assert parse_printed(f" {text}\n") == value
 
@@ -53,12 +51,12 @@ def test_a_printed_value_is_read(text: str, value: Any) -> None:
         ),
     ],
 )
-def test_another_text_has_a_reason(text: str) -> None:
+def test_another_text_has_a_reason(text):
     with pytest.raises(ValueError, match=r"\w"):
         parse_printed(text)
 
 
-def test_a_list_of_steps_is_told_from_an_answer_by_its_quotes() -> None:
+def test_a_list_of_steps_is_told_from_an_answer_by_its_quotes():
     lists = [
         "['a']",
         '[["a"]]',

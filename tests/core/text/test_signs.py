@@ -12,11 +12,11 @@ PAIRS = {
 
 
 @each("written", PAIRS)
-def test_a_text_is_compared_in_plain_signs(written: str) -> None:
+def test_a_text_is_compared_in_plain_signs(written):
     assert comparable(written) == PAIRS[written]
 
 
-def test_plain_signs_keep_places_and_comparable_texts_stay_as_they_are() -> None:
+def test_plain_signs_keep_places_and_comparable_texts_stay_as_they_are():
     rng = random.Random(0)
     signs = [*map(chr, PLAIN), *INVISIBLE, *"aé\u0301x2 +-\n²½数"]
     for _ in range(300):
@@ -28,5 +28,5 @@ def test_plain_signs_keep_places_and_comparable_texts_stay_as_they_are() -> None
 
 
 @each("text, blank", [("", True), (" \u200b\ufeff\n\xa0", True), ("\u200b.", False), ("−", False)])
-def test_a_text_of_nothing_visible_is_blank(text: str, blank: bool) -> None:
+def test_a_text_of_nothing_visible_is_blank(text, blank):
     assert is_blank(text) == blank

@@ -2,9 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,13 +15,13 @@ from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_er
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Hindsight, Outputs, StepScores, judge_solution
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.browse.browse import BrowsePage, BrowseRow, browse, list_matching, neighbours
+from stepsight.storage.browse.browse import BrowseRow, browse, list_matching, neighbours
 from stepsight.storage.browse.filters import ANY, Sort, TraceFilter
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import now
-from stepsight.storage.database.store import NotFoundError, Store, open_store
+from stepsight.storage.database.store import NotFoundError, open_store
 from stepsight.storage.judgments.columns import read_gold, read_table
-from stepsight.storage.judgments.evaluators import StoredEvaluator, Threshold, register_evaluator, save_calibration
+from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, save_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
@@ -51,13 +49,13 @@ JUDGED: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 
 
-def drawn(count: int) -> list[Trace]:
+def drawn(count):
     """Traces of every kind of gold, of one to five steps with one to three sub-steps."""
     rng = random.Random(0)
     return [_draw(rng, number) for number in range(count)]
 
 
-def _draw(rng: random.Random, number: int) -> Trace:
+def _draw(rng, number):
     words = ["alpha", "Beta", "x^2 + 1", "3/4", "ÄÖ", "gamma"]
     texts = [tuple(rng.sample(words, rng.randint(1, 3))) for _ in range(rng.randint(1, 5))]
     kind = rng.choice(("labels", "first error", "valid", "part", "none"))
@@ -75,7 +73,7 @@ def _draw(rng: random.Random, number: int) -> Trace:
 
 
 @pytest.fixture
-def judged(store: Store) -> tuple[list[StoredTrace], StoredEvaluator, StoredEvaluator]:
+def judged(store):
     """Traces, most of them judged by two evaluators in various modes, some twice; the second has thresholds. Every
     third is labelled by a person too."""
     add(store, many(4), "elsewhere")
@@ -92,7 +90,7 @@ def judged(store: Store) -> tuple[list[StoredTrace], StoredEvaluator, StoredEval
     return traces, one, other
 
 
-def _submit(store: Store, campaign_id: int, trace_ids: list[int]) -> None:
+def _submit(store, campaign_id, trace_ids):
     """As if somebody had labelled these traces of the only campaign, in little time."""
     items = select(ItemRow).where(ItemRow.trace_id.in_(trace_ids))
     somebody = people(store, 1)[0].id
@@ -224,7 +222,7 @@ class Plain:
         return getattr(judge_solution(self.scores), by)  # type: ignore[no-any-return]
 
 
-def filters(one: int, other: int, count: int) -> Iterator[tuple[TraceFilter, Sort]]:
+def filters(one, other, count):
     """Random combinations of up to four conditions, with a random order."""
     rng = random.Random(2)
     for _ in range(count):
@@ -236,9 +234,7 @@ def filters(one: int, other: int, count: int) -> Iterator[tuple[TraceFilter, Sor
         yield where, Sort(by, rng.random() < 0.5)  # type: ignore[arg-type]
 
 
-def test_any_filter_lists_counts_and_sorts_as_reading_one_by_one_does(
-    store: Store, judged: tuple[list[StoredTrace], StoredEvaluator, StoredEvaluator]
-) -> None:
+def test_any_filter_lists_counts_and_sorts_as_reading_one_by_one_does(store, judged):
     traces, one, other = judged
     dataset_id = traces[0].dataset_id
     mine, theirs = (
@@ -269,7 +265,7 @@ def test_any_filter_lists_counts_and_sorts_as_reading_one_by_one_does(
     assert min(met[name] for name in (*FIELDS, "against")) >= 2, met
 
 
-def _sorted(kept: list[Plain], sort: Sort) -> list[int]:
+def _sorted(kept, sort):
     sign = -1 if sort.descending else 1
     keys = [(one.key(sort.by), one.trace) for one in kept]
     # What has no key comes last, either way.
@@ -277,7 +273,7 @@ def _sorted(kept: list[Plain], sort: Sort) -> list[int]:
     return [trace_id for *_, trace_id in sorted(places)]
 
 
-def test_a_trace_is_relabelled_from_submission_until_that_is_taken_back(store: Store) -> None:
+def test_a_trace_is_relabelled_from_submission_until_that_is_taken_back(store):
     made = campaign(store)
     user = people(store, 1)[0]
 
@@ -297,7 +293,7 @@ def test_a_trace_is_relabelled_from_submission_until_that_is_taken_back(store: S
     assert listed("yes") == []
 
 
-def test_an_event_that_is_stored_after_one_with_a_later_number_counts(store: Store) -> None:
+def test_an_event_that_is_stored_after_one_with_a_later_number_counts(store):
     """As on PostgreSQL, where of two transactions at once the later number may be there first."""
     made = campaign(store)
     task = take(store, made, people(store, 1)[0])
@@ -321,9 +317,7 @@ def test_an_event_that_is_stored_after_one_with_a_later_number_counts(store: Sto
     assert [row.id for row in browse(store, made.dataset_id, yes).rows] == ["two"]
 
 
-def test_neighbours_are_those_in_the_list(
-    store: Store, judged: tuple[list[StoredTrace], StoredEvaluator, StoredEvaluator]
-) -> None:
+def test_neighbours_are_those_in_the_list(store, judged):
     traces, one, other = judged
     for where, sort in [(ANY, Sort()), *filters(one.id, other.id, 12)]:
         ids = list_matching(store, traces[0].dataset_id, where, sort)
@@ -333,7 +327,7 @@ def test_neighbours_are_those_in_the_list(
             assert neighbours(store, trace_id, where, sort) == Neighbours(before, after)
 
 
-def test_a_trace_outside_the_filter_has_the_neighbours_of_its_place(store: Store) -> None:
+def test_a_trace_outside_the_filter_has_the_neighbours_of_its_place(store):
     ids = [trace.trace_id for trace in add(store, many(10))]
     # 0, 3, 6 and 9 have an error; 5 itself has none.
     assert neighbours(store, ids[5], TraceFilter(gold="error")) == Neighbours(ids[3], ids[6])
@@ -344,7 +338,7 @@ def test_a_trace_outside_the_filter_has_the_neighbours_of_its_place(store: Store
             neighbours(store, unknown)
 
 
-def test_a_row_says_what_the_evaluator_says(store: Store) -> None:
+def test_a_row_says_what_the_evaluator_says(store):
     trace = add(store, [CLEAN, ERROR])[1]
     mini = evaluator(store)
     judgment = judge(trace, "hindsight", seed=4)
@@ -371,7 +365,7 @@ def test_a_row_says_what_the_evaluator_says(store: Store) -> None:
     assert [one.validity for one in bare] == [None, None]
 
 
-def test_pages(store: Store) -> None:
+def test_pages(store):
     add(store, many(25), "other")
     dataset_id = add(store, many(25))[0].dataset_id
     page = browse(store, dataset_id, TraceFilter(gold="clean"), limit=3, offset=2)
@@ -394,13 +388,13 @@ def test_pages(store: Store) -> None:
         browse(store, dataset_id, offset=-1)
 
 
-def test_an_unknown_dataset_is_empty(store: Store) -> None:
+def test_an_unknown_dataset_is_empty(store):
     page = browse(store, 99, TraceFilter(gold="error", text="x^2", evaluator=3, verdict="valid"), Sort("validity"))
     assert (page.rows, page.total) == ([], 0)
     assert set(page.counts["gold"].values()) == {0}
 
 
-def test_conditions_on_verdicts_without_an_evaluator_are_refused(store: Store) -> None:
+def test_conditions_on_verdicts_without_an_evaluator_are_refused(store):
     add(store)
     conditions: list[dict[str, Any]] = [{"verdict": "valid"}, {"mistake": "right"}, {"modes": "agree"}]
     for where in (*conditions, {"against": 1}, {"change": 0.1}, {"cell": "neg-pos"}):
@@ -413,11 +407,11 @@ def test_conditions_on_verdicts_without_an_evaluator_are_refused(store: Store) -
         Sort("speed")  # type: ignore[arg-type]
 
 
-def totals(store: Store, evaluator_id: int, **where: Any) -> BrowsePage:
+def totals(store, evaluator_id, **where):
     return browse(store, 1, TraceFilter(evaluator=evaluator_id, **where))
 
 
-def test_judgments_are_seen_as_soon_as_they_are_stored(store: Store) -> None:
+def test_judgments_are_seen_as_soon_as_they_are_stored(store):
     traces = add(store)
     mini = evaluator(store)
     assert totals(store, mini.id).counts["verdict"] == {"invalid": 0, "valid": 0, "redundant": 0, "unjudged": 4}
@@ -431,7 +425,7 @@ def test_judgments_are_seen_as_soon_as_they_are_stored(store: Store) -> None:
     assert totals(store, mini.id).counts["verdict"] == {"invalid": 0, "valid": 1, "redundant": 1, "unjudged": 3}
 
 
-def test_another_process_is_noticed(address: str) -> None:
+def test_another_process_is_noticed(address):
     with open_store(address) as ours, open_store(address) as theirs:
         traces = add(theirs)
         mini = evaluator(theirs)
@@ -443,7 +437,7 @@ def test_another_process_is_noticed(address: str) -> None:
         assert browse(ours, 1, TraceFilter(text="it is")).total == 4
 
 
-def test_deleted_traces_are_gone_and_ids_used_again_are_not_taken_for_them(store: Store) -> None:
+def test_deleted_traces_are_gone_and_ids_used_again_are_not_taken_for_them(store):
     traces = add(store)
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "hindsight") for trace in traces])
@@ -462,7 +456,7 @@ def test_deleted_traces_are_gone_and_ids_used_again_are_not_taken_for_them(store
     assert browse(store, 1, TraceFilter(text="it is")).total == 3
 
 
-def test_a_deleted_dataset_is_not_taken_for_the_one_in_its_place(store: Store) -> None:
+def test_a_deleted_dataset_is_not_taken_for_the_one_in_its_place(store):
     traces = add(store)
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces])
@@ -477,7 +471,7 @@ def test_a_deleted_dataset_is_not_taken_for_the_one_in_its_place(store: Store) -
         assert session.scalar(text("SELECT count(*) FROM triangles")) == 0
 
 
-def test_a_stale_judgment_counts_as_none(store: Store) -> None:
+def test_a_stale_judgment_counts_as_none(store):
     traces = add(store)
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "hindsight") for trace in traces])
@@ -486,14 +480,14 @@ def test_a_stale_judgment_counts_as_none(store: Store) -> None:
     assert [row.id for row in totals(store, mini.id, verdict="unjudged").rows] == ["error"]
 
 
-def imported(store: Store, tmp_path: Any, rows: list[dict[str, Any]]) -> StoredEvaluator:
+def imported(store, tmp_path, rows):
     """An evaluator that is known by a score file of two traces: ERROR, and one of three valid steps."""
     add(store, [ERROR, Trace.of("p", ["a", "b", "c"], ["pos"] * 3, id="valid")])
     import_scores(store, "sums", write_lines(tmp_path / "scores.jsonl", rows), "theirs")
     return register_evaluator(store, name="theirs", fingerprint="imported:theirs", format="", attention="")
 
 
-def test_one_number_for_the_solution_says_nothing_of_steps(store: Store, tmp_path: Any) -> None:
+def test_one_number_for_the_solution_says_nothing_of_steps(store, tmp_path):
     theirs = imported(store, tmp_path, [{"id": "error", "scores": 0.02}, {"id": "valid", "scores": 0.03}])
     assert theirs.outputs == Outputs.SOLUTION
     page = totals(store, theirs.id)
@@ -505,7 +499,7 @@ def test_one_number_for_the_solution_says_nothing_of_steps(store: Store, tmp_pat
     assert not totals(store, theirs.id, cell="pos-neg").total
 
 
-def test_a_verdict_in_words_blames_one_step(store: Store, tmp_path: Any) -> None:
+def test_a_verdict_in_words_blames_one_step(store, tmp_path):
     rows = [
         {"id": "error", "correctness_pred": "Wrong", "error_step_pred": "Step 2"},
         {"id": "valid", "correctness_pred": "Wrong", "error_step_pred": "Step 1"},
@@ -517,7 +511,7 @@ def test_a_verdict_in_words_blames_one_step(store: Store, tmp_path: Any) -> None
     assert [(row.first_wrong, row.mistake) for row in page.rows] == [(1, "right"), (0, "false-alarm")]
 
 
-def test_a_verdict_that_could_not_be_read_is_none(store: Store, tmp_path: Any) -> None:
+def test_a_verdict_that_could_not_be_read_is_none(store, tmp_path):
     rows = [
         {"id": "error", "correctness_pred": "Unsure", "error_step_pred": "N/A"},
         {"id": "valid", "correctness_pred": "Correct", "error_step_pred": "N/A"},
@@ -527,7 +521,7 @@ def test_a_verdict_that_could_not_be_read_is_none(store: Store, tmp_path: Any) -
     assert [row.mistake for row in page.rows] == ["", "right"]
 
 
-def test_a_verdict_on_redundancy_says_nothing_of_validity(store: Store, tmp_path: Any) -> None:
+def test_a_verdict_on_redundancy_says_nothing_of_validity(store, tmp_path):
     rows = [
         {"id": "error", "correctness_pred": "Present", "error_step_pred": "Step 1"},
         {"id": "valid", "correctness_pred": "Absent", "error_step_pred": ""},
@@ -538,7 +532,7 @@ def test_a_verdict_on_redundancy_says_nothing_of_validity(store: Store, tmp_path
     assert set(page.counts["mistake"].values()) == {0}
 
 
-def test_scores_of_validity_alone_are_never_redundant(store: Store, tmp_path: Any) -> None:
+def test_scores_of_validity_alone_are_never_redundant(store, tmp_path):
     rows = [{"id": "error", "scores": [0.9, 0.2, 0.7]}, {"id": "valid", "scores": [0.9, 0.9, 0.9]}]
     theirs = imported(store, tmp_path, rows)
     page = totals(store, theirs.id)
@@ -548,7 +542,7 @@ def test_scores_of_validity_alone_are_never_redundant(store: Store, tmp_path: An
     assert totals(store, theirs.id, cell="neg-neg").total == 1
 
 
-def test_published_scores_are_listed_as_they_are_measured(sqlite_store: Store, data: Path) -> None:
+def test_published_scores_are_listed_as_they_are_measured(sqlite_store, data):
     """VerdictColumns and mistakes of every evaluator of MR-MATH against what the metrics count."""
     store = sqlite_store
     for errors in Errors:

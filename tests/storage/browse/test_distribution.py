@@ -8,13 +8,12 @@ import pytest
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import browse, list_matching, read_distribution
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.browse.trace_columns import SOLUTION_GOLD, STEP_GOLD
 from stepsight.storage.browse.verdict_columns import BINS
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from tests.messages import refused
 from tests.storage.browse.test_browse import drawn
@@ -23,17 +22,17 @@ from tests.storage.samples import SAMPLES, add, evaluator, find_judgment, judge,
 NONE = np.zeros((3, BINS), np.int64)
 
 
-def gold_of(step: Step) -> str | None:
+def gold_of(step):
     if step.valid is None:
         return None
     return "redundant" if step.label is Label.NEU else "right" if step.valid else "wrong"
 
 
-def counted(counts: Counter[tuple[str, int]]) -> list[list[int]]:
+def counted(counts):
     return [[counts[kind, place] for place in range(BINS)] for kind in STEP_GOLD]
 
 
-def test_solutions_are_in_the_bins_of_their_redundancy(store: Store) -> None:
+def test_solutions_are_in_the_bins_of_their_redundancy(store):
     traces = add(store, drawn(60))
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, Mode.OFFLINE, seed) for seed, trace in enumerate(traces)])
@@ -57,7 +56,7 @@ def test_solutions_are_in_the_bins_of_their_redundancy(store: Store) -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.ONLINE, Mode.OFFLINE])
-def test_every_step_that_gold_and_evaluator_speak_of_is_in_its_bin(store: Store, mode: Mode) -> None:
+def test_every_step_that_gold_and_evaluator_speak_of_is_in_its_bin(store, mode):
     traces = add(store, drawn(60))
     mini = evaluator(store)
     for seed, trace in enumerate(traces):
@@ -92,7 +91,7 @@ def test_every_step_that_gold_and_evaluator_speak_of_is_in_its_bin(store: Store,
     assert browse(store, dataset_id, where.model_copy(update={"bin": "wrong-0.00", "gold": "clean"})).total == 0
 
 
-def test_edges_begin_a_bin_and_one_is_in_the_last(sqlite_store: Store) -> None:
+def test_edges_begin_a_bin_and_one_is_in_the_last(sqlite_store):
     validities = [0.0, 0.05, 0.35, 0.3499, 0.5, 0.95, 1.0]
     labels = ["neg"] * len(validities)
     (trace,) = add(sqlite_store, [Trace.of("q", [str(v) for v in validities], labels, id="edges")])
@@ -107,7 +106,7 @@ def test_edges_begin_a_bin_and_one_is_in_the_last(sqlite_store: Store) -> None:
     assert not counts[1:].any()
 
 
-def test_it_is_of_the_traces_in_view(sqlite_store: Store) -> None:
+def test_it_is_of_the_traces_in_view(sqlite_store):
     traces = add(sqlite_store, SAMPLES)
     mini, other = evaluator(sqlite_store), evaluator(sqlite_store, "other")
     save_judgments(sqlite_store, mini.id, [judge(trace, "offline") for trace in traces])
@@ -127,7 +126,7 @@ def test_it_is_of_the_traces_in_view(sqlite_store: Store) -> None:
     assert nothing.counts.tolist() == NONE.tolist()
 
 
-def test_new_traces_and_judgments_are_counted(store: Store) -> None:
+def test_new_traces_and_judgments_are_counted(store):
     (trace, *_) = add(store, many(3))
     mini = evaluator(store)
     where = TraceFilter(evaluator=mini.id)
@@ -141,13 +140,13 @@ def test_new_traces_and_judgments_are_counted(store: Store) -> None:
 
 
 @pytest.mark.parametrize("bin", ["wrong", "wrong-0.33", "wrong-1.00", "neg-0.35", "wrong-0.350", "-0.35"])
-def test_a_bin_that_there_is_not(bin: str) -> None:
+def test_a_bin_that_there_is_not(bin):
     with refused():
         validate(TraceFilter, {"bin": bin})
     assert TraceFilter(bin="right-0.95").bin_place == ("right", 19)
 
 
-def test_a_bin_needs_an_evaluator(sqlite_store: Store) -> None:
+def test_a_bin_needs_an_evaluator(sqlite_store):
     (trace, *_) = add(sqlite_store, SAMPLES)
     with refused():
         browse(sqlite_store, trace.dataset_id, TraceFilter(bin="wrong-0.35"))

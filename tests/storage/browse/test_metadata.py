@@ -12,7 +12,6 @@ from stepsight.storage.browse.browse import MOST_SHOWN, browse, count_field, lis
 from stepsight.storage.browse.filters import MOST_META, TraceFilter
 from stepsight.storage.browse.metadata import MetaCondition
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import Store
 from tests.cases import each
 from tests.messages import refused
 from tests.storage.samples import add
@@ -24,11 +23,11 @@ HOSTILE = (
 )  # fmt: skip
 
 
-def made(metas: list[dict[str, Any]], start: int = 0) -> list[Trace]:
+def made(metas, start=0):
     return [Trace.of(f"Problem {i}", ["It is."], id=str(i), meta=meta) for i, meta in enumerate(metas, start)]
 
 
-def found(store: Store, dataset_id: int, *conditions: str) -> list[int]:
+def found(store, dataset_id, *conditions):
     """The places of the traces that meet conditions on metadata."""
     where = validate(TraceFilter, {"meta": list(conditions)})
     places = [row.position for row in browse(store, dataset_id, where, limit=1000).rows]
@@ -74,12 +73,12 @@ METAS: list[dict[str, Any]] = [
         (["source~math", "level=3", "passed=false"], [1]),
     ],
 )
-def test_which_traces_meet_conditions(store: Store, conditions: list[str], expected: list[int]) -> None:
+def test_which_traces_meet_conditions(store, conditions, expected):
     dataset_id = add(store, made(METAS))[0].dataset_id
     assert found(store, dataset_id, *conditions) == expected
 
 
-def test_fields_are_offered_with_their_values(store: Store) -> None:
+def test_fields_are_offered_with_their_values(store):
     dataset_id = add(store, made(METAS))[0].dataset_id
     add(store, made([{"other": 1}]), "others")
     fields = {field.name: (field.traces, field.is_number) for field in list_fields(store, dataset_id)}
@@ -99,7 +98,7 @@ def test_fields_are_offered_with_their_values(store: Store) -> None:
     assert (nothing.values, nothing.is_whole, nothing.least) == ([], True, None)
 
 
-def test_many_and_long_values_are_found_as_well(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_and_long_values_are_found_as_well(store, monkeypatch):
     monkeypatch.setattr(metadata, "_MOST_VALUES", 60)
     metas = [{"number": i, "text": f"value {i}", "long": f"{'x' * 300} {i}"} for i in range(100)]
     dataset_id = add(store, made(metas))[0].dataset_id
@@ -116,11 +115,11 @@ def test_many_and_long_values_are_found_as_well(store: Store, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_names_mean_nothing_to_a_database(sqlite_store: Store, name: str) -> None:
+def test_names_mean_nothing_to_a_database(sqlite_store, name):
     _check_name(sqlite_store, name)
 
 
-def test_names_mean_nothing_to_postgresql(postgresql_store: Store) -> None:
+def test_names_mean_nothing_to_postgresql(postgresql_store):
     """All at once, for each store takes its time there."""
     metas: list[dict[str, Any]] = [{name: f"value of {place}" for place, name in enumerate(HOSTILE)}, {"plain": 1}]
     dataset_id = add(postgresql_store, made(metas))[0].dataset_id
@@ -129,7 +128,7 @@ def test_names_mean_nothing_to_postgresql(postgresql_store: Store) -> None:
         assert found(postgresql_store, dataset_id, str(MetaCondition(name, "=", f"value of {place}"))) == [0]
 
 
-def _check_name(store: Store, name: str) -> None:
+def _check_name(store, name):
     dataset_id = add(store, made([{name: "yes"}, {name: "no"}, {"plain": "yes"}]))[0].dataset_id
     assert {field.name for field in list_fields(store, dataset_id)} == {name, "plain"}
     assert found(store, dataset_id, str(MetaCondition(name, "=", "yes"))) == [0]
@@ -137,7 +136,7 @@ def _check_name(store: Store, name: str) -> None:
     assert count_field(store, dataset_id, TraceFilter(), name).values == [("no", 1), ("yes", 1)]
 
 
-def test_very_long_and_very_many_values_are_not_offered(store: Store) -> None:
+def test_very_long_and_very_many_values_are_not_offered(store):
     metas: list[dict[str, Any]] = [
         {"x" * 10_000: 1, "y" * 200: 1, **{f"of {i} {j}": j for j in range(30)}} for i in range(10)
     ]
@@ -149,7 +148,7 @@ def test_very_long_and_very_many_values_are_not_offered(store: Store) -> None:
     assert found(store, dataset_id, "of 3 7=7") == [3]
 
 
-def test_text_with_a_nul_byte_is_no_reason_to_fail(sqlite_store: Store) -> None:
+def test_text_with_a_nul_byte_is_no_reason_to_fail(sqlite_store):
     store = sqlite_store
     traces = add(store, made([{"b": "MATH"}, {"b": "MATH"}, {}]))
     # What is imported today has none.
@@ -161,7 +160,7 @@ def test_text_with_a_nul_byte_is_no_reason_to_fail(sqlite_store: Store) -> None:
     assert found(store, dataset_id, "b=MATH") == [0, 1]
 
 
-def test_changed_metadata_is_read_again(store: Store) -> None:
+def test_changed_metadata_is_read_again(store):
     dataset_id = add(store, made([{"source": "MATH"}]))[0].dataset_id
     assert found(store, dataset_id, "source=MATH") == [0]
     add(store, made([{"source": "MATH", "new": 1}], start=1))
@@ -169,7 +168,7 @@ def test_changed_metadata_is_read_again(store: Store) -> None:
     assert [field.name for field in list_fields(store, dataset_id)] == ["source", "new"]
 
 
-def test_counts_and_what_is_left_without_a_condition(sqlite_store: Store) -> None:
+def test_counts_and_what_is_left_without_a_condition(sqlite_store):
     dataset_id = add(sqlite_store, made(METAS))[0].dataset_id
     page = browse(sqlite_store, dataset_id, TraceFilter(meta=("source=MATH", "level=-1"), gold="missing"))
     assert page.total == 0
@@ -178,14 +177,14 @@ def test_counts_and_what_is_left_without_a_condition(sqlite_store: Store) -> Non
 
 
 @each("name", [*HOSTILE, "plain", "two words", '"', "\\"])
-def test_a_condition_is_read_as_it_was_written(name: str) -> None:
+def test_a_condition_is_read_as_it_was_written(name):
     for operator, value in (("=", "a=b~c"), ("=", ""), ("~", " x\n"), (">=", "-1.5"), ("<=", "1e9")):
         condition = MetaCondition(name, operator, value)  # type: ignore[arg-type]
         if name:
             assert MetaCondition.read(str(condition)) == condition
 
 
-def test_how_conditions_are_spelled() -> None:
+def test_how_conditions_are_spelled():
     assert MetaCondition.read(" two words >=3") == MetaCondition("two words", ">=", "3")
     assert str(MetaCondition("two words", ">=", "3")) == "two words>=3"
     assert str(MetaCondition("a=b", "=", "3")) == '"a=b"=3'
@@ -208,18 +207,18 @@ def test_how_conditions_are_spelled() -> None:
         "x" * 3000 + "=1",
     ],
 )
-def test_a_condition_that_there_is_not(written: str) -> None:
+def test_a_condition_that_there_is_not(written):
     with refused():
         validate(TraceFilter, {"meta": [written]})
 
 
-def test_too_many_conditions_are_refused() -> None:
+def test_too_many_conditions_are_refused():
     with refused():
         validate(TraceFilter, {"meta": [f"a={i}" for i in range(MOST_META + 1)]})
     assert TraceFilter(meta=("a=1", "a=1", " b =2")).meta == ("a=1", "b=2")
 
 
-def test_conditions_are_stored() -> None:
+def test_conditions_are_stored():
     where = TraceFilter(meta=("a=1", "b~x"))
     stored = where.stored()
     assert TraceFilter.model_validate(stored) == where

@@ -3,7 +3,6 @@
 import sqlite3
 from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import event
@@ -20,7 +19,6 @@ from stepsight.storage.browse.outcomes import (
     outcomes_by,
     pair_outcomes,
 )
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
@@ -35,9 +33,7 @@ PUBLISHED = {"GPT-4": "gpt4", "ReasonEval": "reasoneval_wizardmath"}
 
 
 @pytest.mark.parametrize(("errors", "unread"), [("invalid", 0), ("redundant", 2)])
-def test_two_published_evaluators_are_paired_as_their_rows_are(
-    sqlite_store: Store, data: Path, errors: str, unread: int
-) -> None:
+def test_two_published_evaluators_are_paired_as_their_rows_are(sqlite_store, data, errors, unread):
     store, name = sqlite_store, f"mr-math-{errors}"
     import_file(store, name, data / f"mr-math/mr-math_{errors}_errors.json")
     for evaluator_, start in PUBLISHED.items():
@@ -70,7 +66,7 @@ def test_two_published_evaluators_are_paired_as_their_rows_are(
     assert pairs.count(Outcome.MISSED, Outcome.RIGHT, (True,)) == len(list_matching(store, dataset.id, missed))
 
 
-def test_other_conditions_hold_and_those_on_outcomes_do_not(sqlite_store: Store) -> None:
+def test_other_conditions_hold_and_those_on_outcomes_do_not(sqlite_store):
     store = sqlite_store
     traces = add(store, SAMPLES)
     one, two = evaluator(store), evaluator(store, "other")
@@ -90,9 +86,7 @@ def test_other_conditions_hold_and_those_on_outcomes_do_not(sqlite_store: Store)
 
 
 @pytest.mark.parametrize("field", ["kind", "level", BY_LENGTH])
-def test_outcomes_by_a_field_are_those_of_the_lists_that_their_conditions_select(
-    sqlite_store: Store, field: str
-) -> None:
+def test_outcomes_by_a_field_are_those_of_the_lists_that_their_conditions_select(sqlite_store, field):
     # `level` has more values than are listed one by one, and `kind` two in some traces.
     made = [
         replace(trace, meta={"kind": ["x", "y"] if number % 5 else "y", "level": number / 4})
@@ -120,7 +114,7 @@ def test_outcomes_by_a_field_are_those_of_the_lists_that_their_conditions_select
     assert outcomes_by(sqlite_store, dataset_id, where.model_copy(update={"text": "no such text"}), field) == []
 
 
-def test_one_evaluator_has_no_pairs(sqlite_store: Store) -> None:
+def test_one_evaluator_has_no_pairs(sqlite_store):
     (trace, *_) = add(sqlite_store, SAMPLES)
     who = evaluator(sqlite_store)
     assert pair_outcomes(sqlite_store, trace.dataset_id, TraceFilter(evaluator=who.id)) is None
@@ -129,7 +123,7 @@ def test_one_evaluator_has_no_pairs(sqlite_store: Store) -> None:
         browse(sqlite_store, trace.dataset_id, TraceFilter(evaluator=who.id, other_mistake="right"))
 
 
-def test_a_table_of_outcomes_does_not_depend_on_how_many_values_a_statement_may_have(sqlite_store: Store) -> None:
+def test_a_table_of_outcomes_does_not_depend_on_how_many_values_a_statement_may_have(sqlite_store):
     traces = [Trace.of(f"What is {number}?", ["It is."], ["pos"], id=str(number)) for number in range(MANY)]
     ids = [trace.trace_id for trace in add(sqlite_store, traces)]
 

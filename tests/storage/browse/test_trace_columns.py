@@ -5,18 +5,17 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.browse.filter_columns import read_relabelled
 from stepsight.storage.browse.trace_columns import GOLD, TraceColumns, read_trace_columns
-from stepsight.storage.database.store import Store
 from tests.storage.labelling.samples import TRACES, campaign, label_all, people, take
 from tests.storage.samples import SAMPLES, add
 
 
-def late(n: int, first: int, id: str) -> Trace:
+def late(n, first, id):
     """A trace of `n` steps with its first error at the 0-based `first`."""
     steps = tuple(Step((f"s{i}",), valid=i != first) for i in range(n))
     return Trace(id, "p", steps, {"question_type": "algebra", "family": "f"})
 
 
-def test_a_dataset_as_columns(store: Store) -> None:
+def test_a_dataset_as_columns(store):
     add(store, [late(2, 0, "x")], "elsewhere")
     traces = add(store, [*SAMPLES, late(3, 2, "late"), late(1, 0, "only")])
     with store.read() as session:
@@ -34,7 +33,7 @@ def test_a_dataset_as_columns(store: Store) -> None:
     assert found.nbytes > 6 * 8
 
 
-def test_places() -> None:
+def test_places():
     names = ("a", "b", "c")
     one = dict.fromkeys(("counts", "label", "valid", "substeps"), np.ones(3, np.int64))
     found = TraceColumns(trace_ids=np.array([7, 3, 9]), ids=names, digests=names, groups=names, **one)
@@ -42,7 +41,7 @@ def test_places() -> None:
 
 
 @pytest.mark.parametrize("dataset_id", [1, 99])
-def test_an_empty_dataset(store: Store, dataset_id: int) -> None:
+def test_an_empty_dataset(store, dataset_id):
     add(store, [])
     with store.read() as session:
         found = read_trace_columns(session, dataset_id)
@@ -50,7 +49,7 @@ def test_an_empty_dataset(store: Store, dataset_id: int) -> None:
     assert found.places(np.array([1])).tolist() == [SILENT]
 
 
-def test_traces_that_people_labelled(store: Store) -> None:
+def test_traces_that_people_labelled(store):
     made = campaign(store, TRACES, overlap=2)
     first, second = people(store, 2)
     with store.read() as session:

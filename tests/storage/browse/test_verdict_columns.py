@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -8,15 +6,13 @@ from stepsight.core.metrics.first_error import OUTCOMES
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.storage.browse.trace_columns import read_trace_columns
-from stepsight.storage.browse.verdict_columns import VerdictColumns, read_verdicts
-from stepsight.storage.database.store import Store
+from stepsight.storage.browse.verdict_columns import read_verdicts
 from stepsight.storage.judgments.evaluators import amend_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.samples import ERROR, add, evaluator
 
 
-def read(store: Store, traces: list[StoredTrace], evaluator_id: int, **options: Any) -> dict[Mode, VerdictColumns]:
+def read(store, traces, evaluator_id, **options):
     given = {"outputs": options.get("outputs", Outputs.THREE_WAY).value}
     with store.write() as session:
         amend_evaluator(session, evaluator_id, given | {"thresholds": vars(options.get("cut", Thresholds()))})
@@ -25,7 +21,7 @@ def read(store: Store, traces: list[StoredTrace], evaluator_id: int, **options: 
         return read_verdicts(session, catalogue, traces[0].dataset_id, evaluator_id)
 
 
-def rows(*validity: float) -> StepScores:
+def rows(*validity):
     """Validity without redundancy."""
     return StepScores(np.array([[1 - value, 0, value] for value in validity], np.float32))
 
@@ -39,9 +35,7 @@ def rows(*validity: float) -> StepScores:
         ((0.1, 0.2, 0.2), 0, "wrong-step", 0),
     ],
 )
-def test_steps_and_solution(
-    store: Store, validity: tuple[float, ...], found: int, mistake: str, valid: int
-) -> None:
+def test_steps_and_solution(store, validity, found, mistake, valid):
     traces, mini = add(store, [ERROR]), evaluator(store)
     save_judgments(store, mini.id, [Judgment(traces[0], Mode.OFFLINE, rows(*validity))])
     said = read(store, traces, mini.id)
@@ -54,7 +48,7 @@ def test_steps_and_solution(
     assert (offline.judged.tolist(), online.judged.tolist()) == ([True], [False])
 
 
-def test_a_threshold_is_reached_by_what_equals_it_in_single_precision(store: Store) -> None:
+def test_a_threshold_is_reached_by_what_equals_it_in_single_precision(store):
     traces, mini = add(store, [ERROR]), evaluator(store)
     save_judgments(store, mini.id, [Judgment(traces[0], Mode.OFFLINE, rows(0.7, 0.7, 0.7))])
     for cut, valid in ((0.7, 1), (0.70001, 0)):

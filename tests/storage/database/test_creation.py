@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, NullPool, create_engine, inspect, text
+from sqlalchemy import NullPool, create_engine, inspect, text
 from sqlalchemy.exc import DatabaseError
 
 from stepsight.app.commands.cli import main
@@ -46,7 +46,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_store_of_another_version_is_refused_and_left_alone(address: str, name: str) -> None:
+def test_a_store_of_another_version_is_refused_and_left_alone(address, name):
     change, message = REFUSED[name]
     with open_store(address) as store:
         add(store)
@@ -61,12 +61,12 @@ def test_a_store_of_another_version_is_refused_and_left_alone(address: str, name
         assert _everything(connection) == before
 
 
-def _everything(connection: Connection) -> dict[str, list[str]]:
+def _everything(connection):
     names = [name for name in inspect(connection).get_table_names() if not name.startswith(SEARCH)]
     return {name: [repr(row) for row in connection.execute(text(f'SELECT * FROM "{name}"'))] for name in names}
 
 
-def _make_store(path: Path, statement: str = "") -> None:
+def _make_store(path, statement=""):
     open_store(str(path)).close()
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA journal_mode = DELETE")
@@ -74,13 +74,13 @@ def _make_store(path: Path, statement: str = "") -> None:
         database.commit()
 
 
-def _make_recipes(path: Path) -> None:
+def _make_recipes(path):
     with closing(sqlite3.connect(path)) as database:
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("CREATE TABLE recipes (id INTEGER)")
 
 
-def _make_cut_off(path: Path) -> None:
+def _make_cut_off(path):
     _make_store(path)
     path.write_bytes(path.read_bytes()[:40_000])
 
@@ -100,9 +100,7 @@ FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_file_that_cannot_be_opened_gets_one_message_and_keeps_every_byte(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
+def test_a_file_that_cannot_be_opened_gets_one_message_and_keeps_every_byte(tmp_path, capsys, name):
     make, message = FILES[name]
     path = tmp_path / "file.db"
     make(path)
@@ -116,7 +114,7 @@ def test_a_file_that_cannot_be_opened_gets_one_message_and_keeps_every_byte(
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_creation_that_fails_leaves_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_creation_that_fails_leaves_nothing(address, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(creation, "STAMP", "datasets")
         with pytest.raises(DatabaseError, match="datasets"):
@@ -126,7 +124,7 @@ def test_a_creation_that_fails_leaves_nothing(address: str, monkeypatch: pytest.
     open_store(address).close()
 
 
-def test_a_sqlite_that_cannot_search_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sqlite_that_cannot_search_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("sqlite3.sqlite_version_info", (3, 31, 1))
     with refused():
         open_store(str(tmp_path / "store.db"))

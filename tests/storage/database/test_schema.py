@@ -1,14 +1,12 @@
 """What the database itself refuses."""
 
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any
 
 import pytest
 from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 
 from stepsight.storage.database.schema import DatasetRow, JudgmentRow, StepRow, SubstepRow, TraceRow
-from stepsight.storage.database.store import Store
 from tests.cases import each
 from tests.storage.samples import add, evaluator
 
@@ -40,7 +38,7 @@ JUDGMENT = {"mode": "offline", "digest": "d", "derived": False, "scores": b""}
         {"dataset_id": 99},
     ],
 )
-def test_traces(store: Store, wrong: dict[str, Any]) -> None:
+def test_traces(store, wrong):
     dataset_id = add(store)[0].dataset_id
     with pytest.raises(IntegrityError), store.write() as session:
         session.execute(insert(TraceRow), TRACE | {"dataset_id": dataset_id} | wrong)
@@ -56,7 +54,7 @@ def test_traces(store: Store, wrong: dict[str, Any]) -> None:
         {"trace_id": 99},
     ],
 )
-def test_steps(store: Store, wrong: dict[str, Any]) -> None:
+def test_steps(store, wrong):
     trace_id = add(store)[0].trace_id
     with pytest.raises(IntegrityError), store.write() as session:
         session.execute(
@@ -64,7 +62,7 @@ def test_steps(store: Store, wrong: dict[str, Any]) -> None:
         )
 
 
-def test_a_substep_belongs_to_a_step(store: Store) -> None:
+def test_a_substep_belongs_to_a_step(store):
     trace_id = add(store)[0].trace_id
     with pytest.raises(IntegrityError), store.write() as session:
         session.execute(insert(SubstepRow), {"trace_id": trace_id, "step": 9, "position": 0, "text": "t"})
@@ -80,14 +78,14 @@ def test_a_substep_belongs_to_a_step(store: Store) -> None:
         {"scores": None},
     ],
 )
-def test_judgments(store: Store, wrong: dict[str, Any]) -> None:
+def test_judgments(store, wrong):
     trace = add(store)[0]
     ids = {"trace_id": trace.trace_id, "dataset_id": trace.dataset_id, "evaluator_id": evaluator(store).id}
     with pytest.raises(IntegrityError), store.write() as session:
         session.execute(insert(JudgmentRow), JUDGMENT | ids | wrong)
 
 
-def test_a_moment_comes_back_in_utc(store: Store) -> None:
+def test_a_moment_comes_back_in_utc(store):
     east = datetime(2024, 5, 1, 3, 30, tzinfo=timezone(timedelta(hours=5)))
     with store.write() as session:
         session.add(DatasetRow(name="d", kind="plain", source="", sha256="", created=east))

@@ -1,11 +1,11 @@
 from sqlalchemy import func, select
 
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import Store, snapshot
+from stepsight.storage.database.store import snapshot
 from tests.storage.samples import SAMPLES, add, many
 
 
-def test_a_snapshot_does_not_see_later_writes(store: Store) -> None:
+def test_a_snapshot_does_not_see_later_writes(store):
     add(store)
     counted = select(func.count(TraceRow.id))
     with snapshot(store) as session:

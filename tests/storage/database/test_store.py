@@ -3,23 +3,21 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, SubstepRow, TraceRow, TriangleRow
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import list_datasets
-from tests.conftest import PostgreSQL
 from tests.messages import refused
 from tests.storage.samples import add, evaluator, judge, many
 
 
-def test_a_new_store_is_empty_and_stays_what_it_is_when_opened_again(address: str) -> None:
+def test_a_new_store_is_empty_and_stays_what_it_is_when_opened_again(address):
     with open_store(address) as store:
         assert list_datasets(store) == []
         evaluator(store)
@@ -28,14 +26,14 @@ def test_a_new_store_is_empty_and_stays_what_it_is_when_opened_again(address: st
 
 
 @pytest.mark.usefixtures("no_umask")
-def test_a_new_store_and_the_files_beside_it_are_their_owners_alone(tmp_path: Path) -> None:
+def test_a_new_store_and_the_files_beside_it_are_their_owners_alone(tmp_path):
     with open_store(str(tmp_path / "store.db")) as store:
         evaluator(store)
         modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     assert modes == dict.fromkeys(["store.db", "store.db-wal", "store.db-shm"], 0o600)
 
 
-def test_a_store_keeps_the_mode_that_somebody_gave_it(tmp_path: Path) -> None:
+def test_a_store_keeps_the_mode_that_somebody_gave_it(tmp_path):
     path = tmp_path / "store.db"
     open_store(str(path)).close()
     path.chmod(0o660)
@@ -44,14 +42,14 @@ def test_a_store_keeps_the_mode_that_somebody_gave_it(tmp_path: Path) -> None:
         assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o660}
 
 
-def test_without_an_address_the_variable_names_the_store(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_an_address_the_variable_names_the_store(monkeypatch, tmp_path):
     monkeypatch.setenv("STEPSIGHT_DB", str(tmp_path / "named.db"))
     with open_store() as store:
         assert store.name == str(tmp_path / "named.db")
     assert (tmp_path / "named.db").exists()
 
 
-def test_sqlite_settings_hold_on_every_connection(sqlite_store: Store) -> None:
+def test_sqlite_settings_hold_on_every_connection(sqlite_store):
     with sqlite_store.read() as first, sqlite_store.read() as second:
         for session in (first, second):
             pragmas = ("journal_mode", "foreign_keys", "busy_timeout", "synchronous")
@@ -59,7 +57,7 @@ def test_sqlite_settings_hold_on_every_connection(sqlite_store: Store) -> None:
             assert found == ["wal", 1, 60_000, 1]
 
 
-def test_durable_writes_reach_the_disk(sqlite_store: Store) -> None:
+def test_durable_writes_reach_the_disk(sqlite_store):
     def synchronous(durable: bool) -> int:
         with sqlite_store.write(durable=durable) as session:
             return session.execute(text("PRAGMA synchronous")).scalar_one()
@@ -68,7 +66,7 @@ def test_durable_writes_reach_the_disk(sqlite_store: Store) -> None:
     assert [synchronous(durable) for durable in (False, True, False, True)] == [1, 2, 1, 2]
 
 
-def test_a_block_that_raises_keeps_nothing(store: Store) -> None:
+def test_a_block_that_raises_keeps_nothing(store):
     def fail() -> None:
         with store.write() as session:
             session.add(DatasetRow(name="half", kind="plain", source="", sha256=""))
@@ -80,7 +78,7 @@ def test_a_block_that_raises_keeps_nothing(store: Store) -> None:
     assert list_datasets(store) == []
 
 
-def test_a_reader_does_not_see_what_is_not_committed_and_does_not_wait(store: Store) -> None:
+def test_a_reader_does_not_see_what_is_not_committed_and_does_not_wait(store):
     with store.write() as session:
         session.add(DatasetRow(name="half", kind="plain", source="", sha256=""))
         session.flush()
@@ -88,7 +86,7 @@ def test_a_reader_does_not_see_what_is_not_committed_and_does_not_wait(store: St
     assert [dataset.name for dataset in list_datasets(store)] == ["half"]
 
 
-def test_deleting_a_dataset_takes_its_traces_and_judgments_along(store: Store) -> None:
+def test_deleting_a_dataset_takes_its_traces_and_judgments_along(store):
     traces = add(store)
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces])
@@ -100,20 +98,20 @@ def test_deleting_a_dataset_takes_its_traces_and_judgments_along(store: Store) -
         assert len(session.execute(select(EvaluatorRow)).all()) == 1
 
 
-def test_an_evaluator_that_has_judged_cannot_be_deleted(store: Store) -> None:
+def test_an_evaluator_that_has_judged_cannot_be_deleted(store):
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "offline") for trace in add(store)])
     with pytest.raises(IntegrityError), store.write() as session:
         session.execute(text("DELETE FROM evaluators"))
 
 
-def test_a_fault_of_ours_keeps_its_traceback(store: Store) -> None:
+def test_a_fault_of_ours_keeps_its_traceback(store):
     for statement in ("SELECT no_such_column FROM datasets", "SELECT * FROM no_such_table", "SELECT FROM WHERE"):
         with pytest.raises(DBAPIError), store.read() as session:
             session.execute(text(statement))
 
 
-def test_many_threads_write_and_read_at_once(store: Store) -> None:
+def test_many_threads_write_and_read_at_once(store):
     traces = add(store)
 
     def work(number: int) -> int:
@@ -130,13 +128,13 @@ def test_many_threads_write_and_read_at_once(store: Store) -> None:
         assert len(session.scalars(select(TriangleRow.trace_id)).all()) == 12 * len(traces)
 
 
-def test_threads_that_register_one_evaluator_get_one(store: Store) -> None:
+def test_threads_that_register_one_evaluator_get_one(store):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: evaluator(store), range(8)))
     assert len({one.id for one in found}) == 1
 
 
-def test_threads_that_open_a_new_store_at_once(address: str) -> None:
+def test_threads_that_open_a_new_store_at_once(address):
     def work(number: int) -> None:
         with open_store(address) as store:
             register_evaluator(store, name="x", fingerprint=str(number), format="f", attention="causal")
@@ -147,9 +145,7 @@ def test_threads_that_open_a_new_store_at_once(address: str) -> None:
         assert len(list_evaluators(store)) == 6
 
 
-def test_a_writer_that_waits_too_long_is_told_why(
-    monkeypatch: pytest.MonkeyPatch, sqlite_template: Path, tmp_path: Path
-) -> None:
+def test_a_writer_that_waits_too_long_is_told_why(monkeypatch, sqlite_template, tmp_path):
     monkeypatch.setattr("stepsight.storage.database.store._BUSY_SECONDS", 0.05)
     with open_store(str(tmp_path / "s.db")) as first, open_store(str(tmp_path / "s.db")) as second:
         with first.write(), refused():
@@ -157,7 +153,7 @@ def test_a_writer_that_waits_too_long_is_told_why(
         evaluator(second)
 
 
-def test_a_thread_that_waits_too_long_is_told_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_thread_that_waits_too_long_is_told_why(monkeypatch, tmp_path):
     monkeypatch.setattr("stepsight.storage.database.store._BUSY_SECONDS", 0.05)
     with open_store(str(tmp_path / "s.db")) as store:
         with store.write(), refused():
@@ -175,7 +171,7 @@ except sqlite3.OperationalError as error:
 """
 
 
-def test_opening_a_store_again_leaves_the_locks_that_this_process_has_on_it(tmp_path: Path) -> None:
+def test_opening_a_store_again_leaves_the_locks_that_this_process_has_on_it(tmp_path):
     path = tmp_path / "s.db"
     with open_store(str(path)) as store:
         # Locks of the file itself, as every process has them while it uses it or rolls back to a journal.
@@ -187,7 +183,7 @@ def test_opening_a_store_again_leaves_the_locks_that_this_process_has_on_it(tmp_
 
 
 @pytest.mark.parametrize("text", ["not a database at all", "x", "7" * 100_000])
-def test_a_file_that_is_not_a_database_stays_as_it_is(tmp_path: Path, text: str) -> None:
+def test_a_file_that_is_not_a_database_stays_as_it_is(tmp_path, text):
     path = tmp_path / "notes.txt"
     path.write_text(text)
     with refused():
@@ -196,19 +192,19 @@ def test_a_file_that_is_not_a_database_stays_as_it_is(tmp_path: Path, text: str)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_damaged_file(tmp_path: Path) -> None:
+def test_a_damaged_file(tmp_path):
     path = tmp_path / "s.db"
     path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
     with refused():
         open_store(str(path))
 
 
-def test_a_place_where_sqlite_cannot_write() -> None:
+def test_a_place_where_sqlite_cannot_write():
     with refused():
         open_store("/proc/stepsight.db")
 
 
-def test_a_server_that_does_not_answer_is_named_without_the_password(tmp_path: Path) -> None:
+def test_a_server_that_does_not_answer_is_named_without_the_password(tmp_path):
     with refused() as caught:
         open_store(f"postgresql://me:secret@/db?host={tmp_path}")
     assert "secret" not in str(caught.value)
@@ -216,14 +212,14 @@ def test_a_server_that_does_not_answer_is_named_without_the_password(tmp_path: P
     assert caught.value.without_options().message == "The store: the database cannot be reached."
 
 
-def test_a_database_that_does_not_exist(postgresql_store: Store) -> None:
+def test_a_database_that_does_not_exist(postgresql_store):
     url = postgresql_store.engine.url.set(drivername="postgresql", database="nowhere")
     with refused():
         open_store(url.render_as_string(hide_password=False))
 
 
 @pytest.mark.parametrize("rights", ["", "GRANT USAGE ON SCHEMA public TO guest"])
-def test_a_user_who_may_not_create_tables(postgresql: PostgreSQL, rights: str) -> None:
+def test_a_user_who_may_not_create_tables(postgresql, rights):
     address = postgresql.make()
     with open_store(address) as store, store.write() as session:
         session.execute(text("DROP SCHEMA public CASCADE; CREATE SCHEMA public"))
@@ -235,20 +231,20 @@ def test_a_user_who_may_not_create_tables(postgresql: PostgreSQL, rights: str) -
         session.execute(text("DROP OWNED BY guest; DROP ROLE guest"))
 
 
-def test_without_the_driver_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_driver_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with refused():
         open_store("postgresql://host/db")
 
 
-def test_a_database_that_cannot_hold_every_text_is_refused(postgresql: PostgreSQL) -> None:
+def test_a_database_that_cannot_hold_every_text_is_refused(postgresql):
     for encoding in ("LATIN1", "SQL_ASCII"):
         address = postgresql.make(f"ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
         with refused():
             open_store(address)
 
 
-def test_postgresql_behind_a_pooler_of_transactions(postgresql: PostgreSQL) -> None:
+def test_postgresql_behind_a_pooler_of_transactions(postgresql):
     """Two clients, whose statements come often enough to be prepared, share one session."""
     program = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if program is None:

@@ -1,30 +1,27 @@
-from typing import Any
-
 from sqlalchemy import select
 
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.database.upsert import count_up, insert_once, insert_or_update
 from tests.storage.samples import add, evaluator
 
 
-def row(**values: Any) -> dict[str, Any]:
+def row(**values):
     return {"name": "n", "fingerprint": "f", "format": "x", "attention": "causal", "info": {}} | values
 
 
-def names(store: Store) -> dict[str, str]:
+def names(store):
     with store.read() as session:
         return {found.fingerprint: found.name for found in session.scalars(select(EvaluatorRow))}
 
 
-def test_insert_once_leaves_what_is_there(store: Store) -> None:
+def test_insert_once_leaves_what_is_there(store):
     with store.write() as session:
         insert_once(session, EvaluatorRow, [row()], "fingerprint")
         insert_once(session, EvaluatorRow, [row(name="other"), row(fingerprint="g")], "fingerprint")
     assert names(store) == {"f": "n", "g": "n"}
 
 
-def test_insert_or_update_replaces_unless_the_same(store: Store) -> None:
+def test_insert_or_update_replaces_unless_the_same(store):
     with store.write() as session:
         for rows in ([row()], [row(name="same format")], [row(name="new format", format="y")]):
             insert_or_update(session, EvaluatorRow, rows, key=["fingerprint"], unless_same=["format"])
@@ -32,7 +29,7 @@ def test_insert_or_update_replaces_unless_the_same(store: Store) -> None:
             assert found.name == {"n": "n", "same format": "n", "new format": "new format"}[str(rows[0]["name"])]
 
 
-def test_counting_up_begins_with_one(store: Store) -> None:
+def test_counting_up_begins_with_one(store):
     add(store)
     ids = [evaluator(store, name).id for name in ("a", "b")]
     for id in (ids[0], ids[1], ids[0]):

@@ -11,7 +11,6 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.exports.frames import COLUMNS, frame, judgment_frames
 from stepsight.storage.exports.table_files import frame_parts, trace_lines
@@ -19,7 +18,7 @@ from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.messages import refused
 from tests.storage.samples import ERROR, FIRST_ERROR, add, evaluator, judge, many
 
@@ -31,7 +30,7 @@ SAID = {
 }
 
 
-def say(store: Store, trace: StoredTrace, name: str) -> int:
+def say(store, trace, name):
     outputs, rows, solution, why = SAID[name]
     row = register_evaluator(
         store, name=name, fingerprint=f"of {name}", format="x", attention="x", info={"outputs": outputs.value}
@@ -41,17 +40,17 @@ def say(store: Store, trace: StoredTrace, name: str) -> int:
     return row.id
 
 
-def judgment_rows(store: Store, trace_ids: list[int], evaluators: list[int] | None = None) -> list[dict[str, Any]]:
+def judgment_rows(store, trace_ids, evaluators=None):
     """The rows of the frames, None where nothing is said."""
     lines = b"".join(frame_parts(judgment_frames(store, "sums", trace_ids, evaluators), "jsonl")).splitlines()
     return [json.loads(line) for line in lines]
 
 
-def columns(rows: list, *names: str) -> list[tuple]:
+def columns(rows, *names):
     return [tuple(row[name] for name in names) for row in rows]
 
 
-def test_every_substep_has_a_row_and_what_is_not_said_is_empty(store: Store) -> None:
+def test_every_substep_has_a_row_and_what_is_not_said_is_empty(store):
     (trace,) = add(store, [FIRST_ERROR])
     ids = {name: say(store, trace, name) for name in SAID}
     rows = {name: judgment_rows(store, [trace.trace_id], [id]) for name, id in ids.items()}
@@ -85,7 +84,7 @@ def test_every_substep_has_a_row_and_what_is_not_said_is_empty(store: Store) -> 
     assert len(judgment_rows(store, [trace.trace_id])) == 3 * 4 + 1
 
 
-def test_rows_come_in_the_order_asked_for_over_many_batches(store: Store) -> None:
+def test_rows_come_in_the_order_asked_for_over_many_batches(store):
     stored = add(store, many(450))
     mini = evaluator(store)
     save_judgments(store, mini.id, (judge(trace, "offline") for trace in stored))
@@ -93,7 +92,7 @@ def test_rows_come_in_the_order_asked_for_over_many_batches(store: Store) -> Non
     assert [row["trace"] for row in judgment_rows(store, backwards)] == [trace.id for trace in reversed(stored)]
 
 
-def test_traces_are_written_so_that_they_can_be_imported_gold_and_all(store: Store) -> None:
+def test_traces_are_written_so_that_they_can_be_imported_gold_and_all(store):
     stored = add(store)
     lines = b"".join(trace_lines(store, [trace.trace_id for trace in stored])).splitlines()
     kind = find_kind("jsonl")
@@ -102,7 +101,7 @@ def test_traces_are_written_so_that_they_can_be_imported_gold_and_all(store: Sto
     assert [dict(trace.meta) for trace in again] == [dict(trace.meta) for trace in stored]
 
 
-def test_a_frame_has_a_row_per_step_which_is_its_least_valid_substep(store: Store) -> None:
+def test_a_frame_has_a_row_per_step_which_is_its_least_valid_substep(store):
     (trace,) = add(store, [FIRST_ERROR])
     for name in SAID:
         say(store, trace, name)
@@ -124,7 +123,7 @@ def test_a_frame_has_a_row_per_step_which_is_its_least_valid_substep(store: Stor
     assert words.validity.isna().all()
 
 
-def test_change_is_offline_minus_online_validity_in_the_rows_of_both(store: Store) -> None:
+def test_change_is_offline_minus_online_validity_in_the_rows_of_both(store):
     (trace,) = add(store, [ERROR])
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "hindsight")])
@@ -137,7 +136,7 @@ def test_change_is_offline_minus_online_validity_in_the_rows_of_both(store: Stor
     assert steps.loc["offline"].change.tolist() == steps.loc["online"].change.tolist() == fell.tolist()
 
 
-def test_a_frame_agrees_with_what_is_measured(store: Store) -> None:
+def test_a_frame_agrees_with_what_is_measured(store):
     stored = add(store)
     mini = evaluator(store)
     save_judgments(store, mini.id, (judge(trace, "hindsight", seed) for seed, trace in enumerate(stored)))
@@ -152,7 +151,7 @@ def test_a_frame_agrees_with_what_is_measured(store: Store) -> None:
         assert of_mode.trace.tolist() == [table.ids[place] for place in table.trace]
 
 
-def test_types_are_the_same_whatever_is_in_a_frame_and_survive_parquet(store: Store) -> None:
+def test_types_are_the_same_whatever_is_in_a_frame_and_survive_parquet(store):
     add(store)
     empty = frame(store, "sums", metadata=False)
     assert len(empty) == 0
@@ -172,7 +171,7 @@ def test_types_are_the_same_whatever_is_in_a_frame_and_survive_parquet(store: St
     assert read[0].dtypes.astype(str).tolist() == empty.dtypes.astype(str).tolist()
 
 
-def test_the_exported_file_is_the_frame(store: Store) -> None:
+def test_the_exported_file_is_the_frame(store):
     stored = add(store, many(2100))
     mini = evaluator(store)
     save_judgments(store, mini.id, (judge(trace, "offline") for trace in stored))
@@ -185,7 +184,7 @@ def test_the_exported_file_is_the_frame(store: Store) -> None:
     assert whole.rationale.isna().all()
 
 
-def test_metadata_comes_as_columns_of_their_own_types(store: Store) -> None:
+def test_metadata_comes_as_columns_of_their_own_types(store):
     metas: list[dict[str, Any]] = [
         {"source": "MATH", "level": 5, "info": {"share": 0.5}, "ok": True, "tags": ["a"]},
         {"level": None, "info": {"share": 1}, "ok": False},
@@ -210,7 +209,7 @@ def test_metadata_comes_as_columns_of_their_own_types(store: Store) -> None:
         frame(store, "sums", ["mini", "maxi"])
 
 
-def test_a_damaged_judgment_is_told(store: Store) -> None:
+def test_a_damaged_judgment_is_told(store):
     (trace,) = add(store, [FIRST_ERROR])
     save_judgments(store, evaluator(store).id, [judge(trace, "offline")])
     with store.write() as session:

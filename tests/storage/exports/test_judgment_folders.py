@@ -1,12 +1,9 @@
 """Folders that the `datasets` library loads, and that come in again."""
 
-from pathlib import Path
-
 import datasets
 import pytest
 import yaml
 
-from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import frame
 from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.judgments.judgments import save_judgments
@@ -15,16 +12,16 @@ from tests.storage.samples import add, evaluator, judge
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
 
 
-def load(folder: Path, name: str) -> datasets.Dataset:
+def load(folder, name):
     return datasets.load_dataset(str(folder), name, split="train", cache_dir=str(folder.parent / "cache"))
 
 
-def test_judgments_are_loaded_as_the_frame_has_them(sqlite_store: Store, tmp_path: Path) -> None:
+def test_judgments_are_loaded_as_the_frame_has_them(sqlite_store, tmp_path):
     stored = add(sqlite_store)
     save_judgments(
         sqlite_store, evaluator(sqlite_store, "a *bold* `name`").id, (judge(t, "hindsight") for t in stored)
@@ -48,7 +45,7 @@ def test_judgments_are_loaded_as_the_frame_has_them(sqlite_store: Store, tmp_pat
     assert r"- a \*bold\* \`name\`, fingerprint" in body
 
 
-def test_a_folder_that_is_there_is_left_alone_and_none_is_left_over(sqlite_store: Store, tmp_path: Path) -> None:
+def test_a_folder_that_is_there_is_left_alone_and_none_is_left_over(sqlite_store, tmp_path):
     stored = add(sqlite_store)
     ids = [trace.trace_id for trace in stored]
     (tmp_path / "there").mkdir()

@@ -1,7 +1,5 @@
 """Scores without a step as frames and files, and files that are read back."""
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
@@ -9,13 +7,11 @@ import stepsight
 from stepsight.app.commands.cli import main
 from stepsight.core.left_out import Gap
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import COLUMNS
 from stepsight.storage.judgments.left_outs import find_left_out
 from stepsight.storage.judgments.records import trace_records
 from stepsight.storage.judgments.score_files import import_scores
-from stepsight.storage.traces.queries import StoredTrace
 from tests.messages import refused
 from tests.storage.samples import add, write_lines
 
@@ -28,13 +24,13 @@ ROWS = [
 
 
 @pytest.fixture
-def trace(sqlite_store: Store, tmp_path: Path) -> StoredTrace:
+def trace(sqlite_store, tmp_path):
     (trace,) = add(sqlite_store, [TRACE])
     import_scores(sqlite_store, "sums", write_lines(tmp_path / "one.jsonl", ROWS), "prm")
     return trace
 
 
-def test_a_frame_has_a_row_for_each_other_sub_step(sqlite_store: Store, trace: StoredTrace) -> None:
+def test_a_frame_has_a_row_for_each_other_sub_step(sqlite_store, trace):
     found = stepsight.left_out_frame(sqlite_store, "sums")
     assert tuple(found.columns) == COLUMNS
     rows = found[["gap", "missing_step", "missing_substep", "step", "substep", "validity", "change"]].round(6)
@@ -50,7 +46,7 @@ def test_a_frame_has_a_row_for_each_other_sub_step(sqlite_store: Store, trace: S
         stepsight.left_out_frame(sqlite_store, "sums", "nobody")
 
 
-def test_files_have_the_rows_of_the_frame(sqlite_store: Store, trace: StoredTrace, tmp_path: Path) -> None:
+def test_files_have_the_rows_of_the_frame(sqlite_store, trace, tmp_path):
     expected = stepsight.left_out_frame(sqlite_store, "sums", ["prm"])
     for form, read in (("csv", pd.read_csv), ("parquet", pd.read_parquet)):
         path = tmp_path / f"out.{form}"
@@ -64,7 +60,7 @@ def test_files_have_the_rows_of_the_frame(sqlite_store: Store, trace: StoredTrac
     assert rows == {"judgments": 3, "left_out": 4, "traces": 1}
 
 
-def test_records_are_read_back_in_another_store(sqlite_store: Store, trace: StoredTrace, tmp_path: Path) -> None:
+def test_records_are_read_back_in_another_store(sqlite_store, trace, tmp_path):
     (record,) = trace_records(sqlite_store, trace, left_out=True)
     path = tmp_path / "records.jsonl"
     path.write_text(record.model_dump_json() + "\n")

@@ -21,16 +21,16 @@ ROWS: list[dict[str, Any]] = [
 ]
 
 
-def file(format: str, rows: list[dict[str, Any]]) -> bytes:
+def file(format, rows):
     return b"".join(table_parts(COLUMNS, rows, format))
 
 
-def test_csv_has_a_head_and_no_formulas() -> None:
+def test_csv_has_a_head_and_no_formulas():
     read = list(csv.reader(io.StringIO(file("csv", ROWS).decode("utf-8-sig"), newline="")))
     assert read == [list(COLUMNS), ["a", "1", "0.25", "'=1+1, “quoted”\nand more"], ["b", "", "", ""]]
 
 
-def test_json_lines_and_parquet_give_the_rows_back() -> None:
+def test_json_lines_and_parquet_give_the_rows_back():
     assert [json.loads(line) for line in file("jsonl", ROWS).decode().splitlines()] == ROWS
     table = pyarrow.parquet.read_table(io.BytesIO(file("parquet", ROWS)))
     assert table.to_pylist() == ROWS
@@ -38,7 +38,7 @@ def test_json_lines_and_parquet_give_the_rows_back() -> None:
 
 
 @pytest.mark.parametrize("format", TABLE_FORMATS)
-def test_a_table_without_rows_is_a_file_all_the_same(format: str) -> None:
+def test_a_table_without_rows_is_a_file_all_the_same(format):
     content = file(format, [])
     assert format in MEDIA_TYPES
     if format == "parquet":
@@ -48,7 +48,7 @@ def test_a_table_without_rows_is_a_file_all_the_same(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", TABLE_FORMATS)
-def test_thirty_thousand_rows_are_never_in_memory_at_once(format: str) -> None:
+def test_thirty_thousand_rows_are_never_in_memory_at_once(format):
     taken = 0
 
     def rows() -> Iterator[dict[str, Any]]:
@@ -71,7 +71,7 @@ def test_thirty_thousand_rows_are_never_in_memory_at_once(format: str) -> None:
     assert peak < 8_000_000
 
 
-def test_an_unwritable_table_is_refused_before_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unwritable_table_is_refused_before_the_first_byte(monkeypatch):
     with refused():
         table_parts(COLUMNS, ROWS, "xlsx")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -79,7 +79,7 @@ def test_an_unwritable_table_is_refused_before_the_first_byte(monkeypatch: pytes
         table_parts(COLUMNS, ROWS, "parquet")
 
 
-def test_every_text_of_a_frame_is_inert_and_the_mark_stands_once() -> None:
+def test_every_text_of_a_frame_is_inert_and_the_mark_stands_once():
     texts = ["=HYPERLINK(1)", None, "\u200b+1"]
     frame = pd.DataFrame({"text": texts, "kind": pd.Categorical(texts), "change": [-0.5, float("nan"), 1.0]})
     content = b"".join(frame_parts([frame, frame], "csv")).decode()

@@ -1,7 +1,6 @@
 """Chats as traces."""
 
 import json
-from typing import Any
 
 from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.importers.chat import KIND, SHAREGPT
@@ -11,11 +10,11 @@ from tests.messages import refused
 ASKED = {"role": "user", "content": "What is 2 + 3 + 4?"}
 
 
-def answer(content: object) -> dict[str, Any]:
+def answer(content):
     return {"role": "assistant", "content": content}
 
 
-def test_the_last_answer_is_the_solution_and_the_question_before_it_the_problem() -> None:
+def test_the_last_answer_is_the_solution_and_the_question_before_it_the_problem():
     before = [{"role": "system", "content": "Reason."}, {"role": "user", "content": "Hello"}, answer("Hello.")]
     row = {"id": 7, "messages": [*before, ASKED, answer("Step 1: 2 + 3 = 5.\nStep 2: 5 + 4 = 9.")], "source": "x"}
     trace = KIND.parse(row, "f line 1")
@@ -24,7 +23,7 @@ def test_the_last_answer_is_the_solution_and_the_question_before_it_the_problem(
     assert trace.meta == {"source": "x", "messages": before}
 
 
-def test_a_chat_under_the_names_of_sharegpt_is_read() -> None:
+def test_a_chat_under_the_names_of_sharegpt_is_read():
     before, asked = {"from": "system", "value": "Reason."}, {"from": "human", "value": "What is 2 + 3 + 4?"}
     solved = {"from": "gpt", "value": "Step 1: 2 + 3 = 5.\nStep 2: 5 + 4 = 9."}
     trace = SHAREGPT.parse({"id": "a", "conversations": [before, asked, solved]}, "f line 1")
@@ -45,7 +44,7 @@ def test_a_chat_under_the_names_of_sharegpt_is_read() -> None:
         ),
     ],
 )
-def test_thoughts_are_set_aside_or_judged_wherever_they_stand(solved: dict[str, Any]) -> None:
+def test_thoughts_are_set_aside_or_judged_wherever_they_stand(solved):
     row = {"id": "a", "messages": [ASKED, solved]}
     aside, judged = (find_kind("chat", choice).parse(row, "f line 1") for choice in ("aside", "judged"))
     assert aside == find_kind("chat").parse(row, "f line 1")
@@ -55,7 +54,7 @@ def test_thoughts_are_set_aside_or_judged_wherever_they_stand(solved: dict[str, 
     assert judged.meta == {"thought_steps": 2}
 
 
-def test_thinking_that_never_ends_is_judged_and_counted() -> None:
+def test_thinking_that_never_ends_is_judged_and_counted():
     endless = [answer("<think>It is 9."), answer("") | {"reasoning": "It is 9."}, answer("So <think> is 9.")]
     for name, key, role, content in (
         ("chat", "messages", "role", "content"),
@@ -78,7 +77,7 @@ def test_thinking_that_never_ends_is_judged_and_counted() -> None:
         assert note.startswith("Thinking that never ends, in 2 rows: ")
 
 
-def test_other_kinds_have_no_thoughts_to_choose_for() -> None:
+def test_other_kinds_have_no_thoughts_to_choose_for():
     for name, choice in (("plain", "judged"), ("chat", "maybe")):
         with refused():
             find_kind(name, choice)
@@ -94,7 +93,7 @@ WITH_TOOLS = [
 ]
 
 
-def test_calls_of_tools_and_their_results_are_part_of_the_steps_of_a_solution() -> None:
+def test_calls_of_tools_and_their_results_are_part_of_the_steps_of_a_solution():
     row = {"id": "a", "messages": WITH_TOOLS}
     aside, judged = (find_kind("chat", choice).parse(row, "f line 1") for choice in ("aside", "judged"))
     assert aside.problem == ASKED["content"]

@@ -2,13 +2,12 @@
 
 import json
 import time
-from typing import Any
 
 import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Step
 from stepsight.storage.importers.column_mapping import LABELS, ColumnMap, column_names, columns_kind
 from stepsight.storage.importers.guesses import guess_columns
 from stepsight.storage.importers.rows.kind import json_rows
@@ -22,11 +21,11 @@ NAMES = {"problem": "q", "steps": "s"}
 LABELLED = NAMES | {"labels": "l"}
 
 
-def parse(row: dict[str, Any], **columns: str) -> Trace:
+def parse(row, **columns):
     return columns_kind(ColumnMap(**columns), json_rows).parse(row, "f row 1")
 
 
-def test_a_row_becomes_a_trace_by_the_columns_that_are_named() -> None:
+def test_a_row_becomes_a_trace_by_the_columns_that_are_named():
     trace = parse(ROW, problem="question", steps="meta.process", labels="rated", id="no")
     assert (trace.id, trace.problem) == ("7", "What is 1 + 1?")
     assert trace.steps == (Step(("It is a sum.",), Label.POS), Step(("So 3.",), Label.NEG))
@@ -36,7 +35,7 @@ def test_a_row_becomes_a_trace_by_the_columns_that_are_named() -> None:
     assert unnamed.id == parse(dict(reversed(ROW.items())), problem="question", steps="meta.process").id
 
 
-def read(rows: list[dict[str, Any]], **columns: str) -> tuple[str, ...]:
+def read(rows, **columns):
     """The notes on a file of some rows."""
     kind = columns_kind(ColumnMap(**columns), json_rows)
     list(kind.rows([f"{json.dumps(row)}\n".encode() for row in rows], "f"))
@@ -44,7 +43,7 @@ def read(rows: list[dict[str, Any]], **columns: str) -> tuple[str, ...]:
 
 
 @each("labels", [[[1, 0]], [[0]], [[1.0], ["0", None]]])
-def test_labels_of_0_and_1_alone_are_not_guessed_at(labels: list[Any]) -> None:
+def test_labels_of_0_and_1_alone_are_not_guessed_at(labels):
     rows = [{"q": "?", "s": ["a", "b"], "l": one} for one in labels]
     with refused():
         read(rows, **LABELLED, labels_as="")
@@ -57,7 +56,7 @@ def test_labels_of_0_and_1_alone_are_not_guessed_at(labels: list[Any]) -> None:
     )
 
 
-def test_solutions_that_all_became_one_step_are_noted() -> None:
+def test_solutions_that_all_became_one_step_are_noted():
     one = {"q": "?", "s": "2 + 3 = 5 ||| 5 + 4 = 9"}
     (note,) = read([one, one | {"s": " "}], **NAMES)
     assert note.startswith("Every solution became one step.")
@@ -75,7 +74,7 @@ def test_solutions_that_all_became_one_step_are_noted() -> None:
         "2 + 2 = 4.\n\nSo 4.<|return|>",
     ],
 )
-def test_thinking_is_kept_beside_the_steps_or_judged_as_the_first_ones(solution: str) -> None:
+def test_thinking_is_kept_beside_the_steps_or_judged_as_the_first_ones(solution):
     row = {"q": "2 + 2?", "a": solution, "source": "x"}
     aside, judged = (parse(row, problem="q", steps="a", thoughts=one) for one in ("aside", "judged"))
     assert aside == parse(row, problem="q", steps="a")
@@ -86,7 +85,7 @@ def test_thinking_is_kept_beside_the_steps_or_judged_as_the_first_ones(solution:
     assert ColumnMap("q", "a", thoughts="judged").as_fields == "problem=q,steps=a,thoughts=judged"
 
 
-def test_thinking_that_never_ends_is_judged_and_counted() -> None:
+def test_thinking_that_never_ends_is_judged_and_counted():
     solutions = [
         "<think>It is 5.\n\nNo, 4.",
         "The tag <think> is old.\n\nSo 4.",
@@ -96,7 +95,7 @@ def test_thinking_that_never_ends_is_judged_and_counted() -> None:
     assert note.startswith("Thinking that never ends, in 2 rows: ")
 
 
-def test_a_solution_that_is_one_text_is_split() -> None:
+def test_a_solution_that_is_one_text_is_split():
     assert [
         step.text for step in parse({"q": "?", "a": "Step 1: Add.\nStep 2: So 4."}, problem="q", steps="a").steps
     ] == ["Add.", "So 4."]
@@ -112,7 +111,7 @@ def test_a_solution_that_is_one_text_is_split() -> None:
         "\ufeffAdd 1.\rIt is 2.\r\r\u200b\r\rSo 4.",
     ],
 )
-def test_blank_lines_separate_steps_whatever_ends_a_line(text: str) -> None:
+def test_blank_lines_separate_steps_whatever_ends_a_line(text):
     trace = parse({"q": "?", "a": text}, problem="q", steps="a", split="\n\n")
     assert [step.text.strip("\ufeff") for step in trace.steps] == ["Add 1.\nIt is 2.", "So 4."]
 
@@ -134,11 +133,11 @@ def test_blank_lines_separate_steps_whatever_ends_a_line(text: str) -> None:
         ("[-2, 2]", ["[-2, 2]"]),
     ],
 )
-def test_a_list_in_a_cell_is_read_as_programs_print_it(cell: str, steps: list[str]) -> None:
+def test_a_list_in_a_cell_is_read_as_programs_print_it(cell, steps):
     assert [step.text for step in parse({"q": "?", "s": cell}, **NAMES).steps] == steps
 
 
-def test_an_object_in_a_cell_has_columns_within() -> None:
+def test_an_object_in_a_cell_has_columns_within():
     row = {"q": "?", "a": "{'steps': [{'text': 'One.', 'ok': True}, {'text': 'Two.', 'ok': False}], 'by': 'x'}"}
     assert "a.steps" in column_names([row])
     trace = parse(row, problem="q", steps="a.steps.text", labels="a.steps.ok", labels_as="validity")
@@ -168,9 +167,7 @@ def test_an_object_in_a_cell_has_columns_within() -> None:
         ({"i.q": "?", "i": {"q": 7}, "s": ["x"]}, {"problem": "i.q", "steps": "s"}, {"i": {"q": 7}}),
     ],
 )
-def test_what_stands_beside_a_nested_column_is_kept(
-    row: dict[str, Any], columns: dict[str, str], meta: dict[str, Any]
-) -> None:
+def test_what_stands_beside_a_nested_column_is_kept(row, columns, meta):
     assert parse(row, **columns).meta == meta
 
 
@@ -224,7 +221,7 @@ UNKNOWN = [Step((text,)) for text in "abc"]
         *[(form, gap, UNKNOWN) for form in LABELS for gap in (None, float("nan"), "", " ", "NaN", "<NA>", "null")],
     ],
 )
-def test_labels_in_every_form(labels_as: str, value: object, steps: list[Step]) -> None:
+def test_labels_in_every_form(labels_as, value, steps):
     row = {"q": "?", "s": ["a", "b", "c"], "l": value}
     assert list(parse(row, problem="q", steps="s", labels="l", labels_as=labels_as).steps) == steps
 
@@ -255,7 +252,7 @@ def test_labels_in_every_form(labels_as: str, value: object, steps: list[Step]) 
         ({"q": "?", "s": ["a"]}, {"problem": "", "steps": "s"}),
     ],
 )
-def test_a_misfit_is_reported_with_its_place(row: dict[str, Any], columns: dict[str, str]) -> None:
+def test_a_misfit_is_reported_with_its_place(row, columns):
     with refused():
         parse(row, **columns)
 
@@ -263,7 +260,7 @@ def test_a_misfit_is_reported_with_its_place(row: dict[str, Any], columns: dict[
 @each(
     "cell", ["#REF!", " #VALUE! ", "#DIV/0!", "#NAME?", "#NV", "#N/D", "#¡VALOR!", "#ЗНАЧ!", "Err:502", "#######"]
 )
-def test_an_error_value_of_a_spreadsheet_is_no_text(cell: str) -> None:
+def test_an_error_value_of_a_spreadsheet_is_no_text(cell):
     for row in ({"q": cell, "s": "a"}, {"q": "?", "s": cell}):
         with pytest.raises(UserError, match="an error value of a spreadsheet"):
             parse(row, **NAMES)
@@ -271,7 +268,7 @@ def test_an_error_value_of_a_spreadsheet_is_no_text(cell: str) -> None:
 
 
 @each("text", ["#### 42", "# Solution", "#1", "#REF! is wrong", "Err: 502", "A#!"])
-def test_a_text_that_only_looks_like_an_error_value_is_kept(text: str) -> None:
+def test_a_text_that_only_looks_like_an_error_value_is_kept(text):
     assert parse({"q": text, "s": [text]}, **NAMES).problem == text
 
 
@@ -288,7 +285,7 @@ def test_a_text_that_only_looks_like_an_error_value_is_kept(text: str) -> None:
         ("a" * 32_767 + " ", False),
     ],
 )  # fmt: skip
-def test_a_text_that_a_spreadsheet_cut_is_refused(text: str, cut: bool) -> None:
+def test_a_text_that_a_spreadsheet_cut_is_refused(text, cut):
     for row in ({"q": text, "s": "a"}, {"q": "?", "s": text}, {"q": "?", "s": f'["{text[4:]}"]'}):
         if cut:
             with pytest.raises(UserError, match=r"the most characters of a cell of (Excel|LibreOffice)"):
@@ -299,20 +296,20 @@ def test_a_text_that_a_spreadsheet_cut_is_refused(text: str, cut: bool) -> None:
     assert len(parse({"q": "?", "s": [text]}, **NAMES).steps) == 1
 
 
-def test_only_the_escapes_of_spreadsheets_are_read_as_signs() -> None:
+def test_only_the_escapes_of_spreadsheets_are_read_as_signs():
     text = "_x000D_a_x005F_x000D_ b_x0009_c_x0007_ d_x005F_ x_x0041_ _x00G0_ _X000D_"
     shown = "\na_x000D_ b\tc d_x005F_ x_x0041_ _x00G0_ _X000D_"
     trace = parse({"q": text, "s": [text], "m": text}, **NAMES)
     assert (trace.problem, trace.steps[0].text, trace.meta["m"]) == (shown, shown, shown)
 
 
-def test_what_a_spreadsheet_leaves_is_named_with_a_cure() -> None:
+def test_what_a_spreadsheet_leaves_is_named_with_a_cure():
     for solution in ("#REF!", "a" * 32_767):
         with refused():
             parse({"q": "?", "s": solution}, **NAMES)
 
 
-def test_a_text_that_would_take_minutes_to_split_is_refused() -> None:
+def test_a_text_that_would_take_minutes_to_split_is_refused():
     row = {"question": "?", "solution": "Step 1: x\n" * 150_000, "label": 1}
     with refused():
         parse(row, problem="question", steps="solution")

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-from pathlib import Path
 from typing import Any
 
 import datasets
@@ -11,7 +10,6 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from stepsight.storage.database.store import Store
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import choose_part, find_data, is_hub_id
 from stepsight.storage.traces.imports import import_table
@@ -31,24 +29,24 @@ ROWS: list[dict[str, Any]] = [
 COLUMNS = ColumnMap("question", "solution.steps.text", "solution.steps.rating")
 
 
-def stored(store: Store, path: Path, columns: ColumnMap = COLUMNS, part: str = "") -> list[Any]:
+def stored(store, path, columns=COLUMNS, part=""):
     import_table(store, columns, find_data(path, part), "table")
     return list(iterate_traces(store, find_dataset(store, "table").id))
 
 
-def check(traces: list[Any]) -> None:
+def check(traces):
     assert [trace.problem for trace in traces] == [row["question"] for row in ROWS]
     assert [step.text for step in traces[3].steps] == ["A sum.", "So 5."]
     assert [label.text for label in traces[3].labels] == ["pos", "neg"]
     assert traces[3].meta == {"level": 3}
 
 
-def save(folder: Path, rows: list[dict[str, Any]] = ROWS) -> None:
+def save(folder, rows=ROWS):
     datasets.Dataset.from_list(rows).save_to_disk(folder, num_shards=3)
 
 
 @pytest.mark.parametrize("format", ["parquet", "jsonl", "json.zst", "arrow", "stream"])
-def test_a_file_of_any_format_is_a_table(sqlite_store: Store, tmp_path: Path, format: str) -> None:
+def test_a_file_of_any_format_is_a_table(sqlite_store, tmp_path, format):
     path, table = tmp_path / f"table.{format}", pyarrow.Table.from_pylist(ROWS)
     if format == "parquet":
         pyarrow.parquet.write_table(table, path)
@@ -64,9 +62,7 @@ def test_a_file_of_any_format_is_a_table(sqlite_store: Store, tmp_path: Path, fo
     check(stored(sqlite_store, path))
 
 
-def test_a_saved_dataset_is_read_in_order_and_importing_it_twice_changes_nothing(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_saved_dataset_is_read_in_order_and_importing_it_twice_changes_nothing(store, tmp_path):
     save(tmp_path / "saved")
     assert len(list((tmp_path / "saved").glob("*.arrow"))) == 3
     check(stored(store, tmp_path / "saved"))
@@ -75,7 +71,7 @@ def test_a_saved_dataset_is_read_in_order_and_importing_it_twice_changes_nothing
     assert (dataset.source, len(dataset.sha256)) == ("saved", 64)
 
 
-def test_one_part_of_a_saved_dictionary_is_named(sqlite_store: Store, tmp_path: Path) -> None:
+def test_one_part_of_a_saved_dictionary_is_named(sqlite_store, tmp_path):
     parts = {"train": datasets.Dataset.from_list(ROWS), "test": datasets.Dataset.from_list(ROWS[:2])}
     datasets.DatasetDict(parts).save_to_disk(tmp_path / "both")
     with refused():
@@ -85,7 +81,7 @@ def test_one_part_of_a_saved_dictionary_is_named(sqlite_store: Store, tmp_path: 
     check(stored(sqlite_store, tmp_path / "both", part="train"))
 
 
-def test_a_folder_of_numbered_files_is_one_part(sqlite_store: Store, tmp_path: Path) -> None:
+def test_a_folder_of_numbered_files_is_one_part(sqlite_store, tmp_path):
     for number, rows in enumerate((ROWS[:4], ROWS[4:])):
         for suffix in (".parquet", ".jsonl.gz"):
             path = tmp_path / suffix[1:] / "data" / f"train-{number:05d}-of-00002{suffix}"
@@ -99,7 +95,7 @@ def test_a_folder_of_numbered_files_is_one_part(sqlite_store: Store, tmp_path: P
     check(stored(sqlite_store, tmp_path / "jsonl.gz"))
 
 
-def test_the_hash_of_one_file_is_its_own(tmp_path: Path) -> None:
+def test_the_hash_of_one_file_is_its_own(tmp_path):
     file = write_lines(tmp_path / "rows.jsonl", ROWS)
     data = find_data(file)
     for _ in range(2):
@@ -107,7 +103,7 @@ def test_the_hash_of_one_file_is_its_own(tmp_path: Path) -> None:
     assert data.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def test_parts_are_told_by_the_names_of_their_files() -> None:
+def test_parts_are_told_by_the_names_of_their_files():
     names = ["README.md", ".git/a.json", "dataset_infos.json", "main/test-00000-of-00001.parquet",
              "main/train-00000-of-00002.parquet", "main/train-00001-of-00002.parquet", "main/train.jsonl",
              "other/train-00000-of-00001.parquet"]  # fmt: skip
@@ -124,14 +120,14 @@ def test_parts_are_told_by_the_names_of_their_files() -> None:
     ] + [False] * 6
 
 
-def test_steps_in_one_text_are_split_at_what_is_named(sqlite_store: Store, tmp_path: Path) -> None:
+def test_steps_in_one_text_are_split_at_what_is_named(sqlite_store, tmp_path):
     path = tmp_path / "table.csv"
     path.write_text('q,a\n1 + 1?,"A sum. ки So 3. ки"\n')
     (trace,) = stored(sqlite_store, path, ColumnMap("q", "a", split="ки"))
     assert [step.text for step in trace.steps] == ["A sum.", "So 3."]
 
 
-def test_a_text_between_steps_that_is_in_no_solution_stores_nothing(sqlite_store: Store, tmp_path: Path) -> None:
+def test_a_text_between_steps_that_is_in_no_solution_stores_nothing(sqlite_store, tmp_path):
     path = tmp_path / "table.csv"
     for text in ('q,a\n1?,"A sum. So 2."\n', 'q,a\n1?,"A sum. So 2."\n2?,"\n"\n', 'q,a\n1?,"So 2. ки"\n2?,So 4.\n'):
         path.write_text(text)
@@ -146,7 +142,7 @@ def test_a_text_between_steps_that_is_in_no_solution_stores_nothing(sqlite_store
     import_table(sqlite_store, ColumnMap("q", "a", split="###"), find_data(path), "lists")
 
 
-def test_paths_lead_into_lists_by_place(sqlite_store: Store, tmp_path: Path) -> None:
+def test_paths_lead_into_lists_by_place(sqlite_store, tmp_path):
     path = tmp_path / "chat.jsonl"
     turns = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": "A sum.\n\nSo 3."}]
     path.write_text(json.dumps({"messages": turns}) + "\n")
@@ -166,16 +162,14 @@ def test_paths_lead_into_lists_by_place(sqlite_store: Store, tmp_path: Path) -> 
         ColumnMap("question", "solution.steps.text", "level"),
     ],
 )  # fmt: skip
-def test_a_table_of_another_shape_is_told_with_its_columns(
-    store: Store, tmp_path: Path, columns: ColumnMap
-) -> None:
+def test_a_table_of_another_shape_is_told_with_its_columns(store, tmp_path, columns):
     save(tmp_path / "saved")
     with refused():
         import_table(store, columns, find_data(tmp_path / "saved"), "table")
     assert list_datasets(store) == []
 
 
-def test_one_row_without_a_column_is_named_and_nothing_is_stored(store: Store, tmp_path: Path) -> None:
+def test_one_row_without_a_column_is_named_and_nothing_is_stored(store, tmp_path):
     path = tmp_path / "table.jsonl"
     lacking = {"problem": "?", "done": True}
     rows = [{"problem": f"{n}?", "steps": ["a"]} if n != 7321 else lacking for n in range(9000)]
@@ -189,13 +183,13 @@ def test_one_row_without_a_column_is_named_and_nothing_is_stored(store: Store, t
     assert json.loads((tmp_path / "skipped.jsonl").read_text())["line"] == 7322
 
 
-def test_a_null_in_a_saved_table_is_told_by_its_row_of_all_files(sqlite_store: Store, tmp_path: Path) -> None:
+def test_a_null_in_a_saved_table_is_told_by_its_row_of_all_files(sqlite_store, tmp_path):
     save(tmp_path / "saved", [*ROWS[:5], ROWS[5] | {"question": None}, ROWS[6]])
     with refused():
         import_table(sqlite_store, COLUMNS, find_data(tmp_path / "saved"), "table")
 
 
-def test_damaged_folders_are_told(sqlite_store: Store, tmp_path: Path) -> None:
+def test_damaged_folders_are_told(sqlite_store, tmp_path):
     save(tmp_path / "saved")
     victim = tmp_path / "saved" / "data-00001-of-00003.arrow"
     victim.write_bytes(victim.read_bytes()[:-200])
@@ -210,7 +204,7 @@ def test_damaged_folders_are_told(sqlite_store: Store, tmp_path: Path) -> None:
     assert list_datasets(sqlite_store) == []
 
 
-def test_nan_in_a_table_is_null(sqlite_store: Store, tmp_path: Path) -> None:
+def test_nan_in_a_table_is_null(sqlite_store, tmp_path):
     rows = [{"q": "1?", "s": ["a", "b"], "l": [1.0, float("nan")], "x": float("nan")}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "table.parquet")
     (trace,) = stored(sqlite_store, tmp_path / "table.parquet", ColumnMap("q", "s", "l"))
@@ -218,7 +212,7 @@ def test_nan_in_a_table_is_null(sqlite_store: Store, tmp_path: Path) -> None:
     assert trace.meta == {"x": None}
 
 
-def put(folder: Path, *names: str) -> Path:
+def put(folder, *names):
     """A new folder in one, with a row in each of these files that is about the number of the file."""
     folder /= str(len(list(folder.iterdir())))
     for number, name in enumerate(names):
@@ -240,7 +234,7 @@ def put(folder: Path, *names: str) -> Path:
         ["train-00000-of-00002.jsonl", "train-00001-of-00002.jsonl", "train-00002-of-00002.jsonl"],
     ],
 )
-def test_numbered_files_that_are_not_one_whole_set_are_refused(tmp_path: Path, names: list[str]) -> None:
+def test_numbered_files_that_are_not_one_whole_set_are_refused(tmp_path, names):
     with refused():
         find_data(put(tmp_path, *names))
 
@@ -255,14 +249,14 @@ def test_numbered_files_that_are_not_one_whole_set_are_refused(tmp_path: Path, n
         ["lang=en/a.jsonl", "lang=de/b.jsonl", "README.md", "LICENSE", "_metadata", ".git/config"],
     ],
 )
-def test_what_belongs_together_is_one_part(sqlite_store: Store, tmp_path: Path, names: list[str]) -> None:
+def test_what_belongs_together_is_one_part(sqlite_store, tmp_path, names):
     columns = ColumnMap("question", "solution")
     folder = put(tmp_path, *names)
     summary = import_table(sqlite_store, columns, find_data(folder), folder.name)
     assert (summary.added, summary.notes) == (2, ())
 
 
-def test_folders_named_by_values_are_columns(sqlite_store: Store, tmp_path: Path) -> None:
+def test_folders_named_by_values_are_columns(sqlite_store, tmp_path):
     names = ["split=train/level=3%2F4/a.jsonl", "split=test/level=__HIVE_DEFAULT_PARTITION__/a.jsonl"]
     traces = stored(sqlite_store, put(tmp_path, *names), ColumnMap("question", "solution"))
     assert [trace.meta for trace in traces] == [
@@ -271,7 +265,7 @@ def test_folders_named_by_values_are_columns(sqlite_store: Store, tmp_path: Path
     ]
 
 
-def test_what_a_folder_says_of_itself_is_noted(sqlite_store: Store, tmp_path: Path) -> None:
+def test_what_a_folder_says_of_itself_is_noted(sqlite_store, tmp_path):
     folder = put(
         tmp_path, "data/train.jsonl", "pens.xlsx", "old/a.bak", ".hidden", "NOTICE.txt", "data/croissant.json"
     )
@@ -306,6 +300,6 @@ def test_what_a_folder_says_of_itself_is_noted(sqlite_store: Store, tmp_path: Pa
         ["a.xlsx", "a.txt"],
     ],
 )
-def test_a_folder_whose_files_are_not_all_that_counts_is_refused(tmp_path: Path, names: list[str]) -> None:
+def test_a_folder_whose_files_are_not_all_that_counts_is_refused(tmp_path, names):
     with refused():
         find_data(put(tmp_path, *names))

@@ -3,7 +3,6 @@
 import hashlib
 import re
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,14 +20,14 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
 @pytest.fixture
-def server() -> Iterator[PublicServer]:
+def server():
     with PublicServer().running() as running:
         running.files["/rows.json"] = CONTENT
         yield running
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     folder = tmp_path / "cache"
     monkeypatch.setenv("STEPSIGHT_CACHE", str(folder))
     # Not asked for this machine's own addresses.
@@ -38,15 +37,15 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def published(server: PublicServer, sha256: str | None = SHA256, path: str = "/rows.json") -> PublicFile:
+def published(server, sha256=SHA256, path="/rows.json"):
     return PublicFile("rows.json", f"{server.url}{path}", sha256)
 
 
-def kept(cache: Path) -> list[str]:
+def kept(cache):
     return [path.name for path in cache.rglob("*") if path.is_file() and path.name != ".lock"]
 
 
-def test_a_file_is_fetched_checked_and_kept(server: PublicServer, cache: Path) -> None:
+def test_a_file_is_fetched_checked_and_kept(server, cache):
     calls: list[tuple[int, int | None]] = []
     path = fetch(published(server), lambda there, size: calls.append((there, size)))
     assert path == cache / "downloads" / SHA256 / "rows.json"
@@ -57,45 +56,45 @@ def test_a_file_is_fetched_checked_and_kept(server: PublicServer, cache: Path) -
     assert len(calls) > 1
 
 
-def test_a_cached_file_is_not_requested_again(server: PublicServer) -> None:
+def test_a_cached_file_is_not_requested_again(server):
     first = fetch(published(server))
     assert fetch(published(server)) == first
     assert server.requests == [("/rows.json", None)]
 
 
-def test_a_file_that_two_want_at_once_is_fetched_once(server: PublicServer) -> None:
+def test_a_file_that_two_want_at_once_is_fetched_once(server):
     with ThreadPoolExecutor(2) as pool:
         first, second = pool.map(fetch, [published(server)] * 2)
     assert first == second
     assert server.requests == [("/rows.json", None)]
 
 
-def test_a_damaged_copy_in_the_cache_is_fetched_again(server: PublicServer) -> None:
+def test_a_damaged_copy_in_the_cache_is_fetched_again(server):
     path = fetch(published(server))
     path.write_bytes(b"damaged")
     assert fetch(published(server)).read_bytes() == CONTENT
     assert len(server.requests) == 2
 
 
-def test_another_content_is_refused_and_nothing_kept(server: PublicServer, cache: Path) -> None:
+def test_another_content_is_refused_and_nothing_kept(server, cache):
     with refused():
         fetch(published(server, "0" * 64))
     assert kept(cache) == []
 
 
-def test_without_a_known_hash_nothing_is_asked_for(server: PublicServer) -> None:
+def test_without_a_known_hash_nothing_is_asked_for(server):
     with refused():
         fetch(published(server, None))
     assert server.requests == []
 
 
-def test_a_refusal_of_the_server_is_passed_on(server: PublicServer, cache: Path) -> None:
+def test_a_refusal_of_the_server_is_passed_on(server, cache):
     with refused():
         fetch(published(server, path="/none.json"))
     assert kept(cache) == []
 
 
-def test_a_server_that_is_not_there(cache: Path) -> None:
+def test_a_server_that_is_not_there(cache):
     with PublicServer().running() as gone:
         file = published(gone)
     with refused():
@@ -104,9 +103,7 @@ def test_a_server_that_is_not_there(cache: Path) -> None:
 
 
 @pytest.mark.parametrize("chunked", [True, False])
-def test_a_transfer_that_is_cut_off_begins_again_by_itself(
-    server: PublicServer, cache: Path, chunked: bool
-) -> None:
+def test_a_transfer_that_is_cut_off_begins_again_by_itself(server, cache, chunked):
     """Also where the server does not tell the size."""
     server.chunked = {"/rows.json"} if chunked else set()
     server.cut["/rows.json"] = [100_000]
@@ -117,7 +114,7 @@ def test_a_transfer_that_is_cut_off_begins_again_by_itself(
     assert kept(cache) == ["rows.json"]
 
 
-def test_a_transfer_that_is_cut_off_again_and_again_is_given_up(server: PublicServer, cache: Path) -> None:
+def test_a_transfer_that_is_cut_off_again_and_again_is_given_up(server, cache):
     server.cut["/rows.json"] = [100_000, 50_000] * 20
     with refused():
         fetch(published(server))
@@ -125,22 +122,20 @@ def test_a_transfer_that_is_cut_off_again_and_again_is_given_up(server: PublicSe
     assert kept(cache) == []
 
 
-def test_a_server_that_is_busy_is_asked_again(server: PublicServer) -> None:
+def test_a_server_that_is_busy_is_asked_again(server):
     server.busy = 2
     assert fetch(published(server)).read_bytes() == CONTENT
     assert len(server.requests) == 3
 
 
-def test_a_cache_that_cannot_be_written(
-    server: PublicServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_cannot_be_written(server, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("STEPSIGHT_CACHE", str(tmp_path / "file"))
     with refused():
         fetch(published(server))
 
 
-def test_the_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_place_of_the_cache(tmp_path, monkeypatch):
     monkeypatch.delenv("STEPSIGHT_CACHE")
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(tmp_path))
@@ -153,7 +148,7 @@ def test_the_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert cache_folder() == tmp_path / "Library" / "Caches" / "stepsight"
 
 
-def test_public_files_are_pinned_or_lack_a_hash() -> None:
+def test_public_files_are_pinned_or_lack_a_hash():
     files = [file for kind in KINDS for file in published_files(kind)]
     assert len(files) == 15
     assert len({file.url for file in files}) == 15
@@ -173,13 +168,13 @@ def test_public_files_are_pinned_or_lack_a_hash() -> None:
         ("perturbation", "perturbation/perturbation.json"),
     ],
 )
-def test_the_hashes_are_those_of_the_real_files(data: Path, kind: str, path: str) -> None:
+def test_the_hashes_are_those_of_the_real_files(data, kind, path):
     file = public_file(kind)
     assert file.name == Path(path).name
     assert file.sha256 == hashlib.sha256((data / path).read_bytes()).hexdigest()
 
 
-def test_one_of_several_files_is_named() -> None:
+def test_one_of_several_files_is_named():
     assert public_file("prm800k", "phase2_test.jsonl").name == "phase2_test.jsonl"
     with refused():
         public_file("prm800k")
@@ -189,7 +184,7 @@ def test_one_of_several_files_is_named() -> None:
         public_file("stepwise")
 
 
-def test_a_hash_of_the_users_takes_the_place_of_the_known_one() -> None:
+def test_a_hash_of_the_users_takes_the_place_of_the_known_one():
     assert public_file("processbench", "math.json").sha256 is None
     assert public_file("processbench", "math.json", "1" * 64).sha256 == "1" * 64
     assert public_file("perturbation", sha256="1" * 64).sha256 == "1" * 64

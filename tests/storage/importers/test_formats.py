@@ -12,7 +12,6 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS, find_kind, guess_kind, parse_row, read_traces
 from stepsight.storage.importers.plain import read_plain
 from stepsight.storage.traces.imports import import_file
@@ -24,15 +23,15 @@ from tests.storage.samples import ERROR, FIRST_ERROR, invalid_row, plain_row, re
 FORMATS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("formats.json").read_text("utf-8"))
 
 
-def read(kind: str, **other: Any) -> Trace:
+def read(kind, **other):
     return parse_row(KINDS[kind], FORMATS[kind]["row"] | other, "f line 1")
 
 
-def gold(trace: Trace) -> list[str | None]:
+def gold(trace):
     return [step.gold for step in trace.steps]
 
 
-def test_every_kind_has_rows_and_is_found_by_its_name() -> None:
+def test_every_kind_has_rows_and_is_found_by_its_name():
     assert FORMATS.keys() == KINDS.keys()
     assert all(find_kind(name).name == name for name in KINDS)
     assert find_kind("jsonl") is KINDS["plain"]
@@ -42,7 +41,7 @@ def test_every_kind_has_rows_and_is_found_by_its_name() -> None:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_rows_are_recognised_and_read(kind: str) -> None:
+def test_rows_are_recognised_and_read(kind):
     assert guess_kind(FORMATS[kind]["row"]) == kind
     for change, id, expected in FORMATS[kind]["read"]:
         trace = read(kind, **change)
@@ -52,14 +51,14 @@ def test_rows_are_recognised_and_read(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_rows_are_refused(kind: str) -> None:
+def test_rows_are_refused(kind):
     for change in FORMATS[kind]["refused"]:
         with refused():
             read(kind, **change)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_missing_field_is_named(kind: str) -> None:
+def test_a_missing_field_is_named(kind):
     for key in sorted(KINDS[kind].fields - {"final_answer_correct", "eval"}):
         row = {name: value for name, value in FORMATS[kind]["row"].items() if name != key}
         with refused():
@@ -67,7 +66,7 @@ def test_a_missing_field_is_named(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", [kind.name for kind in KINDS.values() if kind.write])
-def test_what_a_kind_writes_it_reads_back(kind: str) -> None:
+def test_what_a_kind_writes_it_reads_back(kind):
     shares = Trace("s", "q", (Step(("a",), share=0.25), Step(("b",), share=None)))
     write = KINDS[kind].write
     assert write is not None
@@ -85,7 +84,7 @@ def test_what_a_kind_writes_it_reads_back(kind: str) -> None:
 
 @each("kind", sorted(KINDS))
 @each("row", [invalid_row(), redundant_row(), plain_row(1)])
-def test_a_file_of_another_kind_says_which(kind: str, row: dict[str, object]) -> None:
+def test_a_file_of_another_kind_says_which(kind, row):
     traces = read_traces(KINDS[kind], [json.dumps(row).encode()], "f")
     likely = guess_kind(row)
     if likely == kind:
@@ -95,7 +94,7 @@ def test_a_file_of_another_kind_says_which(kind: str, row: dict[str, object]) ->
             list(traces)
 
 
-def test_a_file_that_is_all_of_another_kind_is_not_counted_as_bad_rows() -> None:
+def test_a_file_that_is_all_of_another_kind_is_not_counted_as_bad_rows():
     lines = [json.dumps(redundant_row(id=i)).encode() for i in range(30)]
     bad: list[str] = []
 
@@ -112,7 +111,7 @@ def test_a_file_that_is_all_of_another_kind_is_not_counted_as_bad_rows() -> None
     assert len(bad) == 30
 
 
-def test_reading_goes_row_by_row() -> None:
+def test_reading_goes_row_by_row():
     def lines() -> object:
         yield json.dumps(plain_row(1)).encode()
         raise AssertionError("read too far")
@@ -121,13 +120,13 @@ def test_reading_goes_row_by_row() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"problem": "nan"}, {"steps": ["a", "\u200b\ufeff"]}])
-def test_plain_files_without_a_store_are_checked_alike(fields: dict[str, object]) -> None:
+def test_plain_files_without_a_store_are_checked_alike(fields):
     with pytest.raises(UserError, match=r"nothing|missing"):
         list(read_plain([json.dumps(plain_row(1) | fields).encode()], "f"))
 
 
 @pytest.mark.parametrize("kind", ["prm800k", "stepwise", "math-shepherd"])
-def test_an_id_made_of_the_content_depends_on_it_and_not_on_the_order_of_keys(kind: str) -> None:
+def test_an_id_made_of_the_content_depends_on_it_and_not_on_the_order_of_keys(kind):
     turned = dict(reversed(FORMATS[kind]["row"].items()))
     assert parse_row(KINDS[kind], turned, "f").id == read(kind).id != read(kind, other=1).id
 
@@ -152,17 +151,17 @@ def test_an_id_made_of_the_content_depends_on_it_and_not_on_the_order_of_keys(ki
         ("plain", ("a", "b", "c", "d"), "generator"),
     ],
 )
-def test_everything_else_is_kept(kind: str, texts: tuple[str, ...], meta: str) -> None:
+def test_everything_else_is_kept(kind, texts, meta):
     trace = read(kind)
     assert trace.substeps == texts
     assert sorted(trace.meta) == meta.split()
 
 
-def test_prm800k_without_a_solution_made_beforehand_is_of_phase_1() -> None:
+def test_prm800k_without_a_solution_made_beforehand_is_of_phase_1():
     assert (read("prm800k").meta["phase"], read("prm800k", question={"problem": "q"}).meta["phase"]) == (2, 1)
 
 
-def test_prmbench_solutions_of_one_problem_have_ids_of_their_own() -> None:
+def test_prmbench_solutions_of_one_problem_have_ids_of_their_own():
     one, two = (read("prmbench", classification="multi_solutions", error_steps=[], reason=i) for i in (1, 2))
     assert one.id.startswith("multi_solutions/p1_0/")
     assert one.id != two.id
@@ -177,12 +176,12 @@ SOLUTION = {
 EDIT = {"problem_id": "p", "candidate_index": 1, "pair_type": "necessary", "deleted_step_index_0based": 0}
 
 
-def read_published(*rows: object) -> list[Trace]:
+def read_published(*rows):
     lines = [json.dumps(row).encode() for row in rows]
     return [trace for _, trace in read_traces(KINDS["strict-prmbench"], lines, "f")]
 
 
-def test_strict_prmbench_pools_are_read_with_the_steps_that_are_deleted_from_their_solutions() -> None:
+def test_strict_prmbench_pools_are_read_with_the_steps_that_are_deleted_from_their_solutions():
     inert = EDIT | {"pair_type": "inert", "deleted_step_index_0based": 1}
     edits = [one | {"original_trace": SOLUTION} for one in (EDIT, inert, EDIT | {"candidate_index": 7})]
     pool = {"problem_id": "p", "candidates": [SOLUTION, SOLUTION]}
@@ -211,12 +210,12 @@ def test_strict_prmbench_pools_are_read_with_the_steps_that_are_deleted_from_the
         EDIT | {"original_trace": SOLUTION, "deleted_step_index_0based": 2},
     ],
 )
-def test_a_strict_prmbench_row_with_a_wrong_field_is_refused(row: dict[str, Any]) -> None:
+def test_a_strict_prmbench_row_with_a_wrong_field_is_refused(row):
     with refused():
         read_published(row)
 
 
-def _real(path: Path) -> Path:
+def _real(path):
     if not path.is_file():
         pytest.skip(f"no {path}")
     return path
@@ -232,7 +231,7 @@ def _real(path: Path) -> Path:
         ("prmbench", "prmbench/prm800k_test_p1_4o_domain_inconsistency.jsonl", 90, 90),
     ],
 )
-def test_the_real_file(store: Store, data: Path, kind: str, file: str, traces: int, errors: int) -> None:
+def test_the_real_file(store, data, kind, file, traces, errors):
     path = _real(data / file)
     import_file(store, kind, path)
     dataset = find_dataset(store, kind)
@@ -243,7 +242,7 @@ def test_the_real_file(store: Store, data: Path, kind: str, file: str, traces: i
         assert [types.count(name) for name in ("original", "reversed", "POT")] == [182, 87, 31]
 
 
-def test_all_of_prmbench_is_read(sqlite_store: Store, data: Path) -> None:
+def test_all_of_prmbench_is_read(sqlite_store, data):
     """The files given here hold 4,086 of PRMBench's 6,216 rows, and 80 of its 100 that point past the end."""
     if not (data / "prmbench").is_dir():
         pytest.skip("no PRMBench")
@@ -256,7 +255,7 @@ def test_all_of_prmbench_is_read(sqlite_store: Store, data: Path) -> None:
 
 
 @pytest.mark.parametrize(("part", "count"), [("phase1-train", 3), ("phase1-test", 1), ("phase2-train", 1)])
-def test_untouched_records_of_prm800k(data: Path, part: str, count: int) -> None:
+def test_untouched_records_of_prm800k(data, part, count):
     path = _real(data / f"prm800k/original-records/prm800k-{part}-example.json")
     lines = path.read_bytes().splitlines(keepends=True)
     traces = [trace for _, trace in read_traces(KINDS["prm800k"], lines, "f")]

@@ -1,13 +1,12 @@
 """Guesses at the columns of a table: what its names and values say, and what has to be asked."""
 
 import json
-from typing import Any
 
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names
 from stepsight.storage.importers.doubts import ColumnReading
 from stepsight.storage.importers.guesses import Guess, guess_columns, rival_columns
 from stepsight.storage.importers.label_guesses import with_label_form
-from stepsight.storage.importers.recognition import BEGINNING, Finding, recognise
+from stepsight.storage.importers.recognition import BEGINNING, recognise
 from tests.cases import each
 
 TWO = "2 + 3 = 5.\nSo 5."
@@ -15,16 +14,16 @@ LISTED = ["2 + 3 = 5.", "So 5."]
 BOXED = "2 + 3 = 6, so \\boxed{6}."
 
 
-def guess(*rows: dict[str, Any]) -> Guess:
+def guess(*rows):
     return guess_columns(column_names(rows), rows)
 
 
-def look(*rows: dict[str, Any]) -> Finding:
+def look(*rows):
     lines = [f"{json.dumps(row)}\n".encode() for row in rows]
     return recognise(b"".join(lines)[:BEGINNING], lines, "table.jsonl")
 
 
-def chosen(found: Guess | Finding) -> list[str]:
+def chosen(found):
     """The fields that choose the readings of what is in doubt."""
     return [",".join(one.fields.values()) for doubt in found.doubts for one in doubt.readings]
 
@@ -49,12 +48,12 @@ def chosen(found: Guess | Finding) -> list[str]:
         ({"a": 1, "b": 2}, ColumnMap("", "")),
     ],
 )  # fmt: skip
-def test_names_and_values_that_leave_one_reading(row: dict[str, Any], columns: ColumnMap) -> None:
+def test_names_and_values_that_leave_one_reading(row, columns):
     found = guess(row)
     assert (found.columns, found.doubts) == (columns, ())
 
 
-def test_a_generic_name_is_read_with_a_sentence() -> None:
+def test_a_generic_name_is_read_with_a_sentence():
     assert guess({"question": "?", "answer": TWO, "labels": [1, 0]}).notes == (
         "'answer' is the only column that can hold the solution.",
         "'labels' is read as 1 for right and 0 for wrong steps.",
@@ -85,12 +84,12 @@ def test_a_generic_name_is_read_with_a_sentence() -> None:
         ({"instruction": "Solve it.", "input": "2 + 3?", "steps": LISTED}, ["instruction", "input"]),
     ],
 )  # fmt: skip
-def test_what_may_be_judged_is_asked(row: dict[str, Any], readings: list[str]) -> None:
+def test_what_may_be_judged_is_asked(row, readings):
     found = look(row)
     assert (found.kind, chosen(found)) == ("columns", readings)
 
 
-def test_several_solutions_under_the_names_of_stepwise_supervision() -> None:
+def test_several_solutions_under_the_names_of_stepwise_supervision():
     row = {"prompt": "?", "completions": [TWO, BOXED], "labels": [True, False]}
     found = look(row)
     # One solution out of several has no labels of steps.
@@ -109,7 +108,7 @@ def test_several_solutions_under_the_names_of_stepwise_supervision() -> None:
         ({"input": "? Step 1: a ки", "label": "? Step 1: a +"}, "math-shepherd"),
     ],
 )
-def test_two_generic_names_are_no_benchmark(row: dict[str, Any], kind: str) -> None:
+def test_two_generic_names_are_no_benchmark(row, kind):
     assert look(row).kind == kind
 
 
@@ -124,18 +123,18 @@ def test_two_generic_names_are_no_benchmark(row: dict[str, Any], kind: str) -> N
         ({"problem": "?", "steps": LISTED, "step_labels": [1, 0]}, "traces"),
     ],
 )
-def test_scores_beside_solutions_are_one_for_each_step_or_no_scores(row: dict[str, Any], holds: str) -> None:
+def test_scores_beside_solutions_are_one_for_each_step_or_no_scores(row, holds):
     assert look(row).holds == holds
 
 
 @each("name, value", [("label", 1), ("label", -1), ("rating", "3"), ("labels", 0.0), ("meta.label", 1)])
-def test_one_number_for_a_whole_solution_may_be_a_mark(name: str, value: object) -> None:
+def test_one_number_for_a_whole_solution_may_be_a_mark(name, value):
     first, _, within = name.partition(".")
     found = guess({"problem": "?", "steps": LISTED, first: {within: value} if within else value})
     assert (found.columns.labels, chosen(found)) == ("", [f"{name},error-from-0", f"{name},error-from-1", ""])
 
 
-def test_the_readings_are_shown_on_the_first_row() -> None:
+def test_the_readings_are_shown_on_the_first_row():
     (doubt,) = guess({"problem": "?", "steps": LISTED, "label": 1}).doubts
     assert doubt.message == (
         "'label' has one number for a whole solution: its first wrong step, or a mark such as right or wrong."
@@ -161,7 +160,7 @@ def test_the_readings_are_shown_on_the_first_row() -> None:
 
 
 @each("mark", [True, "correct", 0.25, "A", None, ["algebra", "sums"], {"right": 1}])
-def test_what_can_be_no_label_of_a_step_stays_metadata(mark: object) -> None:
+def test_what_can_be_no_label_of_a_step_stays_metadata(mark):
     found = guess({"problem": "?", "steps": LISTED, "label": mark})
     assert (found.columns.labels, found.doubts) == ("", ())
     is_said = "'label' holds no label for each step and is kept as metadata." in found.notes
@@ -170,7 +169,7 @@ def test_what_can_be_no_label_of_a_step_stays_metadata(mark: object) -> None:
 
 
 @each("name", ["first_error", "firstErrorStep", "error_index", "First wrong step", "gold_mistake_position"])
-def test_a_name_that_says_so_is_a_first_error(name: str) -> None:
+def test_a_name_that_says_so_is_a_first_error(name):
     def of(*numbers: object) -> Guess:
         return guess(*({"problem": "?", "steps": LISTED, "label": 1, name: one} for one in numbers))
 
@@ -180,13 +179,13 @@ def test_a_name_that_says_so_is_a_first_error(name: str) -> None:
     assert chosen(of(1.0, None)) == [f"{name},error-from-0", f"{name},error-from-1"]
 
 
-def test_0_and_1_under_the_name_of_ratings_are_asked() -> None:
+def test_0_and_1_under_the_name_of_ratings_are_asked():
     row = {"problem": "?", "steps": LISTED, "ratings": [1, 0]}
     assert chosen(guess(row)) == ["ratings,validity", "ratings,ratings"]
     assert guess(row, row | {"ratings": [1, -1]}).columns.labels_as == "ratings"
 
 
-def test_two_columns_of_labels_are_asked() -> None:
+def test_two_columns_of_labels_are_asked():
     row = {"problem": "?", "steps": LISTED, "labels": [1, 0], "ratings": [1, -1]}
     assert chosen(guess(row)) == ["labels,validity", "ratings,ratings", ""]
 
@@ -203,7 +202,7 @@ def test_two_columns_of_labels_are_asked() -> None:
         ([None], "ratings", False),
     ],
 )
-def test_labels_chosen_by_hand_are_read_by_their_values(values: list[Any], form: str, is_open: bool) -> None:
+def test_labels_chosen_by_hand_are_read_by_their_values(values, form, is_open):
     rows = [
         {"Aufgabe": "?", "Schritte": LISTED if 2 not in values else [*LISTED, "Ja."], "Fehler": one}
         for one in values
@@ -213,7 +212,7 @@ def test_labels_chosen_by_hand_are_read_by_their_values(values: list[Any], form:
     assert any("open" in note for note in notes) == is_open
 
 
-def test_solutions_beside_those_of_a_column() -> None:
+def test_solutions_beside_those_of_a_column():
     row = {"problem": "?", "solution": TWO, "answer": "5", "ground_truth": TWO, "remark": TWO, "tags": ["a", "b"]}
     assert rival_columns([row], "solution") == []
     assert rival_columns([row | {"completions": [BOXED]}], "solution") == ["completions"]

@@ -1,13 +1,10 @@
 """Datasets of a hub, fetched by its own client from one on this machine."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from stepsight.core.hubs import hub_cache
-from stepsight.storage.database.store import Store
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import fetch_data
 from stepsight.storage.traces.imports import import_table
@@ -20,7 +17,7 @@ COLUMNS = ColumnMap("problem", "steps")
 
 
 @pytest.fixture
-def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+def hub(tmp_path, monkeypatch):
     folder = tmp_path / "served"
     for part, count in (("train", 3), ("test", 1)):
         rows = [json.dumps({"problem": f"{part} {n}", "steps": ["One.", "Two."]}) for n in range(count)]
@@ -35,7 +32,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
         yield one
 
 
-def test_a_part_of_a_dataset_comes_at_a_commit_and_once(sqlite_store: Store, hub: Hub) -> None:
+def test_a_part_of_a_dataset_comes_at_a_commit_and_once(sqlite_store, hub):
     for _ in range(2):
         import_table(sqlite_store, COLUMNS, fetch_data(REPO, "v1", "train"), "steps")
     dataset = find_dataset(sqlite_store, "steps")
@@ -46,7 +43,7 @@ def test_a_part_of_a_dataset_comes_at_a_commit_and_once(sqlite_store: Store, hub
     ]
 
 
-def test_a_dataset_that_the_hub_does_not_have_is_named(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dataset_that_the_hub_does_not_have_is_named(hub, monkeypatch):
     with refused():
         fetch_data(REPO)
     with refused():
@@ -60,7 +57,7 @@ def test_a_dataset_that_the_hub_does_not_have_is_named(hub: Hub, monkeypatch: py
         fetch_data(REPO, "", "train")
 
 
-def test_a_hub_that_is_not_there_and_a_gated_dataset_are_told(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_that_is_not_there_and_a_gated_dataset_are_told(hub, monkeypatch):
     hub.gated.add(f"datasets:{REPO}")
     with refused():
         fetch_data(REPO, "", "train")

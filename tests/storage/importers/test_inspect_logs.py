@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Trace
 from stepsight.storage.importers import KINDS, read_traces
 from stepsight.storage.importers.recognition import recognise
 from tests.cases import each
@@ -31,7 +30,7 @@ SAMPLE = {
 HEADER = {"version": 2, "status": "success", "eval": {"task": "cities", "model": "openai/gpt-5"}}
 
 
-def archive(*names: str, method: int = zipfile.ZIP_DEFLATED) -> bytes:
+def archive(*names, method=zipfile.ZIP_DEFLATED):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as out:
         out.writestr("_journal/start.json", json.dumps(HEADER))
@@ -41,7 +40,7 @@ def archive(*names: str, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     return file.getvalue()
 
 
-def zstandard(content: bytes) -> bytes:
+def zstandard(content):
     """The same archive with its files compressed as Inspect does it, which Python cannot yet."""
     made, old = io.BytesIO(), zipfile.ZipFile(io.BytesIO(content))
     with zipfile.ZipFile(made, "w") as out:
@@ -58,7 +57,7 @@ def zstandard(content: bytes) -> bytes:
     return bytes(data)
 
 
-def read(name: str, content: bytes) -> list[Trace]:
+def read(name, content):
     lines = content.splitlines(keepends=True) if not content.startswith(b"PK") else [*content.split(b"\n")]
     lines = [line + b"\n" for line in lines[:-1]] + [lines[-1]] if content.startswith(b"PK") else lines
     kind = recognise(content, iter(lines), name).kind
@@ -73,7 +72,7 @@ def read(name: str, content: bytes) -> list[Trace]:
         ("log.eval", zstandard(archive("samples/7_epoch_1.json", method=zipfile.ZIP_STORED))),
     ],
 )
-def test_the_solution_is_the_same_in_every_form(name: str, content: bytes) -> None:
+def test_the_solution_is_the_same_in_every_form(name, content):
     (trace,) = read(name, content)
     assert (trace.id, trace.problem) == ("7", QUESTION)
     assert trace.substeps == ('I search.\nsearch({"query": "city"})\n[tool]\n1838', "In 1838.")
@@ -91,12 +90,12 @@ def test_the_solution_is_the_same_in_every_form(name: str, content: bytes) -> No
         ("other.zip", archive("samples/7_epoch_1.json").replace(b"_journal/start.json", b"document/about.json")),
     ],
 )
-def test_what_is_no_such_log_is_refused(name: str, content: bytes) -> None:
+def test_what_is_no_such_log_is_refused(name, content):
     with refused():
         read(name, content)
 
 
-def test_a_file_in_an_archive_is_read_within_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_in_an_archive_is_read_within_a_bound(monkeypatch):
     monkeypatch.setattr("stepsight.storage.importers.inspect_logs.LARGEST", 100)
     with pytest.raises(UserError, match="unpacks to over"):
         read("log.eval", archive("samples/7_epoch_1.json"))

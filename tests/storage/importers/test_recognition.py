@@ -1,22 +1,21 @@
 """What a file is, told by its content."""
 
 import json
-from pathlib import Path
 
 import pytest
 
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.catalogue import benchmarks, find_benchmark, find_file, list_parts
-from stepsight.storage.importers.recognition import BEGINNING, Finding, recognise
+from stepsight.storage.importers.recognition import BEGINNING, recognise
 from tests.messages import refused
 from tests.storage.samples import invalid_row, plain_row
 
 
-def look(content: bytes, name: str = "file.jsonl", sha256: str = "") -> Finding:
+def look(content, name="file.jsonl", sha256=""):
     return recognise(content[:BEGINNING], content.splitlines(keepends=True), name, sha256)
 
 
-def test_traces_are_known_by_the_fields_of_their_kind() -> None:
+def test_traces_are_known_by_the_fields_of_their_kind():
     row = json.dumps(invalid_row()).encode()
     found = look(row)
     assert (found.holds, found.kind, found.dataset) == ("traces", "mr-math-invalid", "mr-math-invalid")
@@ -27,7 +26,7 @@ def test_traces_are_known_by_the_fields_of_their_kind() -> None:
     assert (mine.holds, mine.kind, mine.dataset) == ("traces", "plain", "mine")
 
 
-def test_a_chat_beside_labelled_columns_is_left_to_them() -> None:
+def test_a_chat_beside_labelled_columns_is_left_to_them():
     row = {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "One."}], "answer": "1"}
     assert look(json.dumps(row).encode()).kind == "chat"
     labelled = row | {"problem": "?", "solution": "One.", "labels": [1]}
@@ -41,7 +40,7 @@ def test_a_chat_beside_labelled_columns_is_left_to_them() -> None:
         ({"format": "stepsight-events", "campaign": {"dataset": "sums"}}, "StepSight", "sums"),
     ],
 )
-def test_labels_by_people_are_known_by_the_form_of_their_program(row: object, kind: str, dataset: str) -> None:
+def test_labels_by_people_are_known_by_the_form_of_their_program(row, kind, dataset):
     found = look(json.dumps(row).encode())
     assert (found.holds, found.kind, found.dataset) == ("labels", kind, dataset)
 
@@ -53,12 +52,12 @@ def test_labels_by_people_are_known_by_the_form_of_their_program(row: object, ki
         {"fields": {"step": "1"}, "metadata": {"dataset": "sums"}, "responses": {}},
     ],
 )
-def test_labels_in_forms_that_are_not_read_name_what_is(row: object) -> None:
+def test_labels_in_forms_that_are_not_read_name_what_is(row):
     with refused():
         look(json.dumps(row).encode())
 
 
-def test_the_parts_of_a_benchmark_become_datasets_of_their_own() -> None:
+def test_the_parts_of_a_benchmark_become_datasets_of_their_own():
     row = b'{"question": {"problem": "?"}, "label": {"steps": []}}'
     assert look(row, "train.jsonl").dataset == "prm800k-train"
 
@@ -73,18 +72,18 @@ def test_the_parts_of_a_benchmark_become_datasets_of_their_own() -> None:
         {"id": 1, "gpt4": {"correctness_pred": "wrong", "error_step_pred": "2"}},
     ],
 )
-def test_scores_are_known_by_their_form(row: object) -> None:
+def test_scores_are_known_by_their_form(row):
     found = look(json.dumps(row).encode(), "my-model_eval_results.json")
     assert (found.holds, found.dataset, found.evaluator) == ("scores", "", "my-model")
 
 
-def test_a_file_of_records_names_its_evaluator() -> None:
+def test_a_file_of_records_names_its_evaluator():
     record = {"format": "stepsight-judgment", "version": 1, "id": "a", "evaluator": "mini-bidir"}
     found = look(json.dumps(record).encode())
     assert (found.holds, found.evaluator) == ("scores", "mini-bidir")
 
 
-def test_any_other_table_asks_for_its_columns() -> None:
+def test_any_other_table_asks_for_its_columns():
     found = look(b"question,response\n1,2\n", "t.csv")
     assert (found.holds, found.kind, found.dataset, found.names) == (
         "traces",
@@ -110,12 +109,12 @@ def test_any_other_table_asks_for_its_columns() -> None:
         b"id,problem,annotation_id,annotator,label_0\n1,What?,5,1,pos\n",
     ],
 )
-def test_an_unimportable_file_is_refused_by_its_name(content: bytes) -> None:
+def test_an_unimportable_file_is_refused_by_its_name(content):
     with refused():
         look(content)
 
 
-def test_every_benchmark_of_the_catalogue_is_one_of_a_known_file() -> None:
+def test_every_benchmark_of_the_catalogue_is_one_of_a_known_file():
     assert len({one.dataset for one in benchmarks()}) == len(benchmarks())
     assert {one.kind for one in benchmarks()} <= set(KINDS)
     first = benchmarks()[0]
@@ -131,12 +130,12 @@ def test_every_benchmark_of_the_catalogue_is_one_of_a_known_file() -> None:
     assert find_file("0" * 64) is None
 
 
-def test_a_list_of_files_without_those_of_a_part_is_refused() -> None:
+def test_a_list_of_files_without_those_of_a_part_is_refused():
     with refused():
         list_parts(find_benchmark("strict-prmbench"), f"{'0' * 64}  ./README.md\n")
 
 
-def test_the_real_files_are_known_by_their_hash(data: Path) -> None:
+def test_the_real_files_are_known_by_their_hash(data):
     import hashlib
 
     known = {}

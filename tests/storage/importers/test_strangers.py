@@ -11,13 +11,11 @@ import gzip
 import json
 from collections.abc import Iterable, Mapping
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import pyarrow
 import pyarrow.parquet
 
-from stepsight.core.trace import Trace
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.guesses import guess_columns
 from tests.cases import each
@@ -30,16 +28,16 @@ SPLIT, LINES = (ColumnMap("q", "s", "l", "validity", split=text) for text in ("\
 NESTED = ColumnMap("item.q", "work.s", "work.l", "validity")
 
 
-def csv(steps: Any, labels: str) -> bytes:
+def csv(steps, labels):
     cells = [cell.replace('"', '""') for cell in (str(steps), labels)]
     return f'q,s,l\n4 + 4 + 1?,"{cells[0]}","{cells[1]}"\n'.encode()
 
 
-def lines(labels: str, **more: Any) -> bytes:
+def lines(labels, **more):
     return json.dumps({"q": "4 + 4 + 1?", "s": STEPS, "l": "@", **more}).replace('"@"', labels).encode()
 
 
-def parquet(labels: Any, feature: Any = None, **more: Any) -> bytes:
+def parquet(labels, feature=None, **more):
     table, file = pyarrow.Table.from_pylist([{"q": "4 + 4 + 1?", "s": STEPS, "l": labels, **more}]), BytesIO()
     about = {"info": {"features": {"l": [{"names": feature, "_type": "ClassLabel"}]}}} if feature else {}
     pyarrow.parquet.write_table(table.replace_schema_metadata({"huggingface": json.dumps(about)}), file)
@@ -95,7 +93,7 @@ FILES: dict[str, Iterable[tuple[bytes, ColumnMap, list[str | None]]]] = {
 }  # fmt: skip
 
 
-def read(content: bytes, columns: ColumnMap, path: Path) -> list[Trace]:
+def read(content, columns, path):
     path.write_bytes(content)
     at_command, on_page = at_the_command(path, columns), on_the_page(path, columns)
     assert at_command == on_page
@@ -103,20 +101,20 @@ def read(content: bytes, columns: ColumnMap, path: Path) -> list[Trace]:
 
 
 @each("kind", FILES)
-def test_a_file_of_this_kind_is_read_as_it_is_meant(kind: str, tmp_path: Path) -> None:
+def test_a_file_of_this_kind_is_read_as_it_is_meant(kind, tmp_path):
     for content, columns, gold in FILES[kind]:
         (trace,) = read(content, columns, tmp_path / "table")
         assert [step.text for step in trace.steps] == STEPS, content
         assert [step.gold for step in trace.steps] == gold, content
 
 
-def test_columns_beside_nested_ones_are_kept(tmp_path: Path) -> None:
+def test_columns_beside_nested_ones_are_kept(tmp_path):
     row = {"item": {"q": "?", "answer": "9", "source": "M"}, "work": {"s": STEPS, "l": [1, 0, 0], "model": "m"}}
     (trace,) = read(json.dumps(row).encode(), NESTED, tmp_path / "table")
     assert trace.meta == {"item": {"answer": "9", "source": "M"}, "work": {"model": "m"}}
 
 
 @each("labels", [[1.0, 0.0, 0.0], [True, False, False], ["+", "-", "-"], ["correct", "wrong", "wrong"]])
-def test_right_and_wrong_are_never_guessed_to_be_ratings(labels: list[Any]) -> None:
+def test_right_and_wrong_are_never_guessed_to_be_ratings(labels):
     rows: list[Mapping[str, Any]] = [{"question": "?", "steps": STEPS, "labels": labels}]
     assert guess_columns(list(rows[0]), rows).columns.labels_as == "validity"

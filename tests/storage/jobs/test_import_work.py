@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import os
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,7 +15,7 @@ import pytest
 from stepsight.core.judgment import Mode
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.jobs_schema import State, Task
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.importers import downloads
 from stepsight.storage.importers.catalogue import PublicFile, find_benchmark
 from stepsight.storage.importers.column_mapping import ColumnMap
@@ -30,7 +29,7 @@ from stepsight.storage.jobs.imports import (
 )
 from stepsight.storage.jobs.jobs import list_jobs, list_requests
 from stepsight.storage.jobs.preview import preview
-from stepsight.storage.jobs.uploads import Upload, list_uploads
+from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.left_outs import iterate_left_out
 from stepsight.storage.people.users import local_user
@@ -45,16 +44,16 @@ GOOD = [json.dumps(plain_row(number)).encode() for number in range(3)]
 BAD = b'{"id": "x", "problem": "?"}'
 
 
-def lines(*rows: bytes) -> bytes:
+def lines(*rows):
     return b"".join(row + b"\n" for row in rows)
 
 
-def run(store: Store, wanted: FileImport, progress: Callable[[int, int], None]) -> Imported:
+def run(store, wanted, progress):
     """Carry out a request as a job keeps it."""
     return run_import(store, json.loads(json.dumps(asdict(wanted))), progress)
 
 
-def add(store: Store, upload: Upload, **asked: object) -> Imported:
+def add(store, upload, **asked):
     """Import a file as the preview reads it, with what is asked otherwise."""
     finding = preview(store, upload).finding
     read = {"holds": finding.holds.value, "dataset": finding.dataset, "evaluator": finding.evaluator}
@@ -63,7 +62,7 @@ def add(store: Store, upload: Upload, **asked: object) -> Imported:
     return run(store, wanted, lambda done, total: None)
 
 
-def test_a_large_score_file_fits_a_dataset_by_its_first_rows(sqlite_store: Store) -> None:
+def test_a_large_score_file_fits_a_dataset_by_its_first_rows(sqlite_store):
     me = local_user(sqlite_store).id
     for name, count in (("short", 3), ("long", 40)):
         add(sqlite_store, send(sqlite_store, me, lines(*map(_plain, range(count))), f"{name}.jsonl"), dataset=name)
@@ -73,11 +72,11 @@ def test_a_large_score_file_fits_a_dataset_by_its_first_rows(sqlite_store: Store
     assert (shown.good, shown.head.count("\n") + 1, shown.finding.dataset) == (32, 2, "long")
 
 
-def _plain(number: int) -> bytes:
+def _plain(number):
     return json.dumps(plain_row(number)).encode()
 
 
-def test_a_file_of_traces_comes_in_and_is_forgotten(store: Store) -> None:
+def test_a_file_of_traces_comes_in_and_is_forgotten(store):
     me = local_user(store).id
     upload = send(store, me, lines(*GOOD), "mine.jsonl")
     seen: list[tuple[int, int]] = []
@@ -96,7 +95,7 @@ def test_a_file_of_traces_comes_in_and_is_forgotten(store: Store) -> None:
     assert add(store, again).summary == "mine: nothing new, 3 traces already stored."
 
 
-def test_a_compressed_file_comes_in_under_the_name_of_its_content(store: Store) -> None:
+def test_a_compressed_file_comes_in_under_the_name_of_its_content(store):
     me = local_user(store).id
     upload = send(store, me, gzip.compress(lines(*GOOD)), "mine.jsonl.gz")
     assert preview(store, upload).good == 3
@@ -108,7 +107,7 @@ def test_a_compressed_file_comes_in_under_the_name_of_its_content(store: Store) 
         assert add(store, upload, evaluator="x").summary == "x on mine: 3 traces, matched by id."
 
 
-def test_a_bad_row_stores_nothing_unless_it_is_left_out(store: Store) -> None:
+def test_a_bad_row_stores_nothing_unless_it_is_left_out(store):
     me = local_user(store).id
     upload = send(store, me, lines(GOOD[0], BAD, GOOD[1]), "mine.jsonl")
     shown = preview(store, upload)
@@ -125,14 +124,14 @@ def test_a_bad_row_stores_nothing_unless_it_is_left_out(store: Store) -> None:
     assert (left_out["file"], left_out["place"]) == ("mine.jsonl", "line 2")
 
 
-def test_a_file_of_bad_rows_alone_is_soon_given_up(store: Store) -> None:
+def test_a_file_of_bad_rows_alone_is_soon_given_up(store):
     me = local_user(store).id
     upload = send(store, me, GOOD[0] + b"\n" + b"x\n" * 2000, "bad.jsonl")
     with refused():
         preview(store, upload)
 
 
-def test_a_file_that_was_cut_off_stores_nothing(store: Store) -> None:
+def test_a_file_that_was_cut_off_stores_nothing(store):
     me = local_user(store).id
     cut = send(store, me, lines(*GOOD)[:-20], "cut.jsonl")
     with refused():
@@ -143,7 +142,7 @@ def test_a_file_that_was_cut_off_stores_nothing(store: Store) -> None:
     assert list_datasets(store) == []
 
 
-def test_a_table_comes_in_by_its_columns(store: Store) -> None:
+def test_a_table_comes_in_by_its_columns(store):
     me = local_user(store).id
     upload = send(store, me, b'Ask,Work\n"=1+1","Step 1: Add.\nStep 2: So 2."\n', "t.csv")
     shown = preview(store, upload)
@@ -157,7 +156,7 @@ def test_a_table_comes_in_by_its_columns(store: Store) -> None:
     assert find_dataset(store, "t").kind == "columns"
 
 
-def test_columns_that_are_left_out_are_named_before_and_afterwards(store: Store) -> None:
+def test_columns_that_are_left_out_are_named_before_and_afterwards(store):
     table, file = pyarrow.Table.from_pylist([{"q": "?", "steps": ["a"], "picture": b"\xff"}]), io.BytesIO()
     pyarrow.parquet.write_table(table, file)
     upload = send(store, local_user(store).id, file.getvalue(), "t.parquet")
@@ -168,7 +167,7 @@ def test_columns_that_are_left_out_are_named_before_and_afterwards(store: Store)
     assert add(store, upload, kind="columns", columns=columns).summary == summary
 
 
-def test_a_file_of_a_kind_can_be_read_as_a_table(store: Store) -> None:
+def test_a_file_of_a_kind_can_be_read_as_a_table(store):
     upload = send(store, local_user(store).id, lines(*GOOD), "mine.jsonl")
     shown = preview(store, upload, "columns")
     assert (shown.finding.kind, shown.good, shown.bad) == ("columns", 3, 0)
@@ -176,7 +175,7 @@ def test_a_file_of_a_kind_can_be_read_as_a_table(store: Store) -> None:
     assert preview(store, upload, "mr-gsm8k").good == 0
 
 
-def test_scores_come_in_for_the_dataset_that_they_fit(store: Store) -> None:
+def test_scores_come_in_for_the_dataset_that_they_fit(store):
     me = local_user(store).id
     add(store, send(store, me, json.dumps(invalid_row()).encode(), "x.json"))
     row = invalid_row()
@@ -196,7 +195,7 @@ def test_scores_come_in_for_the_dataset_that_they_fit(store: Store) -> None:
         add(store, other, dataset="nowhere")
 
 
-def test_a_file_that_was_changed_or_removed_meanwhile_is_not_added(store: Store) -> None:
+def test_a_file_that_was_changed_or_removed_meanwhile_is_not_added(store):
     me = local_user(store).id
     upload = send(store, me, lines(*GOOD))
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256="0" * 64)
@@ -206,7 +205,7 @@ def test_a_file_that_was_changed_or_removed_meanwhile_is_not_added(store: Store)
         import_upload(store, replace(wanted, upload=999), me)
 
 
-def test_an_import_stopped_while_storing_stores_nothing(store: Store) -> None:
+def test_an_import_stopped_while_storing_stores_nothing(store):
     me = local_user(store).id
     upload = send(store, me, lines(*GOOD), "mine.jsonl")
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain", sha256=upload.sha256)
@@ -224,7 +223,7 @@ def test_an_import_stopped_while_storing_stores_nothing(store: Store) -> None:
     assert list_uploads(store, me) == [upload]
 
 
-def test_the_same_request_twice_is_one_job(store: Store) -> None:
+def test_the_same_request_twice_is_one_job(store):
     me = local_user(store).id
     upload = send(store, me, lines(*GOOD), "mine.jsonl")
     wanted = FileImport(upload=upload.id, holds="traces", dataset="mine", kind="plain")
@@ -245,16 +244,14 @@ def test_the_same_request_twice_is_one_job(store: Store) -> None:
 
 
 @pytest.fixture
-def public(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PublicServer]:
+def public(tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setattr(downloads, "_FIRST_PAUSE", 0.01)
     with PublicServer().running() as server:
         yield server
 
 
-def test_a_benchmark_is_fetched_with_its_scores_and_gone_on_with(
-    store: Store, public: PublicServer, data: Path
-) -> None:
+def test_a_benchmark_is_fetched_with_its_scores_and_gone_on_with(store, public, data):
     """The real files, from a server that breaks one transfer off."""
     published = find_benchmark("mr-math-invalid")
     names = {"GPT-4": "gpt4", "ReasonEval-Mistral-7B": "reasoneval_mistral-7b"}
@@ -287,7 +284,7 @@ def test_a_benchmark_is_fetched_with_its_scores_and_gone_on_with(
     assert {one.name for one in evaluators_of(store, done.dataset_id)} == set(names)
 
 
-def test_a_file_of_a_git_repository_is_checked_by_its_name_there(store: Store, public: PublicServer) -> None:
+def test_a_file_of_a_git_repository_is_checked_by_its_name_there(store, public):
     content = lines(*GOOD)
     name = hashlib.sha1(f"blob {len(content)}\0".encode() + content).hexdigest()
     public.files["/x.jsonl"] = content
@@ -311,9 +308,7 @@ def test_a_file_of_a_git_repository_is_checked_by_its_name_there(store: Store, p
     assert [path.name for path in folder.iterdir()] == [".lock"]
 
 
-def test_a_benchmark_in_parts_comes_with_scores_and_those_with_a_step_left_out(
-    store: Store, public: PublicServer, data: Path
-) -> None:
+def test_a_benchmark_in_parts_comes_with_scores_and_those_with_a_step_left_out(store, public, data):
     benchmark = publish(data, public)
     seen: list[tuple[int, int]] = []
     done = fetch_benchmark(store, benchmark, lambda *progress: seen.append(progress))
@@ -342,7 +337,7 @@ def test_a_benchmark_in_parts_comes_with_scores_and_those_with_a_step_left_out(
     assert (again.dataset_id, len(public.requests)) == (done.dataset_id, asked)
 
 
-def test_the_real_files_are_read_as_what_they_are(store: Store, data: Path) -> None:
+def test_the_real_files_are_read_as_what_they_are(store, data):
     me = local_user(store).id
     found = {}
     for path in ("mr-gsm8k/MR-GSM8K_partial.json", "perturbation/perturbation.json", "prm800k/test.jsonl"):

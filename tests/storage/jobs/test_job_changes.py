@@ -1,7 +1,6 @@
 """Deleting jobs that have ended."""
 
 from stepsight.storage.database.jobs_schema import State, Task
-from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.job_changes import ChangeableJobs
 from stepsight.storage.jobs.jobs import cancel_job, list_jobs, start_job, take_job, update_job
@@ -12,7 +11,7 @@ from tests.storage.jobs.samples import send
 from tests.storage.samples import add
 
 
-def fail(store: Store, upload: int) -> int:
+def fail(store, upload):
     """The id of a job that could not add the upload."""
     job = import_upload(store, FileImport(upload, "traces", "mine", "plain"), local_user(store).id)
     assert take_job(store, "w", tasks=[Task.IMPORT]) is not None
@@ -20,7 +19,7 @@ def fail(store: Store, upload: int) -> int:
     return job.id
 
 
-def test_a_job_is_deleted_once_it_was_cancelled(store: Store) -> None:
+def test_a_job_is_deleted_once_it_was_cancelled(store):
     job = start_job(store, add(store)[0].dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
     with refused():
         ChangeableJobs((job.id,)).delete(store)
@@ -33,7 +32,7 @@ def test_a_job_is_deleted_once_it_was_cancelled(store: Store) -> None:
         ChangeableJobs((job.id,)).delete(store)
 
 
-def test_a_file_that_could_not_be_added_is_deleted_with_its_job(store: Store) -> None:
+def test_a_file_that_could_not_be_added_is_deleted_with_its_job(store):
     user = local_user(store)
     first, second = (send(store, user.id, b"{}", name) for name in ("a.jsonl", "b.jsonl"))
     failed = [fail(store, first.id), fail(store, second.id)]
@@ -46,7 +45,7 @@ def test_a_file_that_could_not_be_added_is_deleted_with_its_job(store: Store) ->
     assert (first.path.exists(), second.path.exists()) == (False, True)
 
 
-def test_a_file_that_is_being_added_again_stays_when_its_failed_job_goes(store: Store) -> None:
+def test_a_file_that_is_being_added_again_stays_when_its_failed_job_goes(store):
     user = local_user(store)
     upload = send(store, user.id, b"{}")
     failed = fail(store, upload.id)

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.schema import DatasetRow, now
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.jobs.jobs import (
     LEASE,
     Judging,
@@ -29,29 +29,29 @@ from tests.storage.samples import add
 
 
 @pytest.fixture
-def dataset_id(store: Store) -> int:
+def dataset_id(store):
     return add(store)[0].dataset_id
 
 
-def start(store: Store, dataset_id: int, evaluator: str = "mini", mode: Mode = Mode.HINDSIGHT) -> Job:
+def start(store, dataset_id, evaluator="mini", mode=Mode.HINDSIGHT):
     return start_job(
         store, dataset_id, evaluator=evaluator, spec=f"/{evaluator}", fingerprint=f"of {evaluator}", mode=mode
     )
 
 
-def claim(store: Store, worker: str) -> Job:
+def claim(store, worker):
     job = take_job(store, worker)
     assert job is not None
     return job
 
 
-def silence(store: Store, job: Job, since: timedelta) -> None:
+def silence(store, job, since):
     """Let the job's last heartbeat be that long ago."""
     with store.write() as session:
         session.execute(update(Job).where(Job.id == job.id).values(heartbeat=now() - since))
 
 
-def test_a_job_says_what_is_to_be_done(store: Store, dataset_id: int) -> None:
+def test_a_job_says_what_is_to_be_done(store, dataset_id):
     job = start(store, dataset_id)
     assert (job.dataset, read_judging(job)) == ("sums", Judging("mini", "/mini", "of mini", "hindsight"))
     assert (job.mode, job.state, job.total, job.done, job.progress) == (Mode.HINDSIGHT, State.QUEUED, 4, 0, 0.0)
@@ -59,7 +59,7 @@ def test_a_job_says_what_is_to_be_done(store: Store, dataset_id: int) -> None:
     assert get_job(store, job.id).request == job.request
 
 
-def test_the_same_is_not_started_twice_at_a_time(store: Store, dataset_id: int) -> None:
+def test_the_same_is_not_started_twice_at_a_time(store, dataset_id):
     first = start(store, dataset_id)
     assert start(store, dataset_id).id == first.id
     assert claim(store, "a").id == first.id
@@ -73,13 +73,13 @@ def test_the_same_is_not_started_twice_at_a_time(store: Store, dataset_id: int) 
     assert [job.id for job in list_jobs(store, limit=1, offset=1)] == [list_jobs(store)[1].id]
 
 
-def test_many_who_start_it_at_once_get_one_job(store: Store, dataset_id: int) -> None:
+def test_many_who_start_it_at_once_get_one_job(store, dataset_id):
     with ThreadPoolExecutor(8) as pool:
         started = list(pool.map(lambda _: start(store, dataset_id).id, range(16)))
     assert len(set(started)) == 1
 
 
-def test_many_who_ask_for_the_same_import_at_once_get_one_job(store: Store) -> None:
+def test_many_who_ask_for_the_same_import_at_once_get_one_job(store):
     def ask(number: int) -> int:
         return start_request(store, Task.IMPORT, "sums", {"benchmark": f"sums {number % 2}"}).id
 
@@ -90,13 +90,13 @@ def test_many_who_ask_for_the_same_import_at_once_get_one_job(store: Store) -> N
 
 
 @pytest.mark.parametrize("wrong", ["state = 'lost'", "task = 'later'", "state = 'running'"])
-def test_the_database_refuses_what_is_no_state(store: Store, dataset_id: int, wrong: str) -> None:
+def test_the_database_refuses_what_is_no_state(store, dataset_id, wrong):
     start(store, dataset_id)
     with pytest.raises(IntegrityError), store.write() as session:
         session.execute(text(f"UPDATE jobs SET {wrong}"))
 
 
-def test_the_oldest_is_taken_up_first_and_by_one_worker(store: Store, dataset_id: int) -> None:
+def test_the_oldest_is_taken_up_first_and_by_one_worker(store, dataset_id):
     jobs = [start(store, dataset_id, name).id for name in ("one", "two")]
     first = claim(store, "a")
     assert (first.id, first.state, first.worker) == (jobs[0], State.RUNNING, "a")
@@ -104,7 +104,7 @@ def test_the_oldest_is_taken_up_first_and_by_one_worker(store: Store, dataset_id
     assert take_job(store, "c") is None
 
 
-def test_workers_at_once_never_get_the_same_job(store: Store, dataset_id: int) -> None:
+def test_workers_at_once_never_get_the_same_job(store, dataset_id):
     jobs = {start(store, dataset_id, f"evaluator {number}").id for number in range(12)}
     with ThreadPoolExecutor(6) as pool:
         claimed = [job.id for job in pool.map(lambda n: take_job(store, f"w{n}"), range(18)) if job is not None]
@@ -115,7 +115,7 @@ def test_workers_at_once_never_get_the_same_job(store: Store, dataset_id: int) -
     assert sorted(claimed) == sorted(jobs)
 
 
-def test_progress_and_the_time_that_is_left(store: Store, dataset_id: int) -> None:
+def test_progress_and_the_time_that_is_left(store, dataset_id):
     job = start(store, dataset_id)
     claim(store, "a")
     assert update_job(store, job.id, "a", total=100, done=20)
@@ -133,7 +133,7 @@ def test_progress_and_the_time_that_is_left(store: Store, dataset_id: int) -> No
     assert get_job(store, job.id).rate is None
 
 
-def test_a_job_whose_worker_is_gone_is_taken_up_by_another(store: Store, dataset_id: int) -> None:
+def test_a_job_whose_worker_is_gone_is_taken_up_by_another(store, dataset_id):
     job = start(store, dataset_id)
     claim(store, "a")
     update_job(store, job.id, "a", done=3, left_out=0)
@@ -151,7 +151,7 @@ def test_a_job_whose_worker_is_gone_is_taken_up_by_another(store: Store, dataset
     assert update_job(store, job.id, "b", done=4, left_out=0)
 
 
-def test_a_job_that_ends_its_workers_fails_after_the_third(store: Store, dataset_id: int) -> None:
+def test_a_job_that_ends_its_workers_fails_after_the_third(store, dataset_id):
     job = start(store, dataset_id)
     for worker in ("a", "b", "c"):
         assert claim(store, worker).id == job.id
@@ -163,9 +163,7 @@ def test_a_job_that_ends_its_workers_fails_after_the_third(store: Store, dataset
 
 
 @pytest.mark.parametrize("has_heartbeats", [True, False])
-def test_one_that_gets_on_is_taken_up_however_often_its_workers_end(
-    store: Store, dataset_id: int, *, has_heartbeats: bool
-) -> None:
+def test_one_that_gets_on_is_taken_up_however_often_its_workers_end(store, dataset_id, *, has_heartbeats):
     job = start(store, dataset_id)
     for number in range(1, 8):
         worker = f"w{number}"
@@ -176,7 +174,7 @@ def test_one_that_gets_on_is_taken_up_however_often_its_workers_end(
     assert get_job(store, job.id).state == State.RUNNING
 
 
-def test_a_worker_that_is_asked_to_stop_gives_the_job_back(store: Store, dataset_id: int) -> None:
+def test_a_worker_that_is_asked_to_stop_gives_the_job_back(store, dataset_id):
     job = start(store, dataset_id)
     claim(store, "a")
     assert update_job(store, job.id, "a", state=State.QUEUED)
@@ -184,7 +182,7 @@ def test_a_worker_that_is_asked_to_stop_gives_the_job_back(store: Store, dataset
     assert claim(store, "b").id == job.id
 
 
-def test_cancelling_takes_effect_at_once_and_the_worker_learns_of_it(store: Store, dataset_id: int) -> None:
+def test_cancelling_takes_effect_at_once_and_the_worker_learns_of_it(store, dataset_id):
     job = start(store, dataset_id)
     claim(store, "a")
     cancelled = cancel_job(store, job.id)
@@ -199,7 +197,7 @@ def test_cancelling_takes_effect_at_once_and_the_worker_learns_of_it(store: Stor
 
 
 @pytest.mark.parametrize("ended", [State.FAILED, State.CANCELLED])
-def test_a_failed_or_cancelled_job_can_be_resumed(store: Store, dataset_id: int, ended: State) -> None:
+def test_a_failed_or_cancelled_job_can_be_resumed(store, dataset_id, ended):
     job = start(store, dataset_id)
     claim(store, "a")
     if ended == State.FAILED:
@@ -212,7 +210,7 @@ def test_a_failed_or_cancelled_job_can_be_resumed(store: Store, dataset_id: int,
     assert claim(store, "b").id == job.id
 
 
-def test_a_running_finished_or_duplicated_job_cannot_be_resumed(store: Store, dataset_id: int) -> None:
+def test_a_running_finished_or_duplicated_job_cannot_be_resumed(store, dataset_id):
     job = start(store, dataset_id)
     with refused():
         resume_job(store, job.id)
@@ -227,18 +225,18 @@ def test_a_running_finished_or_duplicated_job_cannot_be_resumed(store: Store, da
 
 
 @pytest.mark.parametrize("number", [0, -1, 99, 2**40])
-def test_an_unknown_number_is_told(store: Store, number: int) -> None:
+def test_an_unknown_number_is_told(store, number):
     for act in (get_job, cancel_job, resume_job):
         with refused(NotFoundError):
             act(store, number)
 
 
-def test_an_unknown_dataset_is_told(store: Store) -> None:
+def test_an_unknown_dataset_is_told(store):
     with refused(NotFoundError):
         start(store, 99)
 
 
-def test_a_job_goes_with_its_dataset(store: Store, dataset_id: int) -> None:
+def test_a_job_goes_with_its_dataset(store, dataset_id):
     start(store, dataset_id)
     with store.write() as session:
         session.execute(delete(DatasetRow).where(DatasetRow.id == dataset_id))

@@ -16,7 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.jobs_schema import UploadRow
 from stepsight.storage.database.schema import now
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, NotFoundError
 from stepsight.storage.jobs import uploads
 from stepsight.storage.jobs.uploads import (
     LARGEST,
@@ -37,14 +37,14 @@ CONTENT = b'{"id": 1}\n' * 500 + b'{"id": 2}'
 
 
 @pytest.fixture(autouse=True)
-def folder(store: Store, tmp_path, monkeypatch: pytest.MonkeyPatch):
+def folder(store, tmp_path, monkeypatch):
     """The folder of the files: beside a file, or in the cache."""
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
     is_file = store.engine.dialect.name == "sqlite"
     return Path(f"{os.path.realpath(store.name)}.uploads") if is_file else tmp_path / "uploads"
 
 
-def test_pieces_add_up_to_the_file(store: Store, folder) -> None:
+def test_pieces_add_up_to_the_file(store, folder):
     me = local_user(store).id
     upload = send(store, me, CONTENT)
     assert upload.sha256 == hashlib.sha256(CONTENT).hexdigest()
@@ -58,9 +58,7 @@ def test_pieces_add_up_to_the_file(store: Store, folder) -> None:
     assert (upload.path.stat().st_mode & 0o777, folder.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-def test_a_compressed_file_is_unpacked_up_to_the_largest_size(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_compressed_file_is_unpacked_up_to_the_largest_size(store, monkeypatch):
     me = local_user(store).id
     upload = send(store, me, gzip.compress(CONTENT), "a.jsonl.gz", size=30)
     assert list(UploadSource(upload)) == CONTENT.splitlines(keepends=True)
@@ -69,7 +67,7 @@ def test_a_compressed_file_is_unpacked_up_to_the_largest_size(
         list(UploadSource(upload))
 
 
-def test_a_file_is_its_senders_alone(store: Store, folder) -> None:
+def test_a_file_is_its_senders_alone(store, folder):
     me, other = local_user(store).id, user(store, "other", Role.ADMIN).id
     upload = send(store, me, CONTENT)
     for upload_id, user_id in ((upload.id, other), (10**12, me)):
@@ -86,9 +84,7 @@ def test_a_file_is_its_senders_alone(store: Store, folder) -> None:
         keep_upload(store, upload)
 
 
-def test_what_is_refused_or_breaks_off_leaves_nothing(
-    store: Store, folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_refused_or_breaks_off_leaves_nothing(store, folder, monkeypatch):
     me = local_user(store).id
     for name, size in (("big", 2_000_000_000), ("none", 0), ("a\nb", 5)):
         with refused():
@@ -107,7 +103,7 @@ def test_what_is_refused_or_breaks_off_leaves_nothing(
         Receiving(store, me, "more", LARGEST)
 
 
-def test_what_nobody_adds_and_what_a_killed_server_left_is_gone_after_a_day(store: Store, folder) -> None:
+def test_what_nobody_adds_and_what_a_killed_server_left_is_gone_after_a_day(store, folder):
     me = local_user(store).id
     old, newer = send(store, me, CONTENT, "old"), send(store, me, CONTENT, "newer")
     with store.write() as session:
@@ -123,7 +119,7 @@ def test_what_nobody_adds_and_what_a_killed_server_left_is_gone_after_a_day(stor
     assert set(folder.iterdir()) == {newer.path, following.path, partials[1]}
 
 
-def test_a_disk_without_room_is_named_before_anything_is_sent(store: Store, monkeypatch) -> None:
+def test_a_disk_without_room_is_named_before_anything_is_sent(store, monkeypatch):
     me = local_user(store).id
     usage = shutil.disk_usage("/")
     monkeypatch.setattr(uploads.shutil, "disk_usage", lambda _: usage._replace(free=49_000_000))

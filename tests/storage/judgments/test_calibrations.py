@@ -4,7 +4,6 @@ from sqlalchemy import delete, func, select
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import (
     Calibration,
     Threshold,
@@ -12,32 +11,32 @@ from stepsight.storage.judgments.evaluators import (
     find_calibration,
     save_calibration,
 )
-from stepsight.storage.traces.queries import Dataset, find_dataset
+from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import CLEAN, ERROR, MISSING, add, evaluator
 
 VALIDITY, REDUNDANCY = Threshold.VALIDITY, Threshold.REDUNDANCY
 
 
 @pytest.fixture
-def dataset(store: Store) -> Dataset:
+def dataset(store):
     add(store, [ERROR, CLEAN])
     return find_dataset(store, "sums")
 
 
-def history(store: Store) -> int:
+def history(store):
     with store.read() as session:
         return session.scalar(select(func.count()).select_from(CalibrationRow)) or 0
 
 
-def test_the_names_are_those_of_the_thresholds() -> None:
+def test_the_names_are_those_of_the_thresholds():
     assert [str(name) for name in Threshold] == list(vars(Thresholds()))
 
 
-def test_none_is_in_force_at_first(store: Store) -> None:
+def test_none_is_in_force_at_first(store):
     assert find_calibration(store, evaluator(store).id) is None
 
 
-def test_one_threshold_is_chosen_and_the_other_stays(store: Store, dataset: Dataset) -> None:
+def test_one_threshold_is_chosen_and_the_other_stays(store, dataset):
     one = evaluator(store)
     found = save_calibration(store, one.id, dataset, VALIDITY, 0.4, {"mode": "online"})
     assert found == find_calibration(store, one.id)
@@ -49,7 +48,7 @@ def test_one_threshold_is_chosen_and_the_other_stays(store: Store, dataset: Data
     assert origin.created.tzinfo is not None
 
 
-def test_each_keeps_its_own_origin(store: Store, dataset: Dataset) -> None:
+def test_each_keeps_its_own_origin(store, dataset):
     one = evaluator(store)
     add(store, [MISSING], dataset="other")
     save_calibration(store, one.id, dataset, VALIDITY, 0.4, {})
@@ -62,7 +61,7 @@ def test_each_keeps_its_own_origin(store: Store, dataset: Dataset) -> None:
     assert set(found.datasets) == {"sums", "other"}
 
 
-def test_the_newest_is_in_force_and_the_history_is_kept(store: Store, dataset: Dataset) -> None:
+def test_the_newest_is_in_force_and_the_history_is_kept(store, dataset):
     one, other = evaluator(store), evaluator(store, "other")
     for value in (0.4, 0.6, 0.5):
         found = save_calibration(store, one.id, dataset, VALIDITY, value, {"tried": value})
@@ -72,7 +71,7 @@ def test_the_newest_is_in_force_and_the_history_is_kept(store: Store, dataset: D
     assert (found.thresholds.validity, history(store)) == (0.5, 4)
 
 
-def test_thresholds_outlive_their_dataset(store: Store, dataset: Dataset) -> None:
+def test_thresholds_outlive_their_dataset(store, dataset):
     one = evaluator(store)
     save_calibration(store, one.id, dataset, VALIDITY, 0.4, {})
     with store.write() as session:
@@ -82,7 +81,7 @@ def test_thresholds_outlive_their_dataset(store: Store, dataset: Dataset) -> Non
     assert (found.origins[VALIDITY].dataset_id, found.datasets) == (None, ("sums",))
 
 
-def test_shared_traces_are_those_with_the_same_text_and_gold(store: Store, dataset: Dataset) -> None:
+def test_shared_traces_are_those_with_the_same_text_and_gold(store, dataset):
     # Another id is the same trace, another label is not.
     renamed = Trace("other", CLEAN.problem, CLEAN.steps)
     relabelled = Trace.of(ERROR.problem, ["It is a sum.", ["So 1 + 1 = 3.", "Done."]], ["pos", "neu"], id="error")

@@ -6,20 +6,19 @@ from sqlalchemy import text
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
-from stepsight.core.metrics.table import SILENT, StepTable, TableBuilder
+from stepsight.core.metrics.table import SILENT, TableBuilder
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import Gold, read_gold, read_table
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import SAMPLES, add, evaluator, find_judgment, judge
 
 COLUMNS = ("trace", "position", "label", "valid", "validity", "redundancy", "probs", "solution")
 
 
 @pytest.fixture
-def traces(store: Store) -> list[StoredTrace]:
+def traces(store):
     # Another dataset before and after, whose rows have to stay out.
     add(store, SAMPLES, dataset="before")
     found = add(store)
@@ -27,11 +26,11 @@ def traces(store: Store) -> list[StoredTrace]:
     return found
 
 
-def gold_of(store: Store, name: str = "sums") -> Gold:
+def gold_of(store, name="sums"):
     return read_gold(store, find_dataset(store, name))
 
 
-def expected(store: Store, traces: list[StoredTrace], evaluator_id: int, mode: Mode) -> tuple[StepTable, list[int]]:
+def expected(store, traces, evaluator_id, mode):
     """The table of the traces that have a judgment, built one by one, and the places of those traces."""
     builder, places = TableBuilder(), []
     for place, trace in enumerate(traces):
@@ -42,7 +41,7 @@ def expected(store: Store, traces: list[StoredTrace], evaluator_id: int, mode: M
     return builder.build(), places
 
 
-def same(store: Store, traces: list[StoredTrace], evaluator_id: int, mode: Mode) -> int:
+def same(store, traces, evaluator_id, mode):
     """Assert that both ways give the same table; returns how many traces it has."""
     gold = gold_of(store)
     found = read_table(store, gold, evaluator_id, mode)
@@ -58,7 +57,7 @@ def same(store: Store, traces: list[StoredTrace], evaluator_id: int, mode: Mode)
     return len(places)
 
 
-def test_a_step_takes_22_bytes_where_none_has_sub_steps(sqlite_store: Store) -> None:
+def test_a_step_takes_22_bytes_where_none_has_sub_steps(sqlite_store):
     """Four for each of trace, position and three probabilities, one of which is the redundancy; one for either
     gold."""
     steps = Trace("plain", "q", (Step(("a",), Label.POS), Step(("b",), Label.NEG)))
@@ -73,7 +72,7 @@ def test_a_step_takes_22_bytes_where_none_has_sub_steps(sqlite_store: Store) -> 
     assert sum(column.nbytes for column in columns) == 22 * len(table)
 
 
-def test_gold(store: Store, traces: list[StoredTrace]) -> None:
+def test_gold(store, traces):
     gold = gold_of(store)
     assert gold.ids == ("error", "clean", "missing", "first")
     assert gold.trace_ids.tolist() == [trace.trace_id for trace in traces]
@@ -88,7 +87,7 @@ def test_gold(store: Store, traces: list[StoredTrace]) -> None:
     assert gold.groups == ("", "hand", "", "")
 
 
-def test_groups_are_texts_by_the_benchmarks_own_field(store: Store) -> None:
+def test_groups_are_texts_by_the_benchmarks_own_field(store):
     metas = [
         {"classification": "circular", "generator": "x"},
         {"question_type": "POT"},
@@ -100,7 +99,7 @@ def test_groups_are_texts_by_the_benchmarks_own_field(store: Store) -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.OFFLINE, Mode.ONLINE])
-def test_judgments_of_the_mode_itself(store: Store, traces: list[StoredTrace], mode: Mode) -> None:
+def test_judgments_of_the_mode_itself(store, traces, mode):
     mini, other = evaluator(store), evaluator(store, "other")
     save_judgments(store, mini.id, [judge(trace, mode, seed) for seed, trace in enumerate(traces)])
     save_judgments(store, other.id, [judge(trace, mode, 50) for trace in traces])
@@ -108,13 +107,13 @@ def test_judgments_of_the_mode_itself(store: Store, traces: list[StoredTrace], m
 
 
 @pytest.mark.parametrize("mode", [Mode.OFFLINE, Mode.ONLINE])
-def test_hindsight_gives_its_last_row_and_its_diagonal(store: Store, traces: list[StoredTrace], mode: Mode) -> None:
+def test_hindsight_gives_its_last_row_and_its_diagonal(store, traces, mode):
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
     assert same(store, traces, mini.id, mode) == 4
 
 
-def test_missing_and_stale_judgments_have_no_steps(store: Store, traces: list[StoredTrace]) -> None:
+def test_missing_and_stale_judgments_have_no_steps(store, traces):
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces[:3]])
     with store.write() as session:
@@ -126,7 +125,7 @@ def test_missing_and_stale_judgments_have_no_steps(store: Store, traces: list[St
     assert len(read_table(store, gold_of(store), mini.id, Mode.ONLINE)) == 0
 
 
-def test_silence_and_scores_of_the_whole(store: Store, traces: list[StoredTrace]) -> None:
+def test_silence_and_scores_of_the_whole(store, traces):
     mini = evaluator(store)
     quiet = [
         Judgment(trace, Mode.OFFLINE, StepScores(np.zeros((len(trace.substeps), 3))), 0.25) for trace in traces
@@ -145,7 +144,7 @@ def test_silence_and_scores_of_the_whole(store: Store, traces: list[StoredTrace]
     assert np.isnan(found.solution[3])
 
 
-def test_the_first_of_equally_valid_substeps_is_taken(store: Store) -> None:
+def test_the_first_of_equally_valid_substeps_is_taken(store):
     (trace,) = add(store, [Trace("t", "q", (Step(("a", "b", "c")),))], dataset="ties")
     mini = evaluator(store)
     probs = np.array([[0.25, 0.5, 0.25], [0.5, 0.125, 0.375], [0.5, 0.25, 0.25]], np.float32)
@@ -156,7 +155,7 @@ def test_the_first_of_equally_valid_substeps_is_taken(store: Store) -> None:
     assert (found.validity.tolist(), found.redundancy.tolist()) == ([0.5], [0.5])
 
 
-def test_traces_that_came_after_the_gold_was_read_stay_out(store: Store, traces: list[StoredTrace]) -> None:
+def test_traces_that_came_after_the_gold_was_read_stay_out(store, traces):
     mini, gold = evaluator(store), gold_of(store)
     more = add(store, [Trace("later", "q", (Step(("a",)),))])
     save_judgments(store, mini.id, [judge(trace, "offline") for trace in more])
@@ -164,7 +163,7 @@ def test_traces_that_came_after_the_gold_was_read_stay_out(store: Store, traces:
     assert (found.traces, len(found)) == (4, 8)
 
 
-def test_an_empty_dataset(store: Store) -> None:
+def test_an_empty_dataset(store):
     add(store, [], dataset="none")
     gold = gold_of(store, "none")
     assert (gold.ids, gold.counts.shape, gold.substeps.shape, gold.trace.shape) == ((), (0,), (0,), (0,))
@@ -184,7 +183,7 @@ def test_an_empty_dataset(store: Store) -> None:
         ([["pos"]] * 3, False),
     ],
 )
-def test_whether_traces_stop_at_their_first_error(store: Store, golds: list[list[str]], ends: bool) -> None:
+def test_whether_traces_stop_at_their_first_error(store, golds, ends):
     made = [Trace.of("q", ["s"] * len(labels), labels, id=str(i)) for i, labels in enumerate(golds)]
     add(store, made, dataset="ends")
     assert gold_of(store, "ends").ends_at_first_error() is ends

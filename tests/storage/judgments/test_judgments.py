@@ -10,7 +10,6 @@ from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.judgments import judgments
@@ -24,23 +23,22 @@ from stepsight.storage.judgments.judgments import (
     unpack,
 )
 from stepsight.storage.traces import queries
-from stepsight.storage.traces.queries import StoredTrace
 from tests.messages import refused
 from tests.storage.samples import ERROR, add, evaluator, find_judgment, judge, many, same, scores, triangle
 
 
 @pytest.fixture
-def traces(store: Store) -> list[StoredTrace]:
+def traces(store):
     return add(store)
 
 
-def rows(store: Store) -> list[JudgmentRow]:
+def rows(store):
     with store.read() as session:
         return list(session.scalars(select(JudgmentRow).order_by(JudgmentRow.trace_id)))
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_a_judgment_comes_back_to_the_bit(store: Store, traces: list[StoredTrace], mode: Mode) -> None:
+def test_a_judgment_comes_back_to_the_bit(store, traces, mode):
     mini = evaluator(store)
     made = [judge(trace, mode, seed) for seed, trace in enumerate(traces)]
     assert save_judgments(store, mini.id, made) == 4
@@ -50,7 +48,7 @@ def test_a_judgment_comes_back_to_the_bit(store: Store, traces: list[StoredTrace
         assert same(read.result, before.result)
 
 
-def test_the_cost_of_a_server_comes_back(store: Store, traces: list[StoredTrace]) -> None:
+def test_the_cost_of_a_server_comes_back(store, traces):
     spent = [Usage(5, 1, 1500, 260), Usage(1, 0, None, None), None]
     made = [replace(judge(trace, "online"), spent=one) for trace, one in zip(traces, spent, strict=False)]
     save_judgments(store, evaluator(store).id, made)
@@ -61,7 +59,7 @@ def test_the_cost_of_a_server_comes_back(store: Store, traces: list[StoredTrace]
         read_judgments(store, traces[0])
 
 
-def test_probabilities_are_little_endian_float32_row_by_row(store: Store) -> None:
+def test_probabilities_are_little_endian_float32_row_by_row(store):
     made = StepScores(np.array([[1, 0, 0], [0.25, 0.25, 0.5]], np.float32))
     # 1.0 is 0x3f800000, 0.25 is 0x3e800000, 0.5 is 0x3f000000.
     packed = bytes.fromhex("0000803f 00000000 00000000 0000803e 0000803e 0000003f")
@@ -71,7 +69,7 @@ def test_probabilities_are_little_endian_float32_row_by_row(store: Store) -> Non
     assert [row.scores for row in rows(store)] == [packed]
 
 
-def test_hindsight_answers_for_online_and_offline(store: Store, traces: list[StoredTrace]) -> None:
+def test_hindsight_answers_for_online_and_offline(store, traces):
     mini, trace = evaluator(store), traces[0]
     judged = judge(trace, "hindsight")
     save_judgments(store, mini.id, [judged])
@@ -86,7 +84,7 @@ def test_hindsight_answers_for_online_and_offline(store: Store, traces: list[Sto
         assert same(answer, expected)
 
 
-def test_the_mode_itself_comes_before_hindsight(store: Store, traces: list[StoredTrace]) -> None:
+def test_the_mode_itself_comes_before_hindsight(store, traces):
     mini, trace = evaluator(store), traces[0]
     save_judgments(store, mini.id, [judge(trace, "hindsight"), judge(trace, "online")])
     found = [find_judgment(store, trace, mini.id, mode) for mode in Mode]
@@ -94,16 +92,14 @@ def test_the_mode_itself_comes_before_hindsight(store: Store, traces: list[Store
     assert find_judgment(store, traces[1], mini.id, "online") is None
 
 
-def test_online_does_not_answer_for_offline(store: Store, traces: list[StoredTrace]) -> None:
+def test_online_does_not_answer_for_offline(store, traces):
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(traces[0], "online")])
     assert find_judgment(store, traces[0], mini.id, "offline") is None
     assert find_judgment(store, traces[0], mini.id, "hindsight") is None
 
 
-def test_a_hindsight_judgment_replaces_all_and_another_what_it_gives(
-    store: Store, traces: list[StoredTrace]
-) -> None:
+def test_a_hindsight_judgment_replaces_all_and_another_what_it_gives(store, traces):
     mini, trace = evaluator(store), traces[0]
     save_judgments(store, mini.id, [judge(trace, "offline", 1), judge(trace, "online", 2)])
     save_judgments(store, mini.id, [judge(trace, "hindsight", 3)])
@@ -117,14 +113,14 @@ def test_a_hindsight_judgment_replaces_all_and_another_what_it_gives(
     assert [judgment and judgment.mode for judgment in standing] == ["hindsight", "offline"]
 
 
-def test_the_last_of_two_in_one_batch_stays(store: Store, traces: list[StoredTrace]) -> None:
+def test_the_last_of_two_in_one_batch_stays(store, traces):
     mini = evaluator(store)
     save_judgments(store, mini.id, [judge(traces[0], "offline", seed) for seed in (1, 2, 3)])
     (read,) = read_judgments(store, traces[0])
     assert same(read.result, scores(3, 3))
 
 
-def test_judgments_are_read_by_evaluator_name_and_mode(store: Store, traces: list[StoredTrace]) -> None:
+def test_judgments_are_read_by_evaluator_name_and_mode(store, traces):
     b, a = evaluator(store, "b"), evaluator(store, "a")
     for one in (b, a):
         save_judgments(store, one.id, [judge(trace, mode) for trace in traces for mode in ("online", "offline")])
@@ -137,7 +133,7 @@ def test_judgments_are_read_by_evaluator_name_and_mode(store: Store, traces: lis
     assert read_many(store, []) == []
 
 
-def test_traces_without_a_judgment_are_found(store: Store, traces: list[StoredTrace]) -> None:
+def test_traces_without_a_judgment_are_found(store, traces):
     mini, other = evaluator(store), evaluator(store, "other")
     add(store, many(3), "elsewhere")
     dataset_id = traces[0].dataset_id
@@ -154,7 +150,7 @@ def test_traces_without_a_judgment_are_found(store: Store, traces: list[StoredTr
     assert missing("hindsight") == ["error", "missing", "first"]
 
 
-def test_a_judgment_of_a_changed_trace_is_stale_and_missing(store: Store, traces: list[StoredTrace]) -> None:
+def test_a_judgment_of_a_changed_trace_is_stale_and_missing(store, traces):
     mini, trace = evaluator(store), traces[0]
     save_judgments(store, mini.id, [judge(trace, "offline")])
     with store.write() as session:
@@ -167,9 +163,7 @@ def test_a_judgment_of_a_changed_trace_is_stale_and_missing(store: Store, traces
 
 
 @pytest.mark.parametrize("batch", [1, 3, 100])
-def test_scoring_what_is_missing_can_stop_and_go_on(
-    store: Store, monkeypatch: pytest.MonkeyPatch, batch: int
-) -> None:
+def test_scoring_what_is_missing_can_stop_and_go_on(store, monkeypatch, batch):
     monkeypatch.setattr(queries, "BATCH", 4)
     monkeypatch.setattr(judgments, "_BATCH", batch)
     dataset_id, mini = add(store, many(11))[0].dataset_id, evaluator(store)
@@ -191,9 +185,7 @@ def test_scoring_what_is_missing_can_stop_and_go_on(
     assert list(missing_traces(store, dataset_id, mini.id, "offline")) == []
 
 
-def test_slow_judgments_are_committed_on_the_way(
-    store: Store, traces: list[StoredTrace], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_judgments_are_committed_on_the_way(store, traces, monkeypatch):
     monkeypatch.setattr(judgments, "_SECONDS", 0.0)
     mini = evaluator(store)
 
@@ -205,9 +197,7 @@ def test_slow_judgments_are_committed_on_the_way(
     save_judgments(store, mini.id, slow())
 
 
-def test_together_all_are_stored_or_none(
-    store: Store, traces: list[StoredTrace], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_together_all_are_stored_or_none(store, traces, monkeypatch):
     monkeypatch.setattr(judgments, "_BATCH", 2)
     mini = evaluator(store)
 
@@ -223,7 +213,7 @@ def test_together_all_are_stored_or_none(
     assert len(rows(store)) == 4
 
 
-def test_a_score_of_the_whole_is_kept_and_replaced(store: Store, traces: list[StoredTrace]) -> None:
+def test_a_score_of_the_whole_is_kept_and_replaced(store, traces):
     mini, made = evaluator(store), judge(traces[0], "offline")
     for solution in (None, 0.025, 0.5, None):
         save_judgments(store, mini.id, [replace(made, solution=solution)])
@@ -231,7 +221,7 @@ def test_a_score_of_the_whole_is_kept_and_replaced(store: Store, traces: list[St
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -0.1, 1.1])
-def test_a_value_that_is_no_probability(store: Store, traces: list[StoredTrace], value: float) -> None:
+def test_a_value_that_is_no_probability(store, traces, value):
     wrong = scores(3).probs.copy()
     wrong[1, 2] = value
     with pytest.raises(ValueError, match="not a probability"):
@@ -239,7 +229,7 @@ def test_a_value_that_is_no_probability(store: Store, traces: list[StoredTrace],
     assert rows(store) == []
 
 
-def test_judgments_that_do_not_fit_their_trace_are_refused(store: Store, traces: list[StoredTrace]) -> None:
+def test_judgments_that_do_not_fit_their_trace_are_refused(store, traces):
     mini = evaluator(store)
     for wrong in (
         Judgment(traces[0], Mode.OFFLINE, scores(2)),
@@ -252,7 +242,7 @@ def test_judgments_that_do_not_fit_their_trace_are_refused(store: Store, traces:
     assert rows(store) == []
 
 
-def test_what_was_scored_before_the_trace_changed_is_not_stored(store: Store, traces: list[StoredTrace]) -> None:
+def test_what_was_scored_before_the_trace_changed_is_not_stored(store, traces):
     mini, trace = evaluator(store), traces[0]
     now, before = judge(trace, "hindsight", 1), judge(replace(trace, problem="What it was before"), "offline", 2)
     save_judgments(store, mini.id, [now, before])
@@ -260,9 +250,7 @@ def test_what_was_scored_before_the_trace_changed_is_not_stored(store: Store, tr
     assert same(judgment.result, now.result)
 
 
-def test_a_changed_trace_loses_its_earlier_judgments_with_the_next_one(
-    store: Store, traces: list[StoredTrace]
-) -> None:
+def test_a_changed_trace_loses_its_earlier_judgments_with_the_next_one(store, traces):
     mini, trace = evaluator(store), traces[0]
     save_judgments(store, mini.id, [judge(trace, "hindsight")])
     with store.write() as session:
@@ -272,9 +260,7 @@ def test_a_changed_trace_loses_its_earlier_judgments_with_the_next_one(
     assert [(judgment.mode, judgment.stale) for judgment in read_judgments(store, trace)] == [("online", False)]
 
 
-def test_a_failed_write_is_tried_once_more(
-    store: Store, traces: list[StoredTrace], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_write_is_tried_once_more(store, traces, monkeypatch):
     monkeypatch.setattr(judgments, "_BATCH", 4)
     attempts: list[int] = []
 
@@ -291,9 +277,7 @@ def test_a_failed_write_is_tried_once_more(
 
 
 @pytest.mark.parametrize("mode", list(Mode))
-def test_the_spread_of_an_ensemble_comes_back_and_replaces_another(
-    store: Store, traces: list[StoredTrace], mode: Mode
-) -> None:
+def test_the_spread_of_an_ensemble_comes_back_and_replaces_another(store, traces, mode):
     mini, trace = evaluator(store), traces[0]
     made = judge(trace, mode)
     for shift in (0.125, 0.25):

@@ -1,7 +1,6 @@
 """Scores with a step left out: files of both forms, what is refused, what is kept, and seven public evaluators."""
 
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from time import sleep
 from typing import Any
 
@@ -13,7 +12,6 @@ from stepsight.core.judgment_record import judgment_record
 from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import add_evaluator, list_evaluators
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.left_outs import (
@@ -25,7 +23,7 @@ from stepsight.storage.judgments.left_outs import (
 from stepsight.storage.judgments.published_scores import validity_rows
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
-from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from stepsight.storage.traces.queries import find_dataset
 from tests.core.test_judgment_record import described
 from tests.messages import refused
 from tests.storage.samples import add, write_lines
@@ -45,17 +43,15 @@ THEIRS = {
 
 
 @pytest.fixture
-def traces(store: Store) -> list[StoredTrace]:
+def traces(store):
     return add(store, TRACES)
 
 
-def imported(store: Store, traces: list[StoredTrace], path: Path, rows: list[dict[str, Any]]) -> str:
+def imported(store, traces, path, rows):
     return str(import_scores(store, traces[0].dataset, write_lines(path / "scores.jsonl", rows), "prm"))
 
 
-def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(
-    store: Store, traces: list[StoredTrace], tmp_path: Path
-) -> None:
+def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(store, traces, tmp_path):
     said = imported(store, traces, tmp_path, [*OURS, THEIRS])
     assert said.startswith(f"prm on {traces[0].dataset}: 2 traces, matched by id")
     (evaluator,) = list_evaluators(store)
@@ -76,9 +72,7 @@ def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(
     assert again.known == (0, 1, 2)
 
 
-def test_two_files_of_one_evaluator_at_once_are_both_kept(
-    store: Store, traces: list[StoredTrace], tmp_path: Path
-) -> None:
+def test_two_files_of_one_evaluator_at_once_are_both_kept(store, traces, tmp_path):
     imported(store, traces, tmp_path, OURS[:1])
     (evaluator,) = list_evaluators(store)
     columns = ("name", "fingerprint", "format", "attention", "info")
@@ -96,9 +90,7 @@ def test_two_files_of_one_evaluator_at_once_are_both_kept(
     assert found.known == (0, 1, 2)
 
 
-def test_an_evaluator_whose_earlier_scores_stay_is_causal(
-    store: Store, traces: list[StoredTrace], tmp_path: Path
-) -> None:
+def test_an_evaluator_whose_earlier_scores_stay_is_causal(store, traces, tmp_path):
     # Of the first step nothing comes earlier, so nothing is known yet.
     imported(store, traces, tmp_path, OURS[:1])
     assert list_evaluators(store)[0].attention == "unknown"
@@ -106,16 +98,12 @@ def test_an_evaluator_whose_earlier_scores_stay_is_causal(
     assert list_evaluators(store)[0].attention == "causal"
 
 
-def test_earlier_scores_that_change_say_that_it_reads_on(
-    store: Store, traces: list[StoredTrace], tmp_path: Path
-) -> None:
+def test_earlier_scores_that_change_say_that_it_reads_on(store, traces, tmp_path):
     imported(store, traces, tmp_path, [OURS[1] | {"scores": [0.8, 0.3]}])
     assert list_evaluators(store)[0].attention == "unknown"
 
 
-def test_an_evaluator_that_looked_causal_is_so_no_longer_once_an_earlier_score_changes(
-    store: Store, traces: list[StoredTrace], tmp_path: Path
-) -> None:
+def test_an_evaluator_that_looked_causal_is_so_no_longer_once_an_earlier_score_changes(store, traces, tmp_path):
     for row, attention in ((OURS[1], "causal"), (OURS[0] | {"left_out": 3, "scores": [0.5, 0.8]}, "unknown")):
         imported(store, traces, tmp_path, [row])
         assert list_evaluators(store)[0].attention == attention
@@ -125,9 +113,7 @@ def test_an_evaluator_that_looked_causal_is_so_no_longer_once_an_earlier_score_c
     assert list_evaluators(store)[0].attention == "unknown"
 
 
-def test_an_evaluator_that_looked_causal_is_so_no_longer_once_a_triangle_changes(
-    store: Store, traces: list[StoredTrace], tmp_path: Path
-) -> None:
+def test_an_evaluator_that_looked_causal_is_so_no_longer_once_a_triangle_changes(store, traces, tmp_path):
     about = described(Outputs.VALIDITY)
     imported(store, traces, tmp_path, [OURS[1]])
     for rows, attention in (([[0.5], [0.5, 0.5]], "causal"), ([[0.5], [0.2, 0.5], [0.2, 0.5, 0.5]], "unknown")):
@@ -178,9 +164,7 @@ def test_an_evaluator_that_looked_causal_is_so_no_longer_once_a_triangle_changes
         "another length",
     ],
 )
-def test_a_row_that_contradicts_itself_is_refused_and_nothing_is_stored(
-    sqlite_store: Store, tmp_path: Path, rows: list[dict[str, Any]]
-) -> None:
+def test_a_row_that_contradicts_itself_is_refused_and_nothing_is_stored(sqlite_store, tmp_path, rows):
     traces = add(sqlite_store, TRACES)
     with refused():
         imported(sqlite_store, traces, tmp_path, rows)
@@ -188,7 +172,7 @@ def test_a_row_that_contradicts_itself_is_refused_and_nothing_is_stored(
     assert read_judgments(sqlite_store, traces[0]) == []
 
 
-def test_other_scores_of_the_same_trace_are_refused(sqlite_store: Store, tmp_path: Path) -> None:
+def test_other_scores_of_the_same_trace_are_refused(sqlite_store, tmp_path):
     traces = add(sqlite_store, TRACES)
     imported(sqlite_store, traces, tmp_path, OURS)
     with refused():
@@ -209,9 +193,7 @@ PUBLIC = {
 
 
 @pytest.mark.slow
-def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(
-    sqlite_store: Store, data: Path, tmp_path: Path
-) -> None:
+def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(sqlite_store, data, tmp_path):
     folder = data / "prm-scores" / "deletions"
     edits = tmp_path / "edits.jsonl"
     edits.write_bytes(
@@ -231,7 +213,7 @@ def test_necessary_steps_of_strict_prmbench_are_told_from_inert_ones(
     assert {name: tuple(round(number, 3) for number in figure) for name, figure in figures.items()} == PUBLIC
 
 
-def test_only_whole_numbers_in_lists_name_needed_steps(sqlite_store: Store, tmp_path: Path) -> None:
+def test_only_whole_numbers_in_lists_name_needed_steps(sqlite_store, tmp_path):
     rows = [{"id": "a", "problem": "p", "steps": ["x", "y", "z"], "necessary": ["x", 1], "inert": [2], "other": 1},
             {"id": "b", "problem": "p", "steps": ["x", "y", "z"], "necessary": 3, "inert": [1]}]  # fmt: skip
     import_file(sqlite_store, "jsonl", write_lines(tmp_path / "traces.jsonl", rows), "d")

@@ -1,7 +1,5 @@
 """Rows of released score files, in every form there is."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -15,30 +13,30 @@ from tests.messages import refused
 TRACE = Trace("7", "q", (Step(("a",)), Step(("b", "c")), Step(("d",))))
 
 
-def verdict(word: str, steps: str, **other: Any) -> dict[str, Any]:
+def verdict(word, steps, **other):
     return {"id": 7, "response": "…", "correctness_pred": word, "error_step_pred": steps} | other
 
 
-def read(row: dict[str, Any], on_redundancy: bool = False) -> list[list[float]]:
+def read(row, on_redundancy=False):
     found: list[list[float]] = parse_scores(row).scores(TRACE, on_redundancy).probs.tolist()
     return found
 
 
-def test_three_numbers_per_substep() -> None:
+def test_three_numbers_per_substep():
     probs = [[0.25, 0.5, 0.25], [1, 0, 0], [0, 1, 0], [0, 0, 1]]
     said = parse_scores({"id": 7, "scores": probs})
     assert (said.id, said.outputs, said.solution) == ("7", Outputs.THREE_WAY, None)
     assert said.scores(TRACE).probs.tolist() == probs
 
 
-def test_one_number_per_substep_is_its_validity() -> None:
+def test_one_number_per_substep_is_its_validity():
     said = parse_scores({"id": "x", "scores": [0.75, 1, 0, 0.5]})
     assert (said.id, said.outputs) == ("x", Outputs.VALIDITY)
     # 1 - s_val is neg, the rest pos: nothing is said of neu.
     assert said.scores(TRACE).probs.tolist() == [[0.25, 0, 0.75], [0, 0, 1], [1, 0, 0], [0.5, 0, 0.5]]
 
 
-def test_one_number_for_the_solution_says_nothing_of_steps() -> None:
+def test_one_number_for_the_solution_says_nothing_of_steps():
     said = parse_scores({"id": 7, "scores": 0.0354})
     assert (said.outputs, said.solution) == (Outputs.SOLUTION, 0.0354)
     assert not said.scores(TRACE).probs.any()
@@ -68,7 +66,7 @@ VALID, NEG, NEU, UNREAD = [0, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 0]
         ("Unsure", "Step 9", None, [[0, 0, 0]] * 4),
     ],
 )
-def test_a_verdict_on_validity(word: str, steps: str, solution: float | None, expected: list[list[int]]) -> None:
+def test_a_verdict_on_validity(word, steps, solution, expected):
     said = parse_scores(verdict(word, steps))
     assert (said.outputs, said.solution, said.on_redundancy) == (Outputs.VERDICT, solution, False)
     assert said.scores(TRACE).probs.tolist() == expected
@@ -86,24 +84,24 @@ def test_a_verdict_on_validity(word: str, steps: str, solution: float | None, ex
         ("Absent", "Step 3", 1.0, [VALID, VALID, VALID, NEU]),
     ],
 )
-def test_a_verdict_on_redundancy(word: str, steps: str, solution: float | None, expected: list[list[int]]) -> None:
+def test_a_verdict_on_redundancy(word, steps, solution, expected):
     said = parse_scores(verdict(word, steps))
     assert (said.solution, said.on_redundancy) == (solution, True)
     assert said.scores(TRACE, on_redundancy=True).probs.tolist() == expected
 
 
-def test_a_verdict_in_an_object_of_its_own() -> None:
+def test_a_verdict_in_an_object_of_its_own():
     inner = {"correctness_pred": "Wrong", "error_step_pred": "Step 1"}
     said = parse_scores({"id": "u", "question_type": "POT", "gpt3_5_eval_output": inner})
     assert (said.id, said.solution, said.blamed) == ("u", 0.0, (1,))
 
 
-def test_an_id_may_be_a_uuid_or_missing() -> None:
+def test_an_id_may_be_a_uuid_or_missing():
     assert parse_scores({"uuid": "179ede83", "scores": 1}).id == "179ede83"
     assert parse_scores({"scores": 1}).id is None
 
 
-def test_a_sum_may_be_off_by_a_thousandth() -> None:
+def test_a_sum_may_be_off_by_a_thousandth():
     assert parse_scores({"scores": [[0.5, 0.25, 0.251]]}).outputs == Outputs.THREE_WAY
     assert parse_scores({"scores": [[0.5, 0.25, 0.249]]}).outputs == Outputs.THREE_WAY
 
@@ -132,17 +130,17 @@ def test_a_sum_may_be_off_by_a_thousandth() -> None:
         {"correctness_pred": 0, "error_step_pred": ""},
     ],
 )
-def test_an_invalid_score_is_refused(row: dict[str, Any]) -> None:
+def test_an_invalid_score_is_refused(row):
     with refused():
         parse_scores(row)
 
 
 @pytest.mark.parametrize("scores", [[0.5] * 3, [[0, 0, 1]] * 5])
-def test_a_count_that_is_not_the_traces(scores: list[Any]) -> None:
+def test_a_count_that_is_not_the_traces(scores):
     with refused():
         parse_scores({"id": 7, "scores": scores}).scores(TRACE)
 
 
-def test_rows_are_single_precision() -> None:
+def test_rows_are_single_precision():
     assert parse_scores({"scores": [[0.1, 0.2, 0.7]] * 4}).scores(TRACE).probs.dtype == np.float32
     assert len(read({"scores": 0.5})) == 4

@@ -1,12 +1,9 @@
 """Deleting an evaluator's scores on a dataset."""
 
-from pathlib import Path
-
 from stepsight.core.judgment import Mode
 from stepsight.storage.backup import count_rows
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import cancel_job, start_job
 from stepsight.storage.judgments.evaluators import evaluators_of, read_data_version
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
@@ -21,7 +18,7 @@ from tests.storage.samples import add, evaluator, find_evaluator, judge, write_l
 LEFT_OUT = {"id": "error", "left_out": 1, "whole": [0.9, 0.8, 0.7], "scores": [0.2, 0.6]}
 
 
-def test_scores_are_deleted_with_those_without_a_step_and_others_stay(store: Store, tmp_path: Path) -> None:
+def test_scores_are_deleted_with_those_without_a_step_and_others_stay(store, tmp_path):
     traces, mini = add(store), evaluator(store)
     save_judgments(store, mini.id, [judge(trace, Mode.HINDSIGHT) for trace in traces])
     with store.read() as session:
@@ -40,9 +37,7 @@ def test_scores_are_deleted_with_those_without_a_step_and_others_stay(store: Sto
         scores.delete(store)
 
 
-def test_a_corrected_file_replaces_deleted_scores_whatever_the_dataset_is_called(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_corrected_file_replaces_deleted_scores_whatever_the_dataset_is_called(store, tmp_path):
     traces = add(store)
 
     def put(dataset: str, validity: float) -> None:
@@ -67,7 +62,7 @@ def test_a_corrected_file_replaces_deleted_scores_whatever_the_dataset_is_called
     assert {float(one.offline.validity.min()) for trace in traces for one in read_judgments(store, trace)} == {0.5}
 
 
-def test_caches_tell_scores_from_those_that_were_deleted(store: Store) -> None:
+def test_caches_tell_scores_from_those_that_were_deleted(store):
     traces, mini = add(store), evaluator(store)
     dataset_id = traces[0].dataset_id
     wrong = TraceFilter(evaluator=mini.id, mode="online", verdict="invalid")
@@ -85,7 +80,7 @@ def test_caches_tell_scores_from_those_that_were_deleted(store: Store) -> None:
     assert seen[0][1] != seen[1][1]
 
 
-def test_scores_that_a_job_is_giving_or_a_campaign_shows_are_not_deleted(store: Store) -> None:
+def test_scores_that_a_job_is_giving_or_a_campaign_shows_are_not_deleted(store):
     traces, mini = add(store), evaluator(store)
     save_judgments(store, mini.id, [judge(trace, Mode.ONLINE) for trace in traces])
     scores = ChangeableScores("sums", mini.id)

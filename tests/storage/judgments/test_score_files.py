@@ -1,26 +1,24 @@
 """Released score files: what matches, what does not, and that the published figures come out of the store."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import func, select, update
 
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.metrics.binary import auc, macro_f1
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import JudgmentRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.judgments import read_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
-from stepsight.storage.traces.queries import StoredTrace, find_dataset
+from stepsight.storage.traces.queries import find_dataset
 from tests.cases import each
 from tests.core.test_judgment_record import KINDS, TRACE, described
 from tests.messages import refused
@@ -35,25 +33,25 @@ SCORES = {"a": [0.9, 0.8, 0.1], "b": [0.7], "c": [0.6]}
 
 
 @pytest.fixture
-def traces(store: Store) -> list[StoredTrace]:
+def traces(store):
     return add(store, TRACES)
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     return tmp_path / "scores.json"
 
 
-def rows(*ids: str, named: bool = True) -> list[dict[str, Any]]:
+def rows(*ids, named=True):
     return [({"id": id} if named else {}) | {"scores": SCORES[id]} for id in ids]
 
 
-def count(store: Store) -> int:
+def count(store):
     with store.read() as session:
         return session.scalar(select(func.count()).select_from(JudgmentRow)) or 0
 
 
-def validities(store: Store, traces: list[StoredTrace]) -> list[list[float] | None]:
+def validities(store, traces):
     """What each trace was judged, to one digit."""
     found = []
     for trace in traces:
@@ -63,7 +61,7 @@ def validities(store: Store, traces: list[StoredTrace]) -> list[list[float] | No
     return found
 
 
-def test_rows_are_matched_by_id_in_any_order(store: Store, traces: list[StoredTrace], file: Path) -> None:
+def test_rows_are_matched_by_id_in_any_order(store, traces, file):
     summary = import_scores(store, "sums", write_lines(file, rows("c", "a", "b")), "PRM")
     assert str(summary) == "PRM on sums: 3 traces, matched by id."
     assert validities(store, traces) == [SCORES["a"], SCORES["b"], SCORES["c"]]
@@ -71,9 +69,7 @@ def test_rows_are_matched_by_id_in_any_order(store: Store, traces: list[StoredTr
     assert (evaluator.name, evaluator.format, evaluator.outputs) == ("PRM", "imported", Outputs.VALIDITY)
 
 
-def test_records_that_match_no_trace_are_counted_and_named(
-    store: Store, traces: list[StoredTrace], file: Path
-) -> None:
+def test_records_that_match_no_trace_are_counted_and_named(store, traces, file):
     other = [{"id": f"x{i}", "scores": [0.5]} for i in range(7)]
     summary = import_scores(store, "sums", write_lines(file, [*other, *rows("b")]), "PRM")
     assert (summary.matched, summary.traces_left) == (1, ("a", "c"))
@@ -86,9 +82,7 @@ def test_records_that_match_no_trace_are_counted_and_named(
 
 
 @pytest.mark.parametrize("start", [None, 0, 1])
-def test_without_ids_of_the_dataset_the_order_counts(
-    store: Store, traces: list[StoredTrace], file: Path, start: int | None
-) -> None:
+def test_without_ids_of_the_dataset_the_order_counts(store, traces, file, start):
     unnamed = rows("a", "b", "c", named=False)
     if start is not None:
         unnamed = [{"id": number} | row for number, row in enumerate(unnamed, start)]
@@ -96,7 +90,7 @@ def test_without_ids_of_the_dataset_the_order_counts(
     assert validities(store, traces) == [SCORES["a"], SCORES["b"], SCORES["c"]]
 
 
-def test_importing_again_changes_nothing(store: Store, traces: list[StoredTrace], file: Path) -> None:
+def test_importing_again_changes_nothing(store, traces, file):
     write_lines(file, rows("a", "b", "c"))
     import_scores(store, "sums", file, "PRM")
     before = read_judgments(store, traces[0])[0].created
@@ -105,9 +99,7 @@ def test_importing_again_changes_nothing(store: Store, traces: list[StoredTrace]
     assert (count(store), len(list_evaluators(store))) == (3, 1)
 
 
-def test_one_evaluator_has_scores_of_several_datasets_and_modes(
-    store: Store, traces: list[StoredTrace], file: Path
-) -> None:
+def test_one_evaluator_has_scores_of_several_datasets_and_modes(store, traces, file):
     write_lines(file, rows("a", "b", "c"))
     more = add(store, TRACES, dataset="more")
     import_scores(store, "sums", file, "PRM")
@@ -118,7 +110,7 @@ def test_one_evaluator_has_scores_of_several_datasets_and_modes(
     assert find_judgment(store, more[0], evaluator.id, Mode.OFFLINE) is None
 
 
-def test_an_evaluators_scores_are_not_replaced(store: Store, traces: list[StoredTrace], file: Path) -> None:
+def test_an_evaluators_scores_are_not_replaced(store, traces, file):
     import_scores(store, "sums", write_lines(file, rows("a", "b", "c")), "PRM")
     with refused():
         import_scores(store, "sums", write_lines(file, rows("a", "b")), "PRM")
@@ -144,15 +136,13 @@ BAD: list[tuple[list[Any], str]] = [
 
 
 @each("content", BAD)
-def test_a_bad_file_is_refused_and_nothing_is_stored(
-    store: Store, traces: list[StoredTrace], file: Path, content: list[Any]
-) -> None:
+def test_a_bad_file_is_refused_and_nothing_is_stored(store, traces, file, content):
     with refused():
         import_scores(store, "sums", write_lines(file, content), "PRM")
     assert (count(store), list_evaluators(store)) == (0, [])
 
 
-def test_an_unknown_dataset_and_a_missing_file(store: Store, traces: list[StoredTrace], file: Path) -> None:
+def test_an_unknown_dataset_and_a_missing_file(store, traces, file):
     with refused():
         import_scores(store, "none", write_lines(file, rows("a")), "PRM")
     with refused():
@@ -161,7 +151,7 @@ def test_an_unknown_dataset_and_a_missing_file(store: Store, traces: list[Stored
         import_scores(store, "sums", file, "")
 
 
-def test_an_array_with_words_of_several_kinds(store: Store, traces: list[StoredTrace], file: Path) -> None:
+def test_an_array_with_words_of_several_kinds(store, traces, file):
     words = [("a", "Unsure", "2"), ("b", "Present.", "1"), ("c", "Absent", "N/A")]
     file.write_text(
         json.dumps([{"id": i, "correctness_pred": w, "error_step_pred": s} for i, w, s in words], indent=1)
@@ -175,7 +165,7 @@ def test_an_array_with_words_of_several_kinds(store: Store, traces: list[StoredT
     assert [judged.solution for judged in found] == [None, None, 1.0]
 
 
-def test_the_rationale_of_a_verdict_is_kept(store: Store, traces: list[StoredTrace], file: Path) -> None:
+def test_the_rationale_of_a_verdict_is_kept(store, traces, file):
     row = {"id": "a", "correctness_pred": "Wrong", "error_step_pred": "2"}
     import_scores(store, "sums", write_lines(file, [row | {"response": " Step 2 adds twice. \n"}]), "GPT")
     (judgment,) = read_judgments(store, traces[0])
@@ -184,9 +174,7 @@ def test_the_rationale_of_a_verdict_is_kept(store: Store, traces: list[StoredTra
         import_scores(store, "sums", write_lines(file, [row | {"response": []}]), "GPT 2")
 
 
-def test_a_store_from_before_rationales_gets_them_by_importing_again(
-    store: Store, traces: list[StoredTrace], file: Path
-) -> None:
+def test_a_store_from_before_rationales_gets_them_by_importing_again(store, traces, file):
     row = {"id": "a", "correctness_pred": "Wrong", "error_step_pred": "2", "response": "Step 2 adds twice."}
     import_scores(store, "sums", write_lines(file, [row]), "GPT")
     with store.write() as session:
@@ -197,9 +185,7 @@ def test_a_store_from_before_rationales_gets_them_by_importing_again(
 
 
 @pytest.mark.parametrize(("outputs", "judgment"), KINDS)
-def test_records_give_the_judgments_that_were_scored(
-    store: Store, file: Path, outputs: Outputs, judgment: Judgment
-) -> None:
+def test_records_give_the_judgments_that_were_scored(store, file, outputs, judgment):
     (trace,) = add(store, [TRACE])
     written = judgment_record(judgment, described(outputs))
     file.write_text(written.model_dump_json() + "\n")
@@ -210,7 +196,7 @@ def test_records_give_the_judgments_that_were_scored(
     assert stored.evaluator.outputs == outputs
 
 
-def test_a_trace_that_a_page_saved_gives_its_judgments(store: Store, file: Path) -> None:
+def test_a_trace_that_a_page_saved_gives_its_judgments(store, file):
     (trace,) = add(store, [TRACE])
     records = [
         judgment_record(judgment, described(outputs)).model_dump(mode="json") for outputs, judgment in KINDS[:2]
@@ -239,9 +225,7 @@ RECORD = judgment_record(KINDS[1][1], described(Outputs.THREE_WAY)).model_dump(m
         [{"id": "a", "scores": 0.5}],
     ],
 )
-def test_a_record_that_is_none_or_of_another_trace_is_refused(
-    store: Store, traces: list[StoredTrace], file: Path, records: list[Any]
-) -> None:
+def test_a_record_that_is_none_or_of_another_trace_is_refused(store, traces, file, records):
     with refused():
         import_scores(store, "sums", write_lines(file, records))
     assert count(store) == 0
@@ -261,7 +245,7 @@ PUBLISHED = [
 ]
 
 
-def test_published_rows_to_the_printed_digit(store: Store, data: Path) -> None:
+def test_published_rows_to_the_printed_digit(store, data):
     for errors in Errors:
         name = f"mr-math-{errors}"
         import_file(store, name, data / f"mr-math/mr-math_{errors}_errors.json")
@@ -281,7 +265,7 @@ def test_published_rows_to_the_printed_digit(store: Store, data: Path) -> None:
             assert found == published, (errors, file)
 
 
-def test_the_scores_of_mr_gsm8k_match_the_rows_that_are_here(store: Store, data: Path) -> None:
+def test_the_scores_of_mr_gsm8k_match_the_rows_that_are_here(store, data):
     import_file(store, "mr-gsm8k", data / "mr-gsm8k/MR-GSM8K_partial.json")
     path = data / "mr-gsm8k/scores/reasoneval_mistral-7b_eval_results.json"
     summary = import_scores(store, "mr-gsm8k", path, "ReasonEval")
@@ -297,7 +281,7 @@ def test_the_scores_of_mr_gsm8k_match_the_rows_that_are_here(store: Store, data:
     assert auc(steps).exists
 
 
-def test_the_scores_of_the_perturbed_solutions(store: Store, data: Path) -> None:
+def test_the_scores_of_the_perturbed_solutions(store, data):
     import_file(store, "perturbation", data / "perturbation/perturbation.json")
     path = data / "perturbation/math-shepherd_mistral-7b_perturbed_eval_results.json"
     summary = import_scores(store, "perturbation", path, "Math-Shepherd")

@@ -1,7 +1,6 @@
 """Sequences of annotation events with the annotation that follows, for the fold in Python and in the script."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +38,12 @@ class Log:
         )
 
 
-def as_json(annotation: Annotation) -> dict[str, Any]:
+def as_json(annotation):
     """What the page is told of it."""
     return json.loads(json.dumps(annotation.as_json()))
 
 
-def states(case: dict[str, Any]) -> Iterator[Log]:
+def states(case):
     """The log before the first event of a case, and after each."""
     log = Log(case["steps"], case.get("stepwise", False), case.get("asks"))
     yield log

@@ -2,15 +2,11 @@
 
 from collections.abc import Sequence
 
-from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import ItemRow
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.queue import Assignment
 from stepsight.storage.labelling.record import record
 from stepsight.storage.labelling.results.decisions import decide
-from stepsight.storage.people.users import Role, User
+from stepsight.storage.people.users import Role
 from tests.storage.labelling.samples import TRACES, act, campaign, do, key, label_all, people, person, take
 
 # What three annotators say of the steps of each trace.
@@ -24,7 +20,7 @@ AGREED = {"two": ("pos", "neg"), "three": ("pos", "neu", None), "one": ("pos",)}
 HOW = {"two": ("majority", "majority"), "three": ("majority", "adjudicated", "unsure"), "one": ("majority",)}
 
 
-def labelled(store: Store, traces: Sequence[Trace] = TRACES, **changes: object) -> Campaign:
+def labelled(store, traces=TRACES, **changes):
     """Everybody labels every trace; the first annotator's answer to "two" has notes, and changes of mind that leave
     nothing but events; the third's to "one" is taken back and submitted again. Then eve decides, twice."""
     made = campaign(store, traces, overlap=3, **changes)
@@ -45,7 +41,7 @@ def labelled(store: Store, traces: Sequence[Trace] = TRACES, **changes: object) 
     return made
 
 
-def _with_notes(store: Store, task: Assignment, user: User) -> None:
+def _with_notes(store, task, user):
     slot = task.slot_id
     do(store, slot, user, "label", 0, "neg", seconds=1.5)
     if task.campaign.view == "stepwise":
@@ -65,11 +61,11 @@ def _with_notes(store: Store, task: Assignment, user: User) -> None:
     do(store, slot, user, "submit")
 
 
-def name_of(task: Assignment) -> str:
+def name_of(task):
     return next(known.id for known in TRACES if known.problem == task.trace.problem)
 
 
-def item_of(store: Store, made: Campaign, name: str) -> int:
+def item_of(store, made, name):
     with store.read() as session:
         found = session.query(ItemRow.id).join(TraceRow, TraceRow.id == ItemRow.trace_id)
         return int(found.filter(ItemRow.campaign_id == made.id, TraceRow.external_id == name).one()[0])

@@ -1,6 +1,5 @@
 """People, traces and campaigns that the tests of labelling share."""
 
-from collections.abc import Sequence
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -12,15 +11,15 @@ from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import now
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.database.upsert import insert_once
 from stepsight.storage.labelling.annotation import NewEvent
-from stepsight.storage.labelling.campaigns import Campaign, create_campaign, get_campaign
+from stepsight.storage.labelling.campaigns import create_campaign, get_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
-from stepsight.storage.labelling.queue import Assignment, assign_next
-from stepsight.storage.labelling.record import RecordedEvent, record
-from stepsight.storage.labelling.results.consensus import LabelledTrace, LabelledTraces
-from stepsight.storage.people.users import Role, User, add_user, find_user
+from stepsight.storage.labelling.queue import assign_next
+from stepsight.storage.labelling.record import record
+from stepsight.storage.labelling.results.consensus import LabelledTraces
+from stepsight.storage.people.users import Role, add_user, find_user
 from tests.storage.samples import add
 
 DATASET = "sums"
@@ -39,7 +38,7 @@ FOUR = Trace.of("What is 2 + 2?", ["It is 5.", "So 5.", "No, 2 + 2 is 4.", "So 4
 TRACES = (TWO, THREE, ONE)
 
 
-def person(store: Store, name: str, role: Role = Role.ANNOTATOR) -> User:
+def person(store, name, role=Role.ANNOTATOR):
     """The person of that name, added where there is none; without a password, since hashing one takes long."""
     try:
         return find_user(store, name)
@@ -47,11 +46,11 @@ def person(store: Store, name: str, role: Role = Role.ANNOTATOR) -> User:
         return add_user(store, name, role, None)
 
 
-def people(store: Store, count: int) -> list[User]:
+def people(store, count):
     return [person(store, f"annotator {number}") for number in range(1, count + 1)]
 
 
-def campaign(store: Store, traces: Sequence[Trace] | None = TRACES, **changes: Any) -> Campaign:
+def campaign(store, traces=TRACES, **changes):
     """A campaign over traces of the dataset `sums`, which are added unless None is given; in file order, with
     PRMBench's kinds of error."""
     if traces is not None:
@@ -66,37 +65,37 @@ def campaign(store: Store, traces: Sequence[Trace] | None = TRACES, **changes: A
     )
 
 
-def take(store: Store, of: Campaign, user: User) -> Assignment:
+def take(store, of, user):
     """The person's next trace, which there has to be."""
     task = assign_next(store, of.id, user)
     assert task is not None
     return task
 
 
-def key() -> str:
+def key():
     """One that was not used before."""
     return f"key-{next(_KEYS)}"
 
 
-def act(kind: str, step: int | None = None, new: Any = None, **other: Any) -> NewEvent:
+def act(kind, step=None, new=None, **other):
     kinds = {"kind": kind} if kind else {}
     return NewEvent(**({"key": key(), "step": step, "new": new} | kinds | other))
 
 
-def undo(store: Store, slot_id: int, user: User, key: str) -> RecordedEvent:
+def undo(store, slot_id, user, key):
     return record(store, slot_id, user, NewEvent(key=key, cause="undo"))
 
 
-def redo(store: Store, slot_id: int, user: User, key: str) -> RecordedEvent:
+def redo(store, slot_id, user, key):
     return record(store, slot_id, user, NewEvent(key=key, cause="redo"))
 
 
-def do(store: Store, slot_id: int, user: User, kind: str, *about: Any, **other: Any) -> RecordedEvent:
+def do(store, slot_id, user, kind, *about, **other):
     """Record an act under a fresh key: kind, then step and new as the kind takes them."""
     return record(store, slot_id, user, act(kind, *about, **other))
 
 
-def label_all(store: Store, task: Assignment, user: User, labels: Sequence[str | None]) -> None:
+def label_all(store, task, user, labels):
     """Label the steps in order, revealing each next one where the campaign goes step by step, and submit."""
     for step, label in enumerate(labels):
         if step and task.campaign.view == "stepwise":
@@ -106,7 +105,7 @@ def label_all(store: Store, task: Assignment, user: User, labels: Sequence[str |
     do(store, task.slot_id, user, "submit")
 
 
-def change_minds(store: Store) -> tuple[int, int]:
+def change_minds(store):
     """A stepwise campaign and a slot of it: somebody calls step 1 pos, changes that to neg at step 3, and
     step 2 to neg by a slip."""
     made = campaign(store, [FOUR], view="stepwise", after_error=True)
@@ -123,12 +122,12 @@ def change_minds(store: Store) -> tuple[int, int]:
     return made.id, slot
 
 
-def together(store: Store, campaign_id: int) -> list[LabelledTrace]:
+def together(store, campaign_id):
     """The traces of a campaign as all annotators label them."""
     return list(LabelledTraces(store, get_campaign(store, campaign_id)))
 
 
-def expire(store: Store, slot_id: int) -> None:
+def expire(store, slot_id):
     """As if nothing had been heard of the slot's person for longer than the lease."""
     with store.write() as session:
         gone = update(SlotRow).where(SlotRow.id == slot_id).values(expires=now() - timedelta(seconds=1))

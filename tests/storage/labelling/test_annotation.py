@@ -1,12 +1,11 @@
 """Reading the log."""
 
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import find_event, read_events, read_events_of_items
 from stepsight.storage.labelling.results.decisions import decide
 from tests.storage.labelling.samples import ONE, campaign, do, label_all, people, take
 
 
-def test_a_log_is_one_persons_and_in_order(store: Store) -> None:
+def test_a_log_is_one_persons_and_in_order(store):
     made = campaign(store, [ONE], overlap=2)
     one, other = people(store, 2)
     tasks = [take(store, made, user) for user in (one, other)]
@@ -21,7 +20,7 @@ def test_a_log_is_one_persons_and_in_order(store: Store) -> None:
     assert logs[tasks[0].item_id, one.id] == mine
 
 
-def test_decisions_are_found_by_key_and_are_no_part_of_an_answer(store: Store) -> None:
+def test_decisions_are_found_by_key_and_are_no_part_of_an_answer(store):
     made = campaign(store, [ONE])
     (user,) = people(store, 1)
     task = take(store, made, user)

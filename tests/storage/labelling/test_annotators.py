@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
 from stepsight.storage.labelling.annotators import list_annotators, may_label_in, set_annotators
 from stepsight.storage.labelling.campaigns import close_campaign, get_campaign
 from stepsight.storage.labelling.queue import assign_next, next_availability, open_slot
@@ -13,7 +13,7 @@ from tests.storage.labelling.samples import campaign, do, people, person, take
 from tests.storage.people.samples import user
 
 
-def test_only_who_is_assigned_gets_a_trace(store: Store) -> None:
+def test_only_who_is_assigned_gets_a_trace(store):
     made, boss = campaign(store, overlap=2), person(store, "boss")
     ann, bob = people(store, 2)
     assert may_label_in(store, made, bob)
@@ -32,7 +32,7 @@ def test_only_who_is_assigned_gets_a_trace(store: Store) -> None:
     assert list_annotators(store, made.id) == [ann]
 
 
-def test_a_removed_annotator_finishes_the_trace_they_hold(store: Store) -> None:
+def test_a_removed_annotator_finishes_the_trace_they_hold(store):
     made, boss = campaign(store, overlap=2), person(store, "boss")
     ann, bob = people(store, 2)
     set_annotators(store, made.id, [ann.id, bob.id], boss)
@@ -46,7 +46,7 @@ def test_a_removed_annotator_finishes_the_trace_they_hold(store: Store) -> None:
         assign_next(store, made.id, ann)
 
 
-def test_impossible_annotators_are_refused(store: Store) -> None:
+def test_impossible_annotators_are_refused(store):
     made, boss = campaign(store), person(store, "boss")
     (ann,) = people(store, 1)
     set_annotators(store, made.id, [ann.id], boss)
@@ -66,7 +66,7 @@ def test_impossible_annotators_are_refused(store: Store) -> None:
         set_annotators(store, made.id, None, boss)
 
 
-def test_accepting_an_invitation_to_a_campaign_makes_an_annotator(store: Store) -> None:
+def test_accepting_an_invitation_to_a_campaign_makes_an_annotator(store):
     made, boss = campaign(store), user(store, "head", Role.ADMIN)
     (ann,) = people(store, 1)
     set_annotators(store, made.id, [ann.id], boss)

@@ -7,9 +7,8 @@ import pytest
 from sqlalchemy import func, select
 
 from stepsight.storage.database.labelling_schema import SlotRow
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.labelling.assignments import (
-    Slot,
     add_slot,
     find_slot,
     load_slot,
@@ -18,18 +17,18 @@ from tests.messages import refused
 from tests.storage.labelling.samples import ONE, TWO, campaign
 
 
-def first(store: Store) -> Slot:
+def first(store):
     with store.read() as session:
         return load_slot(session, session.scalars(select(SlotRow.id).order_by(SlotRow.id)).first() or 0)
 
 
 @pytest.fixture
-def slot(store: Store) -> Slot:
+def slot(store):
     campaign(store, [TWO], lease=100, view="stepwise", after_error=False)
     return first(store)
 
 
-def test_public_ids_tell_neither_order_nor_gaps(store: Store) -> None:
+def test_public_ids_tell_neither_order_nor_gaps(store):
     made = campaign(store, [ONE, TWO], overlap=50)
     with store.write() as session:
         # As a hidden gold item's is made, long after the others.
@@ -45,13 +44,13 @@ def test_public_ids_tell_neither_order_nor_gaps(store: Store) -> None:
 
 
 @pytest.mark.parametrize("link", ["1", "", "00000000", "x" * 300])
-def test_a_link_to_no_slot_says_where_to_go_on(store: Store, slot: Slot, link: str) -> None:
+def test_a_link_to_no_slot_says_where_to_go_on(store, slot, link):
     assert slot.id == 1
     with refused(NotFoundError):
         find_slot(store, link)
 
 
-def test_slots_that_are_added_at_once_get_numbers_of_their_own(store: Store, slot: Slot) -> None:
+def test_slots_that_are_added_at_once_get_numbers_of_their_own(store, slot):
     def add(_: int) -> int:
         with store.write() as session:
             return add_slot(session, slot.campaign_id, slot.item_id)

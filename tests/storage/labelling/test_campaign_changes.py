@@ -1,7 +1,5 @@
 """Renaming and deleting campaigns."""
 
-from pathlib import Path
-
 import pytest
 from sqlalchemy import delete, update
 from sqlalchemy.exc import IntegrityError
@@ -12,9 +10,8 @@ from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
 from stepsight.storage.database.schema import now
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaign_changes import ChangeableCampaign
-from stepsight.storage.labelling.campaigns import Campaign, add_guideline, find_campaign
+from stepsight.storage.labelling.campaigns import add_guideline, find_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.people.invitations import find_invitation, invite
 from stepsight.storage.people.users import Role
@@ -24,7 +21,7 @@ from tests.storage.labelling.samples import campaign, do, label_all, person, red
 from tests.storage.samples import add
 
 
-def labelled(store: Store) -> Campaign:
+def labelled(store):
     """A campaign with a submitted annotation, of which a label was undone and redone, and with hidden gold."""
     gold = Trace.of("What is 5 + 5?", ["It is 10."], ["pos"], id="gold")
     add(store, [gold], "golds")
@@ -40,11 +37,11 @@ def labelled(store: Store) -> Campaign:
     return made
 
 
-def export(store: Store, folder: Path) -> None:
+def export(store, folder):
     export_labels(store, "first", folder / "log.jsonl", "events", force=True)
 
 
-def test_a_campaign_is_deleted_with_everything_in_it_once_it_was_exported(store: Store, tmp_path: Path) -> None:
+def test_a_campaign_is_deleted_with_everything_in_it_once_it_was_exported(store, tmp_path):
     made = labelled(store)
     token = invite(store, Role.ANNOTATOR, None, person(store, "boss"), campaign_id=made.id)
     thing = ChangeableCampaign(made.id)
@@ -72,7 +69,7 @@ def test_a_campaign_is_deleted_with_everything_in_it_once_it_was_exported(store:
         ChangeableDataset(name).delete(store)
 
 
-def test_labels_given_after_the_export_keep_the_campaign(store: Store, tmp_path: Path) -> None:
+def test_labels_given_after_the_export_keep_the_campaign(store, tmp_path):
     made = labelled(store)
     export(store, tmp_path)
     ada = person(store, "ada")
@@ -83,7 +80,7 @@ def test_labels_given_after_the_export_keep_the_campaign(store: Store, tmp_path:
     ChangeableCampaign(made.id).delete(store)
 
 
-def test_the_database_keeps_labels_that_were_not_exported_or_can_still_grow(store: Store) -> None:
+def test_the_database_keeps_labels_that_were_not_exported_or_can_still_grow(store):
     made = labelled(store)
     for closed, exported in ((None, 99), (now(), None)):
         with store.write() as session:
@@ -92,7 +89,7 @@ def test_the_database_keeps_labels_that_were_not_exported_or_can_still_grow(stor
             session.execute(delete(EventRow).where(EventRow.campaign_id == made.id, EventRow.of.is_not(None)))
 
 
-def test_browse_forgets_the_labels_of_a_deleted_campaign(store: Store, tmp_path: Path) -> None:
+def test_browse_forgets_the_labels_of_a_deleted_campaign(store, tmp_path):
     made, ada = campaign(store), person(store, "ada")
     label_all(store, take(store, made, ada), ada, ["pos", "neg"])
     labelled_ones = TraceFilter(relabelled="yes")
@@ -102,7 +99,7 @@ def test_browse_forgets_the_labels_of_a_deleted_campaign(store: Store, tmp_path:
     assert browse(store, made.dataset_id, labelled_ones).rows == []
 
 
-def test_a_campaign_is_renamed_unless_the_name_is_taken(store: Store) -> None:
+def test_a_campaign_is_renamed_unless_the_name_is_taken(store):
     made = campaign(store)
     campaign(store, None, name="second")
     with refused():

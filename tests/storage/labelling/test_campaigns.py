@@ -1,7 +1,6 @@
 """Campaigns: what is frozen when one is made, and what is refused."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import pytest
 from sqlalchemy import func, select
@@ -10,8 +9,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.label import Label
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import Base
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, NotFoundError
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import (
     Campaign,
@@ -31,12 +29,12 @@ from tests.storage.labelling.samples import GUIDELINE, TRACES, TWO, campaign, pe
 from tests.storage.samples import add, evaluator, judge
 
 
-def rows(store: Store, table: type[Base]) -> int:
+def rows(store, table):
     with store.read() as session:
         return session.scalar(select(func.count()).select_from(table)) or 0
 
 
-def test_a_campaign_says_what_was_planned(store: Store) -> None:
+def test_a_campaign_says_what_was_planned(store):
     made = campaign(store, overlap=2, after_error=False, view="stepwise", lease=60, seed=7)
     assert (made.name, made.dataset, made.items, made.guideline) == ("first", "sums", 3, 1)
     assert (made.overlap, made.after_error, made.view, made.lease, made.seed) == (2, False, "stepwise", 60, 7)
@@ -47,14 +45,14 @@ def test_a_campaign_says_what_was_planned(store: Store) -> None:
     assert (rows(store, ItemRow), rows(store, SlotRow)) == (3, 6)
 
 
-def test_a_campaign_that_marks_equations_is_not_blind(store: Store) -> None:
+def test_a_campaign_that_marks_equations_is_not_blind(store):
     assert not campaign(store, name="marked", shows_equations=True).blind
     assert not is_something_hidden(store)
     campaign(store, None, name="blind")
     assert is_something_hidden(store)
 
 
-def test_the_traces_are_those_of_the_filter_when_it_was_made(store: Store) -> None:
+def test_the_traces_are_those_of_the_filter_when_it_was_made(store):
     where = TraceFilter(gold="error", text="1 + 1")
     made = campaign(store, conditions=where)
     assert made.conditions.stored() == {"gold": "error", "text": "1 + 1"}
@@ -68,7 +66,7 @@ def test_the_traces_are_those_of_the_filter_when_it_was_made(store: Store) -> No
     assert get_campaign(store, made.id).items == 1
 
 
-def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
+def test_a_condition_on_a_cell_is_kept_by_name(store):
     judged = evaluator(store)
     traces = add(store, TRACES)
     save_judgments(store, judged.id, [judge(trace, "offline") for trace in traces])
@@ -111,27 +109,27 @@ def test_a_condition_on_a_cell_is_kept_by_name(store: Store) -> None:
         {"gold_rate": 0.2},
     ],
 )
-def test_impossible_campaigns_are_refused_and_nothing_is_stored(store: Store, wrong: dict[str, Any]) -> None:
+def test_impossible_campaigns_are_refused_and_nothing_is_stored(store, wrong):
     with refused():
         campaign(store, **wrong)
     assert [rows(store, table) for table in (CampaignRow, GuidelineRow, ItemRow, SlotRow)] == [0, 0, 0, 0]
 
 
-def test_the_largest_of_everything_is_accepted() -> None:
+def test_the_largest_of_everything_is_accepted():
     CampaignPlan(
         name="n" * 200, dataset="sums", guideline="x" * 100_000, overlap=50, random_share=1.0, gold_rate=0.5,
         lease=7 * 24 * 3600, seed=2**31 - 1, sample=2**31 - 1, qualification_items=50,
     )  # fmt: skip
 
 
-def test_a_name_is_used_once(store: Store) -> None:
+def test_a_name_is_used_once(store):
     campaign(store)
     with refused(ConflictError):
         campaign(store, None)
     assert rows(store, CampaignRow) == 1
 
 
-def test_only_one_of_many_simultaneous_creators_succeeds(store: Store) -> None:
+def test_only_one_of_many_simultaneous_creators_succeeds(store):
     add(store, TRACES)
     person(store, "boss")
 
@@ -147,7 +145,7 @@ def test_only_one_of_many_simultaneous_creators_succeeds(store: Store) -> None:
     assert (rows(store, CampaignRow), rows(store, SlotRow)) == (1, 3)
 
 
-def test_an_unknown_one_is_told(store: Store) -> None:
+def test_an_unknown_one_is_told(store):
     for wrong in (0, 99, 2**40):
         with refused(NotFoundError):
             get_campaign(store, wrong)
@@ -161,7 +159,7 @@ def test_an_unknown_one_is_told(store: Store) -> None:
         find_campaign(store, "second")
 
 
-def test_closing_is_for_good(store: Store) -> None:
+def test_closing_is_for_good(store):
     made = campaign(store)
     other = campaign(store, None, name="other")
     closed = close_campaign(store, other.id)
@@ -171,7 +169,7 @@ def test_closing_is_for_good(store: Store) -> None:
     assert [row.name for row in list_campaigns(store)] == [made.name, "other"]
 
 
-def test_a_guideline_gets_a_new_version(store: Store) -> None:
+def test_a_guideline_gets_a_new_version(store):
     made, boss = campaign(store), person(store, "boss")
     assert add_guideline(store, made.id, GUIDELINE, boss) == 1
     assert add_guideline(store, made.id, "Be strict.", boss) == 2

@@ -14,9 +14,8 @@ from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
 from stepsight.storage.labelling.disputes import (
-    Dispute,
     DisputeFilter,
     DisputeState,
     add_entry,
@@ -26,8 +25,7 @@ from stepsight.storage.labelling.disputes import (
     list_disputes,
     open_dispute,
 )
-from stepsight.storage.people.users import Role, User
-from stepsight.storage.traces.queries import StoredTrace
+from stepsight.storage.people.users import Role
 from tests.cases import each
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, label_all, people, person, take
@@ -35,28 +33,28 @@ from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
 
 
 @pytest.fixture
-def traces(store: Store) -> list[StoredTrace]:
+def traces(store):
     """`error` says pos and neg of its two steps, `clean` pos of its one."""
     return add(store, [ERROR, CLEAN])
 
 
 @pytest.fixture
-def anna(store: Store) -> User:
+def anna(store):
     return person(store, "anna")
 
 
 @pytest.fixture
-def judge(store: Store) -> User:
+def judge(store):
     return person(store, "judge", Role.ADJUDICATOR)
 
 
-def filed(store: Store, traces: list[StoredTrace], user: User, **changes: Any) -> Dispute:
+def filed(store, traces, user, **changes):
     """That step 2 of `error` is pos."""
     given: dict[str, Any] = {"trace_id": traces[0].trace_id, "step": 1, "proposed": "pos", "reason": "It is right."}
     return open_dispute(store, **(given | {"user": user} | changes))
 
 
-def test_a_dispute(store: Store, traces: list[StoredTrace], anna: User) -> None:
+def test_a_dispute(store, traces, anna):
     made = filed(store, traces, anna, reason=" It is right.\n")
     assert (made.trace, made.dataset, made.step) == ("error", "sums", 1)
     assert (made.gold, made.proposed, made.reason) == ("neg", "pos", "It is right.")
@@ -65,7 +63,7 @@ def test_a_dispute(store: Store, traces: list[StoredTrace], anna: User) -> None:
     assert get_dispute(store, made.id) == made
 
 
-def test_possible_gold_values_of_a_benchmark_with_validity_only(store: Store, anna: User) -> None:
+def test_possible_gold_values_of_a_benchmark_with_validity_only(store, anna):
     (trace,) = add(store, [FIRST_ERROR], "first errors")
     said = [
         open_dispute(store, trace.trace_id, step, proposed, "So.", anna).gold
@@ -89,15 +87,13 @@ def test_possible_gold_values_of_a_benchmark_with_validity_only(store: Store, an
         ({"digest": "0" * 64}, ConflictError),
     ],
 )
-def test_impossible_disputes_are_refused(
-    store: Store, traces: list[StoredTrace], anna: User, changes: dict[str, Any], kind: type[UserError]
-) -> None:
+def test_impossible_disputes_are_refused(store, traces, anna, changes, kind):
     with refused(kind):
         filed(store, traces, anna, **changes)
     assert list_disputes(store) == []
 
 
-def test_the_same_is_filed_once_by_one_person(store: Store, traces: list[StoredTrace], anna: User) -> None:
+def test_the_same_is_filed_once_by_one_person(store, traces, anna):
     first = filed(store, traces, anna)
     with refused(ConflictError):
         filed(store, traces, anna)
@@ -112,7 +108,7 @@ def test_the_same_is_filed_once_by_one_person(store: Store, traces: list[StoredT
     assert len(list_disputes(store)) == 5
 
 
-def test_a_discussion(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
+def test_a_discussion(store, traces, anna, judge):
     made = filed(store, traces, anna)
     add_entry(store, made.id, judge, "Why?")
     # Pressed twice.
@@ -142,9 +138,7 @@ STATES = {
 
 
 @pytest.mark.parametrize("state", DisputeState)
-def test_the_states_that_each_role_may_set(
-    store: Store, traces: list[StoredTrace], anna: User, judge: User, state: DisputeState
-) -> None:
+def test_the_states_that_each_role_may_set(store, traces, anna, judge, state):
     made = filed(store, traces, anna)
     if state != DisputeState.OPEN:
         add_entry(store, made.id, anna if state == DisputeState.WITHDRAWN else judge, "", state)
@@ -163,9 +157,7 @@ def test_the_states_that_each_role_may_set(
     assert get_dispute(store, made.id) == made
 
 
-def test_an_adjudicator_accepts_their_own_dispute_only_if_nobody_else_could(
-    store: Store, traces: list[StoredTrace], judge: User
-) -> None:
+def test_an_adjudicator_accepts_their_own_dispute_only_if_nobody_else_could(store, traces, judge):
     made = filed(store, traces, judge)
     add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
     add_entry(store, made.id, judge, "", DisputeState.OPEN)
@@ -180,9 +172,7 @@ def test_an_adjudicator_accepts_their_own_dispute_only_if_nobody_else_could(
     assert add_entry(store, made.id, boss, "", DisputeState.ACCEPTED).state == DisputeState.ACCEPTED
 
 
-def test_two_labels_of_a_step_are_not_accepted(
-    store: Store, traces: list[StoredTrace], anna: User, judge: User
-) -> None:
+def test_two_labels_of_a_step_are_not_accepted(store, traces, anna, judge):
     one, two = filed(store, traces, anna), filed(store, traces, anna, proposed="neu")
     same, other = filed(store, traces, judge), filed(store, traces, anna, step=0, proposed="neu")
     for dispute in (one, same, other):
@@ -194,7 +184,7 @@ def test_two_labels_of_a_step_are_not_accepted(
     assert add_entry(store, two.id, judge, "", DisputeState.ACCEPTED).state == DisputeState.ACCEPTED
 
 
-def at_once(*acts: Callable[[], object]) -> list[str]:
+def at_once(*acts):
     """Do all of them at the same time; gives how each ended, sorted."""
 
     def ended(act: Callable[[], object]) -> str:
@@ -210,7 +200,7 @@ def at_once(*acts: Callable[[], object]) -> list[str]:
         return sorted(pool.map(ended, acts))
 
 
-def test_people_who_act_at_once(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
+def test_people_who_act_at_once(store, traces, anna, judge):
     # The same is filed once, and of two labels of a step one is accepted.
     assert at_once(*[partial(filed, store, traces, anna)] * 4) == ["done", "refused", "refused", "refused"]
     filed(store, traces, anna, proposed="neu")
@@ -221,7 +211,7 @@ def test_people_who_act_at_once(store: Store, traces: list[StoredTrace], anna: U
     assert count_disputes(store)[DisputeState.ACCEPTED] == 1
 
 
-def test_a_trace_that_has_changed(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
+def test_a_trace_that_has_changed(store, traces, anna, judge):
     made = filed(store, traces, anna)
     with store.write() as session:
         session.execute(update(TraceRow).where(TraceRow.id == made.trace_id).values(digest="0" * 64))
@@ -231,7 +221,7 @@ def test_a_trace_that_has_changed(store: Store, traces: list[StoredTrace], anna:
     assert add_entry(store, made.id, judge, "", DisputeState.REJECTED).state == DisputeState.REJECTED
 
 
-def test_lists(store: Store, traces: list[StoredTrace], anna: User, judge: User) -> None:
+def test_lists(store, traces, anna, judge):
     add(store, [ERROR], "more")
     first, second = filed(store, traces, anna), filed(store, traces, judge, step=0, proposed=None)
     third = filed(store, traces, anna, trace_id=traces[1].trace_id, step=0, proposed="neu")
@@ -257,7 +247,7 @@ def test_lists(store: Store, traces: list[StoredTrace], anna: User, judge: User)
     assert disputed_datasets(store) == ["sums"]
 
 
-def test_an_annotator_sees_disputes_of_traces_they_are_unblinded_to(store: Store, judge: User) -> None:
+def test_an_annotator_sees_disputes_of_traces_they_are_unblinded_to(store, judge):
     (anna, ben), first = people(store, 2), campaign(store, overlap=2, after_submission="everything")
     task = take(store, first, anna)
     label_all(store, task, anna, ["pos", "neg"])
@@ -269,7 +259,7 @@ def test_an_annotator_sees_disputes_of_traces_they_are_unblinded_to(store: Store
     assert (disputed_datasets(store, anna), disputed_datasets(store, ben)) == (["sums"], [])
 
 
-def test_nothing_is_changed_or_deleted(store: Store, traces: list[StoredTrace], anna: User) -> None:
+def test_nothing_is_changed_or_deleted(store, traces, anna):
     made = filed(store, traces, anna)
     add_entry(store, made.id, anna, "Hm.")
     for table in (DisputeRow, DisputeEntryRow):

@@ -4,13 +4,13 @@ import pytest
 from sqlalchemy import select
 
 from stepsight.storage.database.labelling_schema import SlotRow
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, NotFoundError
 from stepsight.storage.labelling.record import read_annotation
 from tests.messages import refused
 from tests.storage.labelling.samples import TWO, campaign, do, key, label_all, people, redo, take, undo
 
 
-def test_a_free_slot_has_no_labels(store: Store) -> None:
+def test_a_free_slot_has_no_labels(store):
     made = campaign(store, [TWO], overlap=2)
     take(store, made, people(store, 1)[0])
     with store.read() as session:
@@ -20,7 +20,7 @@ def test_a_free_slot_has_no_labels(store: Store) -> None:
         read_annotation(store, 99)
 
 
-def test_undo_and_redo_reach_back_across_submissions(store: Store) -> None:
+def test_undo_and_redo_reach_back_across_submissions(store):
     made = campaign(store, [TWO])
     (user,) = people(store, 1)
     task = take(store, made, user)

@@ -1,11 +1,8 @@
 """Kinds of error that a campaign has of its own."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from stepsight.core.validation import validate
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS, LONGEST_KIND, MOST_KINDS
 from stepsight.storage.labelling.plan import CampaignSettings
 from stepsight.storage.labelling.record import read_annotation
@@ -13,7 +10,7 @@ from tests.messages import refused
 from tests.storage.labelling.samples import TWO, campaign, do, person, take, undo
 
 
-def own_kinds(kinds: Sequence[str]) -> None:
+def own_kinds(kinds):
     validate(CampaignSettings, {"error_kinds": kinds}, "the plan")
 
 
@@ -30,17 +27,17 @@ def own_kinds(kinds: Sequence[str]) -> None:
         ["a\x00"],
     ],
 )
-def test_lists_that_are_refused(kinds: list[str]) -> None:
+def test_lists_that_are_refused(kinds):
     with refused():
         own_kinds(kinds)
 
 
-def test_lists_that_are_taken() -> None:
+def test_lists_that_are_taken():
     own_kinds(ERROR_KINDS)
     own_kinds(["x" * LONGEST_KIND, "signe négatif", *(f"kind {n}" for n in range(MOST_KINDS - 2))])
 
 
-def test_a_campaign_takes_its_own_kinds_alone(store: Store) -> None:
+def test_a_campaign_takes_its_own_kinds_alone(store):
     made = campaign(store, [TWO], error_kinds=("sign", "unit"))
     assert made.error_kinds == ("sign", "unit")
     ann = person(store, "ann")

@@ -1,20 +1,18 @@
 """The annotation that follows from a person's events."""
 
-from typing import Any
-
 from stepsight.storage.labelling.annotation import fold
 from tests.cases import each
 from tests.storage.labelling.folds import CASES, Log, as_json, states
 
 
 @each("case", CASES)
-def test_the_annotation_after_all_events(case: dict[str, Any]) -> None:
+def test_the_annotation_after_all_events(case):
     *_, log = states(case)
     annotation = as_json(log.annotation)
     assert {name: annotation[name] for name in case["annotation"]} == case["annotation"]
 
 
-def test_undo_and_redo_have_no_limit() -> None:
+def test_undo_and_redo_have_no_limit():
     log = Log()
     labels = ["pos", "neu", "neg", None] * 10
     for label in labels:
@@ -29,7 +27,7 @@ def test_undo_and_redo_have_no_limit() -> None:
     assert (len(log.annotation.undo), log.annotation.redo) == (40, ())
 
 
-def test_step_by_step_the_first_label_is_the_one_before_the_next_step_was_seen() -> None:
+def test_step_by_step_the_first_label_is_the_one_before_the_next_step_was_seen():
     log = Log(stepwise=True)
     log.do("label", 0, "neu")
     log.do("label", 0, "pos")
@@ -48,7 +46,7 @@ def test_step_by_step_the_first_label_is_the_one_before_the_next_step_was_seen()
     assert (log.annotation.labels, log.annotation.first) == (("neg", "neg", "pos"), ("pos", "neg", "neg"))
 
 
-def test_submission_reveals_all_steps() -> None:
+def test_submission_reveals_all_steps():
     log = Log(stepwise=True)
     log.do("label", 0, "neg")
     log.do("submit")
@@ -57,7 +55,7 @@ def test_submission_reveals_all_steps() -> None:
     assert log.annotation.first == ("neg", None, None)
 
 
-def test_a_trace_that_lost_steps_is_as_long_as_its_events_say() -> None:
+def test_a_trace_that_lost_steps_is_as_long_as_its_events_say():
     log = Log(n_steps=3)
     log.do("label", 2, "pos")
     assert fold(log.events, 1, stepwise=False, asks=False).labels == (None, None, "pos")

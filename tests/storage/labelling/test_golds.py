@@ -2,7 +2,6 @@
 
 from stepsight.core.label import Label
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import OF_VALIDITY, RATED, gold_values
 from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import FIRST_ERROR, MISSING, add
@@ -11,7 +10,7 @@ from tests.storage.samples import FIRST_ERROR, MISSING, add
 AT_ONCE = Trace("at once", "What?", (Step(("a",), Label.NEG), Step(("b",))))
 
 
-def test_by_what_the_dataset_says(store: Store) -> None:
+def test_by_what_the_dataset_says(store):
     add(store, [Trace.of("q", ["a", "b"], ["neg", "neu"], id="1")], "rated")
     add(store, [AT_ONCE, FIRST_ERROR], "first errors")
     add(store, [MISSING], "silent")

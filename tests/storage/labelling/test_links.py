@@ -1,15 +1,12 @@
 """The steps that people name as those that changed a label."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import find_campaign, get_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
@@ -32,7 +29,7 @@ from tests.storage.samples import add
 
 
 @pytest.fixture
-def other(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
+def other(tmp_path, sqlite_template):
     """A second store that has the same trace."""
     path = tmp_path / "other.db"
     path.write_bytes(sqlite_template.read_bytes())
@@ -41,7 +38,7 @@ def other(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
         yield opened
 
 
-def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back(store: Store) -> None:
+def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back(store):
     campaign_id, slot = change_minds(store)
     do(store, slot, person(store, "ann"), "submit")
     (found,) = iterate_annotations(store, campaign_id)
@@ -49,9 +46,7 @@ def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back
     assert found.evidence == {0: 2}
 
 
-def test_a_log_of_a_campaign_that_asked_nobody_has_no_evidence_but_what_is_named(
-    store: Store, other: Store, tmp_path: Path
-) -> None:
+def test_a_log_of_a_campaign_that_asked_nobody_has_no_evidence_but_what_is_named(store, other, tmp_path):
     campaign_id, slot = change_minds(store)
     do(store, slot, person(store, "ann"), "submit")
     with store.write() as session:
@@ -72,7 +67,7 @@ def test_a_log_of_a_campaign_that_asked_nobody_has_no_evidence_but_what_is_named
 
 
 @each("step, new", [(0, 4), (2, 1), (1, 1), (0, "2")])
-def test_evidence_at_a_wrong_place_is_not_stored(sqlite_store: Store, step: int, new: Any) -> None:
+def test_evidence_at_a_wrong_place_is_not_stored(sqlite_store, step, new):
     # Each case follows on the one before, since none is stored.
     made = person(sqlite_store, "ann")
     with sqlite_store.read() as session:
@@ -84,7 +79,7 @@ def test_evidence_at_a_wrong_place_is_not_stored(sqlite_store: Store, step: int,
     assert read_annotation(sqlite_store, slot) == before
 
 
-def test_a_whole_trace_has_no_evidence(store: Store) -> None:
+def test_a_whole_trace_has_no_evidence(store):
     ann = person(store, "ann")
     slot = take(store, campaign(store, [FOUR]), ann).slot_id
     do(store, slot, ann, "label", 0, "neg")
@@ -92,7 +87,7 @@ def test_a_whole_trace_has_no_evidence(store: Store) -> None:
         do(store, slot, ann, "evidence", 0, 2)
 
 
-def test_kinds_of_events_that_went_are_passed_over_in_a_log(store: Store, other: Store, tmp_path: Path) -> None:
+def test_kinds_of_events_that_went_are_passed_over_in_a_log(store, other, tmp_path):
     """As the version before 1.0.0 wrote them."""
     _, slot = change_minds(store)
     do(store, slot, person(store, "ann"), "submit")
@@ -115,7 +110,7 @@ def test_kinds_of_events_that_went_are_passed_over_in_a_log(store: Store, other:
     assert (tmp_path / "again").read_text() == (tmp_path / "log").read_text()
 
 
-def test_links_are_the_same_after_a_round_trip(store: Store, other: Store, tmp_path: Path) -> None:
+def test_links_are_the_same_after_a_round_trip(store, other, tmp_path):
     _, slot = change_minds(store)
     do(store, slot, person(store, "ann"), "submit")
     for format in ("jsonl", "events"):

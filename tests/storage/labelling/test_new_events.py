@@ -1,7 +1,5 @@
 """New events: what is refused whatever the trace."""
 
-from typing import Any
-
 from stepsight.core.validation import validate
 from stepsight.storage.labelling.annotation import LABELS, NewEvent
 from stepsight.storage.labelling.error_kinds import ERROR_KINDS
@@ -9,13 +7,13 @@ from tests.cases import each
 from tests.messages import refused
 
 
-def sent(kind: str | None = None, key: Any = "k", step: Any = None, new: Any = None, **other: Any) -> NewEvent:
+def sent(kind=None, key="k", step=None, new=None, **other):
     """An event as a client sends it."""
     kinds = {} if kind is None else {"kind": kind}
     return validate(NewEvent, kinds | {"key": key, "step": step, "new": new} | other)
 
 
-def test_possible_events_are_accepted() -> None:
+def test_possible_events_are_accepted():
     for label in (*LABELS, None):
         sent("label", "k", 0, label)
     for error in (*ERROR_KINDS, None):
@@ -81,6 +79,6 @@ def test_possible_events_are_accepted() -> None:
         {"kind": "submit", "guidline": 1},
     ],
 )
-def test_impossible_events_are_refused(event: dict[str, Any]) -> None:
+def test_impossible_events_are_refused(event):
     with refused():
         sent(**event)

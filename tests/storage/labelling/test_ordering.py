@@ -8,21 +8,19 @@ import pytest
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.ordering import ORDERED, RANDOM, arrange, mix
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering
-from stepsight.storage.traces.queries import StoredTrace
 from tests.storage.samples import add, evaluator
 
 FOUR = [Trace.of(f"Problem {i}", ["One.", "Two."], id=str(i)) for i in range(4)]
 
 
-def plan(**changes: object) -> CampaignPlan:
+def plan(**changes):
     return CampaignPlan(name="first", dataset="sums", guideline="Text.", **({"random_share": 0.0} | changes))  # type: ignore[arg-type]
 
 
-def places(store: Store, traces: list[StoredTrace], of: CampaignPlan) -> list[tuple[int, str]]:
+def places(store, traces, of):
     """The positions of the traces in the order of the plan, with how each was chosen."""
     position = {trace.trace_id: trace.position for trace in traces}
     with store.read() as session:
@@ -30,18 +28,18 @@ def places(store: Store, traces: list[StoredTrace], of: CampaignPlan) -> list[tu
     return [(position[one.trace_id], one.chosen) for one in found]
 
 
-def scored(trace: Trace, *validity: float) -> Judgment:
+def scored(trace, *validity):
     rows = [[1 - value, 0, value] for value in validity]
     return Judgment(trace, Mode.OFFLINE, StepScores(np.array(rows, np.float32)))
 
 
-def hindsight(trace: Trace, online: float, offline: float) -> Judgment:
+def hindsight(trace, online, offline):
     """The first step is judged so at first and so in the end."""
     triangle = ([[1 - online, 0, online]], [[1 - offline, 0, offline], [0, 0, 1]])
     return Judgment(trace, Mode.HINDSIGHT, Hindsight(tuple(np.array(row, np.float32) for row in triangle)))
 
 
-def test_as_in_the_file_or_by_chance(store: Store) -> None:
+def test_as_in_the_file_or_by_chance(store):
     traces = add(store, FOUR)
     assert places(store, traces, plan(ordering=Ordering.FILE)) == [(place, ORDERED) for place in range(4)]
     shuffled = places(store, traces, plan(ordering=Ordering.RANDOM))
@@ -51,7 +49,7 @@ def test_as_in_the_file_or_by_chance(store: Store) -> None:
     assert any(other != shuffled for other in others)
 
 
-def test_the_largest_disagreement_comes_first(store: Store) -> None:
+def test_the_largest_disagreement_comes_first(store):
     traces = add(store, FOUR)
     one, other = evaluator(store, "one"), evaluator(store, "other")
     # Solution validity, the least of the steps: 0.9, 0.2, 0.5 against 0.8, 0.9, 0.1; spreads 0.1, 0.7, 0.4. Nobody
@@ -68,7 +66,7 @@ def test_the_largest_disagreement_comes_first(store: Store) -> None:
     ]  # fmt: skip
 
 
-def test_the_verdict_on_the_whole_solution_counts(store: Store) -> None:
+def test_the_verdict_on_the_whole_solution_counts(store):
     traces = add(store, FOUR[:2])
     one, other = evaluator(store, "one"), evaluator(store, "other")
     # Offline, hindsight says 0.8 of the first and 0.5 of the second; what was said online is passed over.
@@ -79,7 +77,7 @@ def test_the_verdict_on_the_whole_solution_counts(store: Store) -> None:
     assert [place for place, _ in places(store, traces, plan(ordering=Ordering.DISAGREEMENT))] == [1, 0]
 
 
-def test_a_share_of_the_places_is_filled_by_chance() -> None:
+def test_a_share_of_the_places_is_filled_by_chance():
     order = list(range(100, 200))
     mixed = mix(order, 0.2, random.Random(0))
     assert sorted(one.trace_id for one in mixed) == order
@@ -94,7 +92,7 @@ def test_a_share_of_the_places_is_filled_by_chance() -> None:
 
 
 @pytest.mark.parametrize(("share", "count"), [(0.0, 0), (1.0, 5), (0.5, 2)])
-def test_no_share_and_all_of_it(share: float, count: int) -> None:
+def test_no_share_and_all_of_it(share, count):
     # Of five, half is 2.5, which rounds to 2.
     mixed = mix([1, 2, 3, 4, 5], share, random.Random(1))
     assert sum(one.chosen == RANDOM for one in mixed) == count

@@ -11,12 +11,11 @@ from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import Gold, read_gold
+from stepsight.storage.judgments.columns import read_gold
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.labelling.patches import apply_patch, check_patch, make_patch
-from stepsight.storage.people.users import Role, User
-from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset
+from stepsight.storage.people.users import Role
+from stepsight.storage.traces.queries import find_dataset
 from tests.messages import refused
 from tests.storage.labelling.samples import person
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, add
@@ -26,38 +25,36 @@ TRACES = (ERROR, CLEAN, FIRST_ERROR)
 
 
 @pytest.fixture
-def stored(store: Store) -> list[StoredTrace]:
+def stored(store):
     return add(store, TRACES)
 
 
 @pytest.fixture
-def dataset(store: Store, stored: list[StoredTrace]) -> Dataset:
+def dataset(store, stored):
     return find_dataset(store, "sums")
 
 
 @pytest.fixture
-def judge(store: Store) -> User:
+def judge(store):
     return person(store, "judge", Role.ADJUDICATOR)
 
 
-def patch(*changes: LabelChange) -> Patch:
+def patch(*changes):
     return Patch("sums", "", "", changes, "fixes.json")
 
 
-def change(trace: Trace, step: int, old: str | None, new: str | None) -> LabelChange:
+def change(trace, step, old, new):
     return LabelChange(trace.id, trace.digest, step, old, new)
 
 
-def said(gold: Gold) -> dict[str, list[tuple[int, int]]]:
+def said(gold):
     """Label and validity of each step, by trace."""
     pairs = list(zip(gold.label.tolist(), gold.valid.tolist(), strict=True))
     starts = np.cumsum(gold.counts) - gold.counts
     return {id: pairs[start : start + n] for id, start, n in zip(gold.ids, starts, gold.counts, strict=True)}
 
 
-def test_from_a_dispute_to_changed_gold(
-    store: Store, stored: list[StoredTrace], dataset: Dataset, judge: User
-) -> None:
+def test_from_a_dispute_to_changed_gold(store, stored, dataset, judge):
     one = open_dispute(store, stored[1].trace_id, 0, "neu", "Nothing needs it.", judge)
     two = open_dispute(store, stored[0].trace_id, 1, "pos", "So it is.", judge)
     open_dispute(store, stored[0].trace_id, 0, "neg", "Not accepted.", judge)
@@ -86,16 +83,12 @@ def test_from_a_dispute_to_changed_gold(
     ("new", "label", "valid"),
     [("neg", 0, 0), ("neu", 1, 1), ("pos", 2, 1), ("valid", SILENT, 1), (None, SILENT, SILENT)],
 )
-def test_the_gold_of_a_patched_step(
-    store: Store, stored: list[StoredTrace], dataset: Dataset, new: str | None, label: int, valid: int
-) -> None:
+def test_the_gold_of_a_patched_step(store, stored, dataset, new, label, valid):
     found = apply_patch(read_gold(store, dataset), patch(change(FIRST_ERROR, 2, None, new)))
     assert said(found)["first"] == [(SILENT, 1), (Label.NEG, 0), (label, valid)]
 
 
-def test_a_first_error_that_is_none_leaves_what_follows_unlabelled(
-    store: Store, stored: list[StoredTrace], dataset: Dataset
-) -> None:
+def test_a_first_error_that_is_none_leaves_what_follows_unlabelled(store, stored, dataset):
     found = apply_patch(read_gold(store, dataset), patch(change(FIRST_ERROR, 1, "neg", "valid")))
     assert said(found)["first"] == [(SILENT, 1), (SILENT, 1), (SILENT, SILENT)]
 
@@ -110,16 +103,12 @@ def test_a_first_error_that_is_none_leaves_what_follows_unlabelled(
         change(FIRST_ERROR, 2, "valid", "neg"),
     ],
 )
-def test_a_patch_that_does_not_fit(
-    store: Store, stored: list[StoredTrace], dataset: Dataset, made: LabelChange
-) -> None:
+def test_a_patch_that_does_not_fit(store, stored, dataset, made):
     with refused():
         check_patch(store, dataset, patch(change(CLEAN, 0, "pos", "neu"), made))
 
 
-def test_changed_traces_are_left_out_and_contradictions_refused(
-    store: Store, stored: list[StoredTrace], dataset: Dataset, judge: User
-) -> None:
+def test_changed_traces_are_left_out_and_contradictions_refused(store, stored, dataset, judge):
     with refused():
         make_patch(store, dataset)
     anna = person(store, "anna")
@@ -139,9 +128,7 @@ def test_changed_traces_are_left_out_and_contradictions_refused(
     assert [dispute.id for dispute in left_out] == [three.id, two.id, one.id]
 
 
-def test_only_disputes_of_changed_traces(
-    store: Store, stored: list[StoredTrace], dataset: Dataset, judge: User
-) -> None:
+def test_only_disputes_of_changed_traces(store, stored, dataset, judge):
     made = open_dispute(store, stored[0].trace_id, 1, "pos", "So.", judge)
     add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
     with store.write() as session:
@@ -150,7 +137,7 @@ def test_only_disputes_of_changed_traces(
         make_patch(store, dataset)
 
 
-def test_a_step_that_is_wrong_without_a_label(store: Store) -> None:
+def test_a_step_that_is_wrong_without_a_label(store):
     trace = Trace("bare", "q", (Step(("a",), valid=True), Step(("b",), valid=False)))
     add(store, [trace], "bare")
     dataset = find_dataset(store, "bare")

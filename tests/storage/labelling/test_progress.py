@@ -2,7 +2,7 @@
 
 import pytest
 
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.labelling.progress import (
     AnnotatorProgress,
     CampaignProgress,
@@ -12,7 +12,7 @@ from stepsight.storage.labelling.progress import (
 from tests.storage.labelling.samples import ONE, TWO, campaign, do, label_all, people, take
 
 
-def test_it_counts_slots_and_traces(store: Store) -> None:
+def test_it_counts_slots_and_traces(store):
     made = campaign(store, [ONE, TWO], overlap=2)
     one, other, third = people(store, 3)
     assert campaign_progress(store, made.id) == CampaignProgress(
@@ -40,6 +40,6 @@ def test_it_counts_slots_and_traces(store: Store) -> None:
     ]
 
 
-def test_an_unknown_campaign_is_told(store: Store) -> None:
+def test_an_unknown_campaign_is_told(store):
     with pytest.raises(NotFoundError):
         campaign_progress(store, 99)

@@ -1,15 +1,10 @@
 """The qualification of a campaign: gold items before the campaign's own traces."""
 
-from typing import Any
-
 import pytest
 
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
-from stepsight.storage.people.users import User
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, do, label_all, person, take
 from tests.storage.samples import add
@@ -20,21 +15,21 @@ KNOWN = [Trace.of(f"Known {i}", ["a", "b", "c"], ["pos", "neg", None], id=f"know
 RIGHT, WRONG = ["neu", "neg", "neg"], ["pos", "unsure", "pos"]
 
 
-def make(store: Store, **changes: Any) -> Campaign:
+def make(store, **changes):
     add(store, [*TASKS, *KNOWN], "sums")
     return campaign(store, None, conditions=TraceFilter(text="Task"), **{"qualification_items": 3} | changes)
 
 
-def answer(store: Store, made: Campaign, user: User, *answers: list[str]) -> None:
+def answer(store, made, user, *answers):
     for labels in answers:
         label_all(store, take(store, made, user), user, labels)
 
 
-def result(store: Store, made: Campaign) -> str | None:
+def result(store, made):
     return annotator_progress(store, made.id)[0].qualification
 
 
-def test_gold_items_come_first_and_the_queue_follows(store: Store) -> None:
+def test_gold_items_come_first_and_the_queue_follows(store):
     made = make(store)
     ann, bob = person(store, "ann"), person(store, "bob")
     tasks = []
@@ -52,7 +47,7 @@ def test_gold_items_come_first_and_the_queue_follows(store: Store) -> None:
     assert (found.items_done, found.items) == (3, 3)
 
 
-def test_only_the_first_submission_counts_and_a_skipped_item_is_not_right(store: Store) -> None:
+def test_only_the_first_submission_counts_and_a_skipped_item_is_not_right(store):
     made = make(store)
     ann = person(store, "ann")
     first = take(store, made, ann)
@@ -66,7 +61,7 @@ def test_only_the_first_submission_counts_and_a_skipped_item_is_not_right(store:
 
 
 @pytest.mark.parametrize("items", [51, -1, 5])
-def test_a_qualification_that_cannot_be_is_refused(sqlite_store: Store, items: int) -> None:
+def test_a_qualification_that_cannot_be_is_refused(sqlite_store, items):
     # Of the last there are too few gold items.
     with refused():
         make(sqlite_store, qualification_items=items)

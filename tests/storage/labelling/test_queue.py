@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select, update
@@ -13,8 +12,8 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow, now
-from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store, open_store
-from stepsight.storage.labelling.campaigns import Campaign, close_campaign
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, open_store
+from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import assign_next, next_availability, open_slot
 from stepsight.storage.labelling.record import read_annotation
@@ -27,7 +26,7 @@ SHORT = [Trace.of(f"Task {i}", ["One."], id=f"task {i}") for i in range(30)]
 KNOWN = [Trace.of(f"Known {i}", ["One."], ["pos"], id=f"known {i}", meta={"generator": "x"}) for i in range(60)]
 
 
-def label_next(store: Store, made: Campaign, user: User) -> bool:
+def label_next(store, made, user):
     """Take and submit the next trace; whether there was one."""
     task = assign_next(store, made.id, user)
     if task is not None:
@@ -35,7 +34,7 @@ def label_next(store: Store, made: Campaign, user: User) -> bool:
     return task is not None
 
 
-def holders(store: Store) -> dict[int, list[str]]:
+def holders(store):
     """By item, the states of its slots."""
     with store.read() as session:
         found: dict[int, list[str]] = {}
@@ -44,7 +43,7 @@ def holders(store: Store) -> dict[int, list[str]]:
         return found
 
 
-def test_a_turn_says_nothing_but_the_text(store: Store) -> None:
+def test_a_turn_says_nothing_but_the_text(store):
     made, user = campaign(store, [TWO], lease=60), person(store, "ann")
     task = take(store, made, user)
     assert task.trace.problem == "What is 1 + 1?"
@@ -56,7 +55,7 @@ def test_a_turn_says_nothing_but_the_text(store: Store) -> None:
     assert timedelta(seconds=30) < task.expires - now() <= timedelta(seconds=60)
 
 
-def test_a_person_has_one_trace_at_a_time(store: Store) -> None:
+def test_a_person_has_one_trace_at_a_time(store):
     made, user = campaign(store), person(store, "ann")
     first = take(store, made, user)
     assert take(store, made, user).slot_id == first.slot_id
@@ -67,14 +66,14 @@ def test_a_person_has_one_trace_at_a_time(store: Store) -> None:
     assert again.expires > now()
 
 
-def test_from_two_windows_at_once_too(store: Store) -> None:
+def test_from_two_windows_at_once_too(store):
     made, user = campaign(store), person(store, "ann")
     with ThreadPoolExecutor(6) as pool:
         slots = {task.slot_id for task in pool.map(lambda _: assign_next(store, made.id, user), range(12)) if task}
     assert len(slots) == 1
 
 
-def test_traces_come_by_place_and_get_finished_first(store: Store) -> None:
+def test_traces_come_by_place_and_get_finished_first(store):
     made = campaign(store, overlap=2)
     one, other, third = people(store, 3)
     assert take(store, made, one).trace.problem == TWO.problem
@@ -85,7 +84,7 @@ def test_traces_come_by_place_and_get_finished_first(store: Store) -> None:
     assert take(store, made, one).trace.problem == THREE.problem
 
 
-def test_no_person_labels_a_trace_twice(store: Store) -> None:
+def test_no_person_labels_a_trace_twice(store):
     made = campaign(store, [ONE], overlap=2)
     user, other = people(store, 2)
     assert label_next(store, made, user)
@@ -98,7 +97,7 @@ def test_no_person_labels_a_trace_twice(store: Store) -> None:
         session.add(SlotRow(**second, state="leased", expires=now()))
 
 
-def test_people_at_once_fill_every_slot_once(store: Store) -> None:
+def test_people_at_once_fill_every_slot_once(store):
     made = campaign(store, SHORT, overlap=3, ordering="random")
 
     def work(user: User) -> int:
@@ -115,7 +114,7 @@ def test_people_at_once_fill_every_slot_once(store: Store) -> None:
     assert campaign_progress(store, made.id).items_done == 30
 
 
-def test_hidden_gold_items_come_as_often_as_the_campaign_says(sqlite_store: Store) -> None:
+def test_hidden_gold_items_come_as_often_as_the_campaign_says(sqlite_store):
     add(sqlite_store, [*SHORT, *KNOWN], "sums")
     made = campaign(sqlite_store, None, conditions=TraceFilter(text="Task"), gold_rate=0.25, seed=3)
     user = person(sqlite_store, "ann")
@@ -140,7 +139,7 @@ def test_hidden_gold_items_come_as_often_as_the_campaign_says(sqlite_store: Stor
     )
 
 
-def test_no_turn_is_known_by_its_public_id(sqlite_store: Store) -> None:
+def test_no_turn_is_known_by_its_public_id(sqlite_store):
     add(sqlite_store, [*SHORT, *KNOWN], "sums")
     made = campaign(sqlite_store, None, conditions=TraceFilter(text="Task"), gold_rate=0.5, seed=3)
     user = person(sqlite_store, "ann")
@@ -157,9 +156,7 @@ def test_no_turn_is_known_by_its_public_id(sqlite_store: Store) -> None:
     assert others != sorted(others)
 
 
-def test_which_turns_are_hidden_gold_cannot_be_worked_out_from_ids_and_seeds(
-    tmp_path: Path, sqlite_template: Path
-) -> None:
+def test_which_turns_are_hidden_gold_cannot_be_worked_out_from_ids_and_seeds(tmp_path, sqlite_template):
     """Of two stores that are alike to the last id, and differ in the secret alone."""
     turns: list[list[object]] = []
     for secret in (b"one", b"another"):
@@ -181,7 +178,7 @@ def test_which_turns_are_hidden_gold_cannot_be_worked_out_from_ids_and_seeds(
     assert one[3:] != other[3:]
 
 
-def test_a_text_that_a_person_had_comes_last(store: Store) -> None:
+def test_a_text_that_a_person_had_comes_last(store):
     """As another trace of the same campaign, with other line breaks and other gold."""
     again = Trace.of("What is  1 + 1?", ["It is a sum. So 3.", "Done."], ["neg", "neg"], id="again")
     made = campaign(store, [TWO, again, THREE])
@@ -197,7 +194,7 @@ def test_a_text_that_a_person_had_comes_last(store: Store) -> None:
     assert take(store, more, ben).trace.steps[-1].text == "So 3.\nDone."
 
 
-def test_no_hidden_gold_item_reads_as_a_trace_of_the_queue(store: Store) -> None:
+def test_no_hidden_gold_item_reads_as_a_trace_of_the_queue(store):
     copies = [Trace.of(one.problem, ["One."], ["pos"], id=f"copy of {one.id}") for one in SHORT]
     add(store, SHORT, "sums")
     add(store, [*copies, *KNOWN[:3]], "known")
@@ -208,7 +205,7 @@ def test_no_hidden_gold_item_reads_as_a_trace_of_the_queue(store: Store) -> None
     assert sorted(gold) == ["Known 0", "Known 1", "Known 2"]
 
 
-def test_a_turn_that_returns_keeps_its_number(store: Store) -> None:
+def test_a_turn_that_returns_keeps_its_number(store):
     made = campaign(store, [TWO], overlap=2)
     one, other = people(store, 2)
     left = take(store, made, one)
@@ -219,7 +216,7 @@ def test_a_turn_that_returns_keeps_its_number(store: Store) -> None:
     assert take(store, made, one).slot_id > left.slot_id
 
 
-def test_a_gold_item_goes_to_everybody_and_back_to_nobody(store: Store) -> None:
+def test_a_gold_item_goes_to_everybody_and_back_to_nobody(store):
     add(store, [*SHORT, KNOWN[0]], "sums")
     made = campaign(store, None, conditions=TraceFilter(text="Task"), gold_rate=0.5)
     for user in people(store, 3):
@@ -238,7 +235,7 @@ def test_a_gold_item_goes_to_everybody_and_back_to_nobody(store: Store) -> None:
         assert session.scalar(gold.select_from(SlotRow)) == 3
 
 
-def test_a_trace_that_changed_is_passed_over(store: Store) -> None:
+def test_a_trace_that_changed_is_passed_over(store):
     made, user = campaign(store, [TWO, ONE]), person(store, "ann")
     held = take(store, made, user)
     with store.write() as session:
@@ -249,7 +246,7 @@ def test_a_trace_that_changed_is_passed_over(store: Store) -> None:
     assert campaign_progress(store, made.id).items_done == 0
 
 
-def test_a_closed_campaign_gives_nothing_out(store: Store) -> None:
+def test_a_closed_campaign_gives_nothing_out(store):
     made, user = campaign(store), person(store, "ann")
     done = take(store, made, user)
     label_all(store, done, user, ["pos", "pos"])
@@ -263,7 +260,7 @@ def test_a_closed_campaign_gives_nothing_out(store: Store) -> None:
     assert open_slot(store, done.slot_id, user).expires is None
 
 
-def test_a_turn_is_opened_by_who_has_it(store: Store) -> None:
+def test_a_turn_is_opened_by_who_has_it(store):
     made = campaign(store, [ONE], overlap=2, lease=1000)
     user, other = people(store, 2)
     task = take(store, made, user)
@@ -284,7 +281,7 @@ def test_a_turn_is_opened_by_who_has_it(store: Store) -> None:
         assign_next(store, 99, user)
 
 
-def test_a_person_who_gets_a_lost_trace_again_continues(store: Store) -> None:
+def test_a_person_who_gets_a_lost_trace_again_continues(store):
     made = campaign(store, [TWO], overlap=2)
     one, other, third = people(store, 3)
     lost = take(store, made, one)

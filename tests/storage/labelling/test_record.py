@@ -34,12 +34,12 @@ from tests.storage.labelling.samples import (
 )
 
 
-def log(store: Store) -> list[EventRow]:
+def log(store):
     with store.read() as session:
         return list(session.scalars(select(EventRow).order_by(EventRow.id)))
 
 
-def state(store: Store, slot_id: int) -> tuple[str, int | None]:
+def state(store, slot_id):
     with store.read() as session:
         found = session.execute(select(SlotRow.state, SlotRow.user_id).where(SlotRow.id == slot_id)).one()
     return found.state, found.user_id
@@ -66,16 +66,16 @@ class Scene:
 
 
 @pytest.fixture
-def scene(store: Store) -> Scene:
+def scene(store):
     return Scene(store)
 
 
 @pytest.fixture
-def stepwise(store: Store) -> Scene:
+def stepwise(store):
     return Scene(store, view="stepwise")
 
 
-def test_an_event_says_who_did_what_and_what_they_saw(store: Store, scene: Scene) -> None:
+def test_an_event_says_who_did_what_and_what_they_saw(store, scene):
     scene.do("label", 1, "neu", seconds=2.5, guideline=1)
     found = scene.do("label", 1, "neg")
     first, second = log(store)
@@ -87,7 +87,7 @@ def test_an_event_says_who_did_what_and_what_they_saw(store: Store, scene: Scene
     assert now() - timedelta(minutes=1) < first.moment <= second.moment <= now()
 
 
-def test_the_database_keeps_the_log(store: Store, scene: Scene) -> None:
+def test_the_database_keeps_the_log(store, scene):
     scene.do("label", 0, "pos")
     for change in (update(EventRow).values(new="neg"), delete(EventRow)):
         with pytest.raises(DBAPIError, match="append-only"), store.write() as session:
@@ -95,7 +95,7 @@ def test_the_database_keeps_the_log(store: Store, scene: Scene) -> None:
     assert log(store)[0].new == "pos"
 
 
-def test_the_same_again_is_stored_once(store: Store, scene: Scene) -> None:
+def test_the_same_again_is_stored_once(store, scene):
     given = act("label", 0, "pos", seconds=1.0)
     first = record(store, scene.slot, scene.user, given)
     again = record(store, scene.slot, scene.user, given.model_copy(update={"seconds": 9.0}))
@@ -104,7 +104,7 @@ def test_the_same_again_is_stored_once(store: Store, scene: Scene) -> None:
     assert len(log(store)) == 1
 
 
-def test_at_the_same_moment_too(store: Store, scene: Scene) -> None:
+def test_at_the_same_moment_too(store, scene):
     given = act("label", 0, "pos")
     with ThreadPoolExecutor(6) as pool:
         found = list(pool.map(lambda _: record(store, scene.slot, scene.user, given), range(12)))
@@ -113,7 +113,7 @@ def test_at_the_same_moment_too(store: Store, scene: Scene) -> None:
     assert len(log(store)) == 1
 
 
-def test_it_is_answered_as_before_whatever_happened_since(store: Store, scene: Scene) -> None:
+def test_it_is_answered_as_before_whatever_happened_since(store, scene):
     labels = [act("label", step, "pos") for step in range(3)]
     for given in labels:
         record(store, scene.slot, scene.user, given)
@@ -130,13 +130,13 @@ def test_it_is_answered_as_before_whatever_happened_since(store: Store, scene: S
     [{"new": "neg"}, {"step": 1}, {"kind": "comment"}, {"kind": "", "cause": "undo"}, {"new": None}],
     ids=str,
 )
-def test_a_key_is_for_one_thing(scene: Scene, change: dict[str, Any]) -> None:
+def test_a_key_is_for_one_thing(scene, change):
     given = act("label", 0, "pos")
     record(scene.store, scene.slot, scene.user, given)
     scene.refused(ConflictError, given.model_copy(update=change))
 
 
-def test_a_key_is_for_one_slot_and_one_person(store: Store) -> None:
+def test_a_key_is_for_one_slot_and_one_person(store):
     scene, other = Scene(store, overlap=2), person(store, "bob")
     given = act("label", 0, "pos")
     record(store, scene.slot, scene.user, given)
@@ -146,7 +146,7 @@ def test_a_key_is_for_one_slot_and_one_person(store: Store) -> None:
     assert not record(store, theirs.slot_id, other, given).repeated
 
 
-def test_undo_is_repeated_once_too(store: Store, scene: Scene) -> None:
+def test_undo_is_repeated_once_too(store, scene):
     scene.do("label", 0, "pos")
     scene.do("label", 0, "neg")
     first = undo(store, scene.slot, scene.user, "u")
@@ -161,13 +161,11 @@ def test_undo_is_repeated_once_too(store: Store, scene: Scene) -> None:
     [("label", (3, "pos")), ("comment", (99, "Text.")), ("reveal", (None, 2)), ("submit", ())],
     ids=str,
 )
-def test_events_that_the_trace_does_not_allow_are_refused(scene: Scene, kind: str, about: tuple[Any, ...]) -> None:
+def test_events_that_the_trace_does_not_allow_are_refused(scene, kind, about):
     scene.refused(UserError, act(kind, *about))
 
 
-def test_of_too_many_events_on_a_trace_only_its_end_is_stored(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_of_too_many_events_on_a_trace_only_its_end_is_stored(scene, monkeypatch):
     monkeypatch.setattr("stepsight.storage.labelling.record.MOST_EVENTS", 3)
     for step in range(3):
         scene.do("label", step, "pos")
@@ -176,7 +174,7 @@ def test_of_too_many_events_on_a_trace_only_its_end_is_stored(
     assert state(scene.store, scene.slot)[0] == "submitted"
 
 
-def test_an_answer_is_complete_when_every_step_is_labelled(scene: Scene) -> None:
+def test_an_answer_is_complete_when_every_step_is_labelled(scene):
     scene.do("label", 0, "pos")
     scene.do("label", 2, "unsure")
     scene.refused(UserError, act("submit"))
@@ -185,7 +183,7 @@ def test_an_answer_is_complete_when_every_step_is_labelled(scene: Scene) -> None
     assert state(scene.store, scene.slot)[0] == "submitted"
 
 
-def test_an_answer_ends_at_the_first_error_if_the_campaign_says_so(store: Store) -> None:
+def test_an_answer_ends_at_the_first_error_if_the_campaign_says_so(store):
     scene = Scene(store, after_error=False)
     scene.do("label", 1, "neg")
     scene.refused(UserError, act("submit"))
@@ -194,7 +192,7 @@ def test_an_answer_ends_at_the_first_error_if_the_campaign_says_so(store: Store)
     assert state(store, scene.slot)[0] == "submitted"
 
 
-def test_step_by_step_nothing_is_said_of_what_is_not_revealed(stepwise: Scene) -> None:
+def test_step_by_step_nothing_is_said_of_what_is_not_revealed(stepwise):
     for kind, new in (("label", "pos"), ("comment", "Text."), ("correction", "Text."), ("error", "circular")):
         stepwise.refused(UserError, act(kind, 1, new))
     # Not even how many there are.
@@ -216,14 +214,14 @@ def test_step_by_step_nothing_is_said_of_what_is_not_revealed(stepwise: Scene) -
     ]  # fmt: skip
 
 
-def test_step_by_step_an_error_may_end_it(store: Store) -> None:
+def test_step_by_step_an_error_may_end_it(store):
     scene = Scene(store, view="stepwise", after_error=False)
     scene.do("label", 0, "neg")
     scene.do("submit")
     assert read_annotation(store, scene.slot).submitted
 
 
-def test_once_submitted_it_stays_until_it_is_taken_back(scene: Scene) -> None:
+def test_once_submitted_it_stays_until_it_is_taken_back(scene):
     label_all(scene.store, scene.task, scene.user, ["pos", "neu", "pos"])
     for given in (act("label", 0, "neg"), act("submit"), act("skip", None, "Why not."), act("comment", 0, "Text.")):
         scene.refused(ConflictError, given)
@@ -238,7 +236,7 @@ def test_once_submitted_it_stays_until_it_is_taken_back(scene: Scene) -> None:
     assert read_annotation(scene.store, scene.slot).labels == ("pos", "neu", "neg")
 
 
-def test_a_closed_campaign_takes_nothing_but_a_withdrawal(scene: Scene) -> None:
+def test_a_closed_campaign_takes_nothing_but_a_withdrawal(scene):
     label_all(scene.store, scene.task, scene.user, ["pos", "neu", "pos"])
     close_campaign(scene.store, scene.campaign.id)
     scene.refused(ConflictError, act("reopen"))
@@ -247,7 +245,7 @@ def test_a_closed_campaign_takes_nothing_but_a_withdrawal(scene: Scene) -> None:
     scene.refused(ConflictError, act("withdraw"))
 
 
-def test_another_guideline_has_to_be_read_first(store: Store, scene: Scene) -> None:
+def test_another_guideline_has_to_be_read_first(store, scene):
     scene.do("label", 0, "pos", guideline=1)
     add_guideline(store, scene.campaign.id, "Be strict.", person(store, "boss"))
     scene.refused(ConflictError, act("label", 1, "pos", guideline=1))
@@ -256,13 +254,13 @@ def test_another_guideline_has_to_be_read_first(store: Store, scene: Scene) -> N
     assert [event.guideline for event in log(store)] == [1, 2, 2]
 
 
-def test_a_trace_that_changed_is_not_labelled_on(store: Store, scene: Scene) -> None:
+def test_a_trace_that_changed_is_not_labelled_on(store, scene):
     with store.write() as session:
         session.execute(update(TraceRow).values(digest="changed"))
     scene.refused(ConflictError, act("label", 0, "pos"))
 
 
-def test_a_slot_of_somebody_else_or_of_nobody(store: Store) -> None:
+def test_a_slot_of_somebody_else_or_of_nobody(store):
     made = campaign(store, [ONE], overlap=2)
     one, other = people(store, 2)
     task = take(store, made, one)
@@ -278,7 +276,7 @@ def test_a_slot_of_somebody_else_or_of_nobody(store: Store) -> None:
     assert log(store) == []
 
 
-def test_a_late_person_continues_unless_somebody_took_the_trace(store: Store) -> None:
+def test_a_late_person_continues_unless_somebody_took_the_trace(store):
     made = campaign(store, [ONE])
     one, other = people(store, 2)
     task = take(store, made, one)
@@ -296,7 +294,7 @@ def test_a_late_person_continues_unless_somebody_took_the_trace(store: Store) ->
     assert read_annotation(store, task.slot_id, one.id).labels == ("neu",)
 
 
-def test_every_act_renews_the_lease(store: Store) -> None:
+def test_every_act_renews_the_lease(store):
     scene = Scene(store, lease=100)
     with store.write() as session:
         session.execute(update(SlotRow).values(expires=now() + timedelta(seconds=5)))
@@ -308,7 +306,7 @@ def test_every_act_renews_the_lease(store: Store) -> None:
 
 
 @pytest.mark.parametrize("kind", ["skip", "withdraw"])
-def test_a_trace_that_is_given_up_goes_to_somebody_else(store: Store, kind: str) -> None:
+def test_a_trace_that_is_given_up_goes_to_somebody_else(store, kind):
     made = campaign(store, [ONE])
     one, other = people(store, 2)
     task = take(store, made, one)
@@ -326,7 +324,7 @@ def test_a_trace_that_is_given_up_goes_to_somebody_else(store: Store, kind: str)
     assert assign_next(store, made.id, person(store, "third")) is None
 
 
-def test_nothing_to_undo_or_redo(scene: Scene) -> None:
+def test_nothing_to_undo_or_redo(scene):
     scene.refused(UserError, NewEvent(key="a", cause="undo"))
     scene.refused(UserError, NewEvent(key="b", cause="redo"))
     label_all(scene.store, scene.task, scene.user, ["pos", "pos", "pos"])
@@ -337,7 +335,7 @@ def test_nothing_to_undo_or_redo(scene: Scene) -> None:
     scene.refused(UserError, NewEvent(key="c", cause="undo"))
 
 
-def test_undo_says_what_it_takes_back(scene: Scene) -> None:
+def test_undo_says_what_it_takes_back(scene):
     first = scene.do("label", 0, "pos")
     second = scene.do("label", 0, "neg")
     scene.refused(ConflictError, NewEvent(key="a", cause="undo", of=first.annotation.undo[-1]))

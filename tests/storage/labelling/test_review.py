@@ -6,11 +6,10 @@ import pytest
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, StepScores
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, NotFoundError
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.labelling.queue import Assignment
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.review import PeerAnnotation, ShownScores, read_review, read_scores
 from stepsight.storage.people.blindness import is_unblinded
@@ -20,7 +19,7 @@ from tests.storage.labelling.samples import TWO, campaign, do, label_all, people
 from tests.storage.samples import add, evaluator
 
 
-def judge(store: Store, task: Assignment | None = None) -> int:
+def judge(store, task=None):
     """An evaluator's judgment of the trace of three sub-steps, the last two of which are one step."""
     (trace,) = [get_trace(store, task.trace.trace_id)] if task else add(store, [TWO])
     rows = [[[0.1, 0, 0.9]], [[0.2, 0, 0.8], [0.5, 0.25, 0.25]], [[0.25, 0, 0.75], [0.5, 0, 0.5], [1, 0, 0]]]
@@ -34,7 +33,7 @@ def judge(store: Store, task: Assignment | None = None) -> int:
 OFFLINE = ShownScores("mini", Mode.OFFLINE, (0.75, 0.0), (0.0, 0.0))
 
 
-def test_nothing_before_submission_and_everything_after(store: Store) -> None:
+def test_nothing_before_submission_and_everything_after(store):
     made = campaign(store, [TWO], overlap=2, after_submission="everything")
     first, second = people(store, 2)
     tasks = [take(store, made, user) for user in (first, second)]
@@ -56,7 +55,7 @@ def test_nothing_before_submission_and_everything_after(store: Store) -> None:
     assert theirs.peers == (PeerAnnotation(("neu", "neg"), (None, "confidence")),)
 
 
-def test_a_withdrawn_answer_shows_no_review(store: Store) -> None:
+def test_a_withdrawn_answer_shows_no_review(store):
     made, user = campaign(store, [TWO]), person(store, "ann")
     task = take(store, made, user)
     label_all(store, task, user, ["pos", "pos"])
@@ -64,7 +63,7 @@ def test_a_withdrawn_answer_shows_no_review(store: Store) -> None:
     assert read_review(store, task.slot_id, user) is None
 
 
-def test_a_trace_that_is_ahead_in_another_blind_campaign_is_not_shown_yet(store: Store) -> None:
+def test_a_trace_that_is_ahead_in_another_blind_campaign_is_not_shown_yet(store):
     made, user = campaign(store, [TWO], after_submission="everything"), person(store, "ann")
     other = campaign(store, None, name="second", after_submission="everything")
     task = take(store, made, user)
@@ -74,14 +73,14 @@ def test_a_trace_that_is_ahead_in_another_blind_campaign_is_not_shown_yet(store:
     assert read_review(store, task.slot_id, user) is not None
 
 
-def test_a_campaign_may_show_scores_before(store: Store) -> None:
+def test_a_campaign_may_show_scores_before(store):
     judged = judge(store)
     made, user = campaign(store, None, shows="scores", evaluator=judged), person(store, "ann")
     task = take(store, made, user)
     assert read_scores(store, task.slot_id, user, read_annotation(store, task.slot_id)) == (OFFLINE,)
 
 
-def test_step_by_step_scores_are_the_online_ones_of_what_is_revealed(store: Store) -> None:
+def test_step_by_step_scores_are_the_online_ones_of_what_is_revealed(store):
     judged = judge(store)
     made = campaign(store, None, shows="scores", evaluator=judged, view="stepwise")
     user = person(store, "ann")
@@ -97,7 +96,7 @@ def test_step_by_step_scores_are_the_online_ones_of_what_is_revealed(store: Stor
     assert shown() == (ShownScores("mini", Mode.ONLINE, (0.9, 0.0), (0.0, 0.0)),)
 
 
-def test_an_evaluator_that_only_saw_the_whole_is_silent_step_by_step(store: Store) -> None:
+def test_an_evaluator_that_only_saw_the_whole_is_silent_step_by_step(store):
     (trace,) = add(store, [TWO])
     judged = evaluator(store).id
     save_judgments(store, judged, [Judgment(trace, Mode.OFFLINE, StepScores(np.eye(3, dtype=np.float32)))])
@@ -107,7 +106,7 @@ def test_an_evaluator_that_only_saw_the_whole_is_silent_step_by_step(store: Stor
     assert read_scores(store, task.slot_id, user, read_annotation(store, task.slot_id)) == ()
 
 
-def test_an_evaluator_that_gives_validity_only_says_nothing_of_redundancy(store: Store) -> None:
+def test_an_evaluator_that_gives_validity_only_says_nothing_of_redundancy(store):
     (trace,) = add(store, [TWO])
     judged = register_evaluator(
         store, name="PRM", fingerprint="PRM", format="qwen-prm", attention="causal", info={"outputs": "validity"}
@@ -121,7 +120,7 @@ def test_an_evaluator_that_gives_validity_only_says_nothing_of_redundancy(store:
     assert shown == (ShownScores("PRM", Mode.OFFLINE, (0.75, 0.75), (None, None)),)
 
 
-def test_a_verdict_in_words_is_told_apart(store: Store) -> None:
+def test_a_verdict_in_words_is_told_apart(store):
     (trace,) = add(store, [TWO])
     judged = register_evaluator(
         store, name="GPT", fingerprint="GPT", format="imported", attention="unknown", info={"outputs": "verdict"}
@@ -135,7 +134,7 @@ def test_a_verdict_in_words_is_told_apart(store: Store) -> None:
     assert shown.in_words
 
 
-def test_the_turn_of_another_person_is_not_shown(store: Store) -> None:
+def test_the_turn_of_another_person_is_not_shown(store):
     made = campaign(store, [TWO])
     one, other = people(store, 2)
     task = take(store, made, one)
@@ -146,7 +145,7 @@ def test_the_turn_of_another_person_is_not_shown(store: Store) -> None:
         read_review(store, 99, other)
 
 
-def test_a_campaign_that_shows_nothing_shows_nothing(store: Store) -> None:
+def test_a_campaign_that_shows_nothing_shows_nothing(store):
     made = campaign(store, [TWO], overlap=2, after_submission="nothing")
     first, second = people(store, 2)
     tasks = [take(store, made, user) for user in (first, second)]
@@ -160,7 +159,7 @@ def test_a_campaign_that_shows_nothing_shows_nothing(store: Store) -> None:
     assert is_unblinded(store, first, tasks[0].trace.trace_id)
 
 
-def test_scores_wait_for_a_blind_campaign_over_the_same_trace(store: Store) -> None:
+def test_scores_wait_for_a_blind_campaign_over_the_same_trace(store):
     made, user = campaign(store, [TWO], after_submission="everything"), person(store, "ann")
     silent = campaign(store, None, name="silent", after_submission="nothing")
     slots = []
@@ -173,7 +172,7 @@ def test_scores_wait_for_a_blind_campaign_over_the_same_trace(store: Store) -> N
     assert read_review(store, slots[0], user) is not None
 
 
-def test_gold_alone_is_shown_and_the_labels_cannot_be_taken_back_to_change_them(store: Store) -> None:
+def test_gold_alone_is_shown_and_the_labels_cannot_be_taken_back_to_change_them(store):
     made = campaign(store, [TWO], overlap=2, after_submission="gold")
     first, second = people(store, 2)
     tasks = [take(store, made, user) for user in (first, second)]

@@ -7,8 +7,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign, list_campaigns
+from stepsight.storage.labelling.campaigns import list_campaigns
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign
 from tests.storage.samples import add
@@ -17,13 +16,13 @@ from tests.storage.samples import add
 FORTY = [Trace.of(f"Number {n}?", ["So."], ["neg" if n % 2 else "pos"], id=f"n{n}") for n in range(40)]
 
 
-def chosen(store: Store, made: Campaign) -> list[str]:
+def chosen(store, made):
     wanted = select(TraceRow.external_id).join(ItemRow, ItemRow.trace_id == TraceRow.id)
     with store.read() as session:
         return list(session.scalars(wanted.where(ItemRow.campaign_id == made.id).order_by(ItemRow.place)))
 
 
-def test_it_is_of_the_filter_drawn_by_the_seed_and_recorded(store: Store) -> None:
+def test_it_is_of_the_filter_drawn_by_the_seed_and_recorded(store):
     add(store, FORTY, "sums")
     where = TraceFilter(gold="error")
     one = campaign(store, None, name="one", conditions=where, sample=7, seed=3)
@@ -43,7 +42,7 @@ def test_it_is_of_the_filter_drawn_by_the_seed_and_recorded(store: Store) -> Non
     assert (sorted(chosen(store, mixed)), chosen(store, mixed) == drawn) == (sorted(drawn), False)
 
 
-def test_every_trace_is_as_likely_as_any_other(store: Store) -> None:
+def test_every_trace_is_as_likely_as_any_other(store):
     add(store, FORTY, "sums")
     counts = dict.fromkeys((trace.id for trace in FORTY), 0)
     for seed in range(30):
@@ -55,13 +54,13 @@ def test_every_trace_is_as_likely_as_any_other(store: Store) -> None:
 
 
 @pytest.mark.parametrize("sample", [0, 41])
-def test_samples_that_cannot_be(store: Store, sample: int) -> None:
+def test_samples_that_cannot_be(store, sample):
     add(store, FORTY, "sums")
     with refused():
         campaign(store, None, sample=sample)
     assert list_campaigns(store) == []
 
 
-def test_all_are_taken_where_no_sample_is_asked_for(store: Store) -> None:
+def test_all_are_taken_where_no_sample_is_asked_for(store):
     made = campaign(store)
     assert (made.sample, made.population, made.items) == (None, None, 3)

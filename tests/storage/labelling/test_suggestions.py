@@ -1,7 +1,5 @@
 """Labels that an evaluator suggests."""
 
-from pathlib import Path
-
 import pytest
 from sqlalchemy import select
 
@@ -11,11 +9,10 @@ from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.annotation import NewEvent
-from stepsight.storage.labelling.campaigns import Campaign, get_campaign
+from stepsight.storage.labelling.campaigns import get_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.queue import open_slot
@@ -29,19 +26,19 @@ from tests.storage.labelling.test_review import judge
 from tests.storage.samples import add
 
 
-def suggesting(store: Store, *traces: Trace, **changes: object) -> Campaign:
+def suggesting(store, *traces, **changes):
     """Of which the first, `TWO`, is judged: its first step valid, its second not."""
     judged = judge(store)
     add(store, traces)
     return campaign(store, None, shows="scores", evaluator=judged, suggests=True, **changes)
 
 
-def events(store: Store) -> list[EventRow]:
+def events(store):
     with store.read() as session:
         return list(session.scalars(select(EventRow).order_by(EventRow.id)))
 
 
-def test_a_trace_comes_with_the_labels_of_the_evaluator_once(store: Store) -> None:
+def test_a_trace_comes_with_the_labels_of_the_evaluator_once(store):
     made = suggesting(store)
     (ann,) = people(store, 1)
     task = take(store, made, ann)
@@ -55,7 +52,7 @@ def test_a_trace_comes_with_the_labels_of_the_evaluator_once(store: Store) -> No
     assert (event.kind, event.new, event.user_id) == ("suggest", ["pos", "neg"], ann.id)
 
 
-def test_touched_labels_are_the_persons_and_submission_confirms_the_rest(store: Store) -> None:
+def test_touched_labels_are_the_persons_and_submission_confirms_the_rest(store):
     made = suggesting(store)
     (ann,) = people(store, 1)
     task = take(store, made, ann)
@@ -69,7 +66,7 @@ def test_touched_labels_are_the_persons_and_submission_confirms_the_rest(store: 
     assert (ended.submitted, ended.labels, ended.suggested) == (True, ("pos", "neg"), (None, "neg"))
 
 
-def test_a_trace_that_was_not_judged_has_no_suggestions(store: Store) -> None:
+def test_a_trace_that_was_not_judged_has_no_suggestions(store):
     made = suggesting(store, THREE, ONE)
     (ann,) = people(store, 1)
     do(store, take(store, made, ann).slot_id, ann, "submit")
@@ -78,7 +75,7 @@ def test_a_trace_that_was_not_judged_has_no_suggestions(store: Store) -> None:
     assert len(events(store)) == 2
 
 
-def test_suggestions_do_not_overwrite_a_persons_work(store: Store) -> None:
+def test_suggestions_do_not_overwrite_a_persons_work(store):
     made = suggesting(store)
     (ann,) = people(store, 1)
     task = take(store, made, ann)
@@ -94,23 +91,23 @@ SCORES = ShownScores("mini", Mode.OFFLINE, (0.9, 0.5, 0.4, None, 0.9), (0.15, 0.
     ("after_error", "labels"),
     [(True, ["neu", "pos", "neg", None, "pos"]), (False, ["neu", "pos", "neg", None, None])],
 )
-def test_labels_follow_from_the_thresholds(after_error: bool, labels: list[str | None]) -> None:
+def test_labels_follow_from_the_thresholds(after_error, labels):
     assert labels_of(SCORES, Thresholds(0.5, 0.15), after_error=after_error) == labels
 
 
-def test_only_a_campaign_that_shows_scores_and_the_whole_trace_can_suggest(store: Store) -> None:
+def test_only_a_campaign_that_shows_scores_and_the_whole_trace_can_suggest(store):
     judged = judge(store)
     for changes in ({"shows": "nothing"}, {"view": "stepwise"}):
         with refused():
             campaign(store, None, **({"shows": "scores", "evaluator": judged, "suggests": True} | changes))
 
 
-def test_a_suggestion_sent_by_a_person_is_refused() -> None:
+def test_a_suggestion_sent_by_a_person_is_refused():
     with refused():
         validate(NewEvent, {"key": "k", "kind": "suggest", "new": ["pos"]}, "the event")
 
 
-def test_a_log_with_suggestions_goes_out_and_comes_in(store: Store, tmp_path: Path) -> None:
+def test_a_log_with_suggestions_goes_out_and_comes_in(store, tmp_path):
     made = suggesting(store)
     (ann,) = people(store, 1)
     task = take(store, made, ann)
@@ -128,7 +125,7 @@ def test_a_log_with_suggestions_goes_out_and_comes_in(store: Store, tmp_path: Pa
     assert get_campaign(store, made.id).suggests
 
 
-def test_equations_suggest_what_is_wrong_and_nothing_else(sqlite_store: Store) -> None:
+def test_equations_suggest_what_is_wrong_and_nothing_else(sqlite_store):
     trace = Trace.of("Add.", ["2 + 2 = 4.", "So 4 + 1 = 6.", "Done."], id="sum")
     (stored,) = add(sqlite_store, [trace])
     evaluator = EquationsEvaluator()

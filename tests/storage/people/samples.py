@@ -3,19 +3,18 @@
 from functools import cache
 
 from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.people.passwords import hash_password
-from stepsight.storage.people.users import Role, User, user_of_row
+from stepsight.storage.people.users import Role, user_of_row
 
 PASSWORD = "correct horse"
 
 
 @cache
-def _hashed() -> str:
+def _hashed():
     return hash_password(PASSWORD)
 
 
-def user(store: Store, name: str = "ada", role: Role = Role.ANNOTATOR) -> User:
+def user(store, name="ada", role=Role.ANNOTATOR):
     """A new person with `PASSWORD`, which is hashed once for all of them."""
     with store.write() as session:
         row = UserRow(name=name, role=role.value, password=_hashed())

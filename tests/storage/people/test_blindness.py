@@ -44,33 +44,33 @@ class World:
         return task.slot_id
 
 
-def _closed(world: World) -> None:
+def _closed(world):
     close_campaign(world.store, world.open().id)
     world.blind = None
 
 
-def _withdrawn_by_another(world: World) -> None:
+def _withdrawn_by_another(world):
     world.open()
     do(world.store, world.label(world.other), world.other, "withdraw")
 
 
-def _skipped_by_me(world: World) -> None:
+def _skipped_by_me(world):
     made = world.open()
     do(world.store, take(world.store, made, world.me).slot_id, world.me, "skip", None, "No.")
 
 
-def _removed_while_holding(world: World) -> None:
+def _removed_while_holding(world):
     made = world.open()
     take(world.store, made, world.me)
     set_annotators(world.store, made.id, [world.other.id], world.me)
 
 
-def _as_gold(world: World) -> None:
+def _as_gold(world):
     add(world.store, [ONE, THREE], "sums")
     world.open(conditions=TraceFilter(text="2 + 2"), gold_rate=0.5, gold_dataset="sums")
 
 
-def _shown_elsewhere(world: World) -> None:
+def _shown_elsewhere(world):
     take(world.store, campaign(world.store, None, name="shows", shows_equations=True), world.me)
     world.open()
 
@@ -109,7 +109,7 @@ STATES: dict[str, tuple[Callable[[World], object], bool]] = {
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_text_is_hidden_while_it_may_still_be_given(store: Store, state: str) -> None:
+def test_a_text_is_hidden_while_it_may_still_be_given(store, state):
     prepare, is_hidden = STATES[state]
     world = World(store)
     prepare(world)
@@ -122,7 +122,7 @@ def test_a_text_is_hidden_while_it_may_still_be_given(store: Store, state: str) 
 
 
 @pytest.mark.parametrize("role", list(Role))
-def test_people_who_may_label_are_kept_blind(store: Store, role: Role) -> None:
+def test_people_who_may_label_are_kept_blind(store, role):
     world = World(store)
     world.open()
     user = person(store, role, role)
@@ -132,7 +132,7 @@ def test_people_who_may_label_are_kept_blind(store: Store, role: Role) -> None:
     assert hidden_traces(store, local_user(store), [world.trace.trace_id])
 
 
-def test_a_hidden_trace_and_its_text_are_refused(store: Store) -> None:
+def test_a_hidden_trace_and_its_text_are_refused(store):
     world = World(store)
     entered = Trace.of(" What is 1 + 1? ", ["It is a sum. So 3. Done."])
     check_texts(store, world.me, entered)
@@ -144,7 +144,7 @@ def test_a_hidden_trace_and_its_text_are_refused(store: Store) -> None:
     check_texts(store, world.me, Trace.of("What is 1 + 1?", ["It is a sum. So 2. Done."]))
 
 
-def test_a_campaign_that_shows_scores_does_not_give_what_is_hidden(store: Store) -> None:
+def test_a_campaign_that_shows_scores_does_not_give_what_is_hidden(store):
     world = World(store)
     shows = campaign(store, None, name="shows", shows_equations=True, overlap=2)
     world.open()
@@ -153,7 +153,7 @@ def test_a_campaign_that_shows_scores_does_not_give_what_is_hidden(store: Store)
     assert assign_next(store, shows.id, world.me) is not None
 
 
-def test_gold_is_shown_to_who_submitted_unless_another_campaign_hides_it(store: Store) -> None:
+def test_gold_is_shown_to_who_submitted_unless_another_campaign_hides_it(store):
     (anna, ben), first = people(store, 2), campaign(store, overlap=2, after_submission="everything")
     task = take(store, first, anna)
     trace = task.trace.trace_id

@@ -7,7 +7,7 @@ from sqlalchemy import select, update
 from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import InvitationRow
 from stepsight.storage.database.schema import now
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, NotFoundError
 from stepsight.storage.people.invitations import (
     LASTS,
     accept,
@@ -26,11 +26,11 @@ NEW = "a good sentence"
 
 
 @pytest.fixture
-def boss(store: Store):
+def boss(store):
     return user(store, "head", Role.ADMIN)
 
 
-def test_an_invited_person_chooses_a_name_and_password(store: Store, boss) -> None:
+def test_an_invited_person_chooses_a_name_and_password(store, boss):
     token = invite(store, Role.ADJUDICATOR, None, boss)
     (invitation,) = list_invitations(store)
     assert (invitation.name, invitation.role, invitation.invited_by) == (None, Role.ADJUDICATOR, "head")
@@ -41,11 +41,11 @@ def test_an_invited_person_chooses_a_name_and_password(store: Store, boss) -> No
     assert list_invitations(store) == []
 
 
-def test_an_invitation_of_a_name_is_for_that_name_whatever_is_sent(store: Store, boss) -> None:
+def test_an_invitation_of_a_name_is_for_that_name_whatever_is_sent(store, boss):
     assert accept(store, invite(store, Role.VIEWER, "eva", boss), "admin", NEW).name == "eva"
 
 
-def test_the_token_is_stored_as_its_digest_alone(store: Store, boss) -> None:
+def test_the_token_is_stored_as_its_digest_alone(store, boss):
     token = invite(store, Role.VIEWER, None, boss)
     with store.read() as session:
         row = session.scalars(select(InvitationRow)).one()
@@ -53,7 +53,7 @@ def test_the_token_is_stored_as_its_digest_alone(store: Store, boss) -> None:
         assert len(row.digest) == 64
 
 
-def unusable(store: Store, token: str) -> None:
+def unusable(store, token):
     with refused(NotFoundError):
         find_invitation(store, token)
     with pytest.raises(NotFoundError):
@@ -62,7 +62,7 @@ def unusable(store: Store, token: str) -> None:
         find_user(store, "eva")
 
 
-def test_used_revoked_expired_and_invented_ones_let_nobody_in(store: Store, boss) -> None:
+def test_used_revoked_expired_and_invented_ones_let_nobody_in(store, boss):
     for token in ("", "x", "é" * 500):
         unusable(store, token)
     used = invite(store, Role.VIEWER, "first", boss)
@@ -80,13 +80,13 @@ def test_used_revoked_expired_and_invented_ones_let_nobody_in(store: Store, boss
 
 
 @pytest.mark.parametrize("change", [lambda s: end_user(s, "head"), lambda s: set_role(s, "head", Role.VIEWER)])
-def test_invitations_of_a_former_admin_are_void(store: Store, boss, change) -> None:
+def test_invitations_of_a_former_admin_are_void(store, boss, change):
     token = invite(store, Role.ADMIN, None, boss)
     change(store)
     unusable(store, token)
 
 
-def test_an_invitation_refused_for_its_name_or_password_can_still_be_used(store: Store, boss) -> None:
+def test_an_invitation_refused_for_its_name_or_password_can_still_be_used(store, boss):
     token = invite(store, Role.VIEWER, None, boss)
     for name, password in (("head", NEW), ("local", NEW), ("", NEW), ("eva", "short")):
         with refused():
@@ -94,7 +94,7 @@ def test_an_invitation_refused_for_its_name_or_password_can_still_be_used(store:
     assert accept(store, token, "eva", NEW).name == "eva"
 
 
-def test_only_one_of_many_simultaneous_acceptances_succeeds(store: Store, boss) -> None:
+def test_only_one_of_many_simultaneous_acceptances_succeeds(store, boss):
     token = invite(store, Role.VIEWER, None, boss)
 
     def take(number: int) -> str:
@@ -108,7 +108,7 @@ def test_only_one_of_many_simultaneous_acceptances_succeeds(store: Store, boss) 
     assert len(names) == 1
 
 
-def test_a_link_for_a_new_password_ends_the_old_one_and_its_logins(store: Store, boss) -> None:
+def test_a_link_for_a_new_password_ends_the_old_one_and_its_logins(store, boss):
     ada = user(store, "ada")
     login, token = open_login(store, ada), invite_to_reset(store, "ada", boss)
     assert accept(store, token, "somebody", NEW) == ada
@@ -120,7 +120,7 @@ def test_a_link_for_a_new_password_ends_the_old_one_and_its_logins(store: Store,
         invite_to_reset(store, "nobody", boss)
 
 
-def test_a_link_for_a_new_password_lets_nobody_in_who_was_shut_out(store: Store, boss) -> None:
+def test_a_link_for_a_new_password_lets_nobody_in_who_was_shut_out(store, boss):
     user(store, "ada")
     token = invite_to_reset(store, "ada", boss)
     end_user(store, "ada")
@@ -137,7 +137,7 @@ def test_a_link_for_a_new_password_lets_nobody_in_who_was_shut_out(store: Store,
     [lambda s, token: accept(s, token, "", NEW), lambda s, token: set_password(s, "ada", NEW)],
     ids=["by another link", "by themselves"],
 )
-def test_a_new_password_ends_the_links_to_another(store: Store, boss, choose) -> None:
+def test_a_new_password_ends_the_links_to_another(store, boss, choose):
     user(store, "ada")
     bob = invite_to_reset(store, user(store, "bob").name, boss)
     first, second = (invite_to_reset(store, "ada", boss) for _ in range(2))
@@ -147,7 +147,7 @@ def test_a_new_password_ends_the_links_to_another(store: Store, boss, choose) ->
     assert find_invitation(store, bob).name == "bob"
 
 
-def test_what_an_admin_made_before_an_end_stays_void_after_it(store: Store, boss) -> None:
+def test_what_an_admin_made_before_an_end_stays_void_after_it(store, boss):
     token = invite(store, Role.ADMIN, None, boss)
     other = invite(store, Role.VIEWER, None, user(store, "b", Role.ADMIN))
     end_user(store, "head")
@@ -157,7 +157,7 @@ def test_what_an_admin_made_before_an_end_stays_void_after_it(store: Store, boss
     assert find_invitation(store, other).invited_by == "b"
 
 
-def test_the_last_admin_stays_one(store: Store, boss) -> None:
+def test_the_last_admin_stays_one(store, boss):
     user(store, "ada")
     for change in (
         lambda: end_user(store, "head", keep_admin=True),

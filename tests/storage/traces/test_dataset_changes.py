@@ -1,14 +1,11 @@
 """Renaming and deleting datasets."""
 
 import logging
-from pathlib import Path
 from threading import Barrier, Thread
-
-import pytest
 
 from stepsight.core.judgment import Mode
 from stepsight.storage.backup import count_rows
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import cancel_job, start_job
 from stepsight.storage.judgments.judgments import save_judgments
@@ -26,7 +23,7 @@ from tests.storage.samples import add, evaluator, judge, many, write_lines
 LEFT_OUT = {"id": "error", "left_out": 1, "whole": [0.9, 0.8, 0.7], "scores": [0.2, 0.6]}
 
 
-def judged(store: Store, folder: Path) -> int:
+def judged(store, folder):
     """A dataset with everything that may be deleted with it, and another one; returns the id of the first."""
     traces = add(store)
     add(store, many(3), "others")
@@ -39,9 +36,7 @@ def judged(store: Store, folder: Path) -> int:
     return dataset_id
 
 
-def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_logged(
-    store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_logged(store, tmp_path, caplog):
     add(store, many(3), "others")
     evaluator(store)
     with store.read() as session:
@@ -66,14 +61,14 @@ def test_a_dataset_is_deleted_with_what_hangs_on_it_and_that_is_logged(
     assert caplog.messages == [f"boss deleted: dataset sums ({extent})"]
 
 
-def test_a_dataset_that_is_deleted_twice_is_gone_the_second_time(store: Store) -> None:
+def test_a_dataset_that_is_deleted_twice_is_gone_the_second_time(store):
     add(store)
     ChangeableDataset("sums").delete(store)
     with refused():
         ChangeableDataset("sums").delete(store)
 
 
-def test_of_two_people_who_delete_a_dataset_at_once_one_does(store: Store) -> None:
+def test_of_two_people_who_delete_a_dataset_at_once_one_does(store):
     add(store)
     user, both, found = local_user(store), Barrier(2), []
 
@@ -92,7 +87,7 @@ def test_of_two_people_who_delete_a_dataset_at_once_one_does(store: Store) -> No
     assert sorted(found) == ["NotFoundError", "sums"]
 
 
-def test_a_dataset_on_which_a_job_works_is_neither_deleted_nor_renamed(store: Store) -> None:
+def test_a_dataset_on_which_a_job_works_is_neither_deleted_nor_renamed(store):
     dataset_id = add(store)[0].dataset_id
     start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="f", mode="online")
     with refused():
@@ -101,14 +96,14 @@ def test_a_dataset_on_which_a_job_works_is_neither_deleted_nor_renamed(store: St
         ChangeableDataset("sums").rename(store, "new")
 
 
-def test_a_dataset_that_is_being_fetched_again_is_not_deleted(store: Store) -> None:
+def test_a_dataset_that_is_being_fetched_again_is_not_deleted(store):
     add(store, dataset="mr-math-invalid")
     import_benchmark(store, BenchmarkImport("mr-math-invalid"))
     with refused():
         ChangeableDataset("mr-math-invalid").delete(store)
 
 
-def test_a_dataset_that_people_labelled_is_not_deleted(store: Store) -> None:
+def test_a_dataset_that_people_labelled_is_not_deleted(store):
     trace = add(store)[0]
     open_dispute(store, trace.trace_id, 0, "neg", "It is wrong.", local_user(store))
     with refused():
@@ -121,7 +116,7 @@ def test_a_dataset_that_people_labelled_is_not_deleted(store: Store) -> None:
     assert find_dataset(store, "sums").traces == 4
 
 
-def test_a_dataset_whose_gold_another_one_s_campaign_uses_is_not_deleted(store: Store) -> None:
+def test_a_dataset_whose_gold_another_one_s_campaign_uses_is_not_deleted(store):
     add(store)
     add(store, many(3), "others")
     plan = CampaignPlan(
@@ -132,14 +127,14 @@ def test_a_dataset_whose_gold_another_one_s_campaign_uses_is_not_deleted(store: 
         ChangeableDataset("sums").delete(store)
 
 
-def test_a_renamed_dataset_keeps_its_judgments(store: Store, tmp_path: Path) -> None:
+def test_a_renamed_dataset_keeps_its_judgments(store, tmp_path):
     dataset_id = judged(store, tmp_path)
     ChangeableDataset("sums").rename(store, "additions")
     assert find_dataset(store, "additions").id == dataset_id
     assert "5 judgments by 2 evaluators: mini, prm" in ChangeableDataset("additions").read(store).lines
 
 
-def test_a_dataset_is_not_renamed_to_a_name_that_is_taken_or_empty(store: Store) -> None:
+def test_a_dataset_is_not_renamed_to_a_name_that_is_taken_or_empty(store):
     add(store)
     add(store, many(1), "others")
     with refused():
@@ -150,14 +145,14 @@ def test_a_dataset_is_not_renamed_to_a_name_that_is_taken_or_empty(store: Store)
     assert [one.name for one in list_datasets(store)] == ["others", "sums"]
 
 
-def test_judgments_of_traces_that_were_deleted_meanwhile_are_refused(store: Store) -> None:
+def test_judgments_of_traces_that_were_deleted_meanwhile_are_refused(store):
     traces, mini = add(store), evaluator(store)
     ChangeableDataset("sums").delete(store)
     with refused():
         save_judgments(store, mini.id, [judge(traces[0], Mode.ONLINE)])
 
 
-def test_lines_name_what_is_deleted(store: Store, tmp_path: Path) -> None:
+def test_lines_name_what_is_deleted(store, tmp_path):
     judged(store, tmp_path)
     assert ChangeableDataset("sums").read(store).lines == (
         "4 traces",
@@ -168,7 +163,7 @@ def test_lines_name_what_is_deleted(store: Store, tmp_path: Path) -> None:
     assert ChangeableDataset("others").read(store).lines == ("3 traces",)
 
 
-def test_ids_of_a_deleted_dataset_are_never_those_of_another(store: Store) -> None:
+def test_ids_of_a_deleted_dataset_are_never_those_of_another(store):
     before = add(store)
     ChangeableDataset("sums").delete(store)
     after = add(store)

@@ -7,13 +7,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.importers.rows.kind import OnBad
 from stepsight.storage.traces.imports import ImportSummary, import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
@@ -26,11 +25,11 @@ from tests.storage.samples import invalid_row, plain_row, redundant_row, write_l
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def file(tmp_path):
     return tmp_path / "rows.jsonl"
 
 
-def test_mr_math_invalid(store: Store, data: Path) -> None:
+def test_mr_math_invalid(store, data):
     import_file(store, "mr-math-invalid", data / "mr-math" / "mr-math_invalid_errors.json")
     dataset = find_dataset(store, "mr-math-invalid")
     assert (dataset.traces, dataset.errors, dataset.steps, dataset.substeps) == (159, 83, 1078, 1721)
@@ -40,7 +39,7 @@ def test_mr_math_invalid(store: Store, data: Path) -> None:
     assert sum(trace.first_error is not None for trace in traces) == 83
 
 
-def test_mr_math_redundant(store: Store, data: Path) -> None:
+def test_mr_math_redundant(store, data):
     import_file(store, "mr-math-redundant", data / "mr-math" / "mr-math_redundant_errors.json")
     dataset = find_dataset(store, "mr-math-redundant")
     assert dataset.traces == 300
@@ -49,7 +48,7 @@ def test_mr_math_redundant(store: Store, data: Path) -> None:
     assert len(labels) == dataset.steps
 
 
-def test_importing_again_changes_nothing_and_says_so(store: Store, file: Path) -> None:
+def test_importing_again_changes_nothing_and_says_so(store, file):
     write_lines(file, [plain_row(1), plain_row(2)])
     first = import_file(store, "plain", file)
     assert first == ImportSummary("rows", "plain", added=2, unchanged=0, repeated=0, total=2)
@@ -61,7 +60,7 @@ def test_importing_again_changes_nothing_and_says_so(store: Store, file: Path) -
     assert (list_datasets(store), list(iterate_traces(store, 1))) == before
 
 
-def test_new_rows_of_an_extended_file_are_added_after_the_others(store: Store, file: Path, tmp_path: Path) -> None:
+def test_new_rows_of_an_extended_file_are_added_after_the_others(store, file, tmp_path):
     import_file(store, "plain", write_lines(file, [plain_row(1), plain_row(2)]))
     longer = write_lines(tmp_path / "longer.jsonl", [plain_row(0), plain_row(1), plain_row(2), plain_row(0)])
     summary = import_file(store, "plain", longer, dataset="rows")
@@ -70,7 +69,7 @@ def test_new_rows_of_an_extended_file_are_added_after_the_others(store: Store, f
     assert find_dataset(store, "rows").source == "longer.jsonl"
 
 
-def test_a_dataset_knows_its_source(store: Store, file: Path) -> None:
+def test_a_dataset_knows_its_source(store, file):
     write_lines(file, [plain_row(1)])
     import_file(store, "plain", file, dataset="named")
     dataset = find_dataset(store, "named")
@@ -78,7 +77,7 @@ def test_a_dataset_knows_its_source(store: Store, file: Path) -> None:
     assert dataset.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def test_blank_lines_a_byte_order_mark_and_a_missing_last_newline(store: Store, file: Path) -> None:
+def test_blank_lines_a_byte_order_mark_and_a_missing_last_newline(store, file):
     text = '\ufeff{"id": 1, "problem": "P", "steps": ["a"]}\r\n\r\n  \n{"id": 2, "problem": "P", "steps": ["a"]}'
     file.write_text(text, encoding="utf-8", newline="")
     assert import_file(store, "plain", file).added == 2
@@ -112,14 +111,14 @@ GOOD = {
 
 
 @each("kind, bad", BAD)
-def test_a_bad_line_fails_the_file_and_nothing_is_stored(store: Store, file: Path, kind: str, bad: Any) -> None:
+def test_a_bad_line_fails_the_file_and_nothing_is_stored(store, file, kind, bad):
     write_lines(file, [GOOD[kind](1), GOOD[kind](2), bad, GOOD[kind](4)])
     with refused():
         import_file(store, kind, file)
     assert list_datasets(store) == []
 
 
-def test_a_file_that_is_not_utf8(store: Store, file: Path) -> None:
+def test_a_file_that_is_not_utf8(store, file):
     write_lines(file, [plain_row(1)])
     file.write_bytes(file.read_bytes() + '{"id": 2, "problem": "é"'.encode("latin-1"))
     with refused():
@@ -127,7 +126,7 @@ def test_a_file_that_is_not_utf8(store: Store, file: Path) -> None:
     assert list_datasets(store) == []
 
 
-def test_a_bad_line_after_many_good_ones_leaves_the_dataset_as_it_was(store: Store, file: Path) -> None:
+def test_a_bad_line_after_many_good_ones_leaves_the_dataset_as_it_was(store, file):
     import_file(store, "plain", write_lines(file, [plain_row(0)]))
     write_lines(file, [*(plain_row(i) for i in range(1200)), "{"])
     with refused():
@@ -135,7 +134,7 @@ def test_a_bad_line_after_many_good_ones_leaves_the_dataset_as_it_was(store: Sto
     assert find_dataset(store, "rows").traces == 1
 
 
-def test_changed_content_is_refused(store: Store, file: Path) -> None:
+def test_changed_content_is_refused(store, file):
     import_file(store, "plain", write_lines(file, [plain_row(1), plain_row(2)]))
     write_lines(file, [plain_row(3), plain_row(2, steps=["Other."])])
     with refused():
@@ -144,14 +143,14 @@ def test_changed_content_is_refused(store: Store, file: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "\n", " \n\n"])
-def test_an_empty_file(store: Store, file: Path, content: str) -> None:
+def test_an_empty_file(store, file, content):
     file.write_text(content)
     with refused():
         import_file(store, "plain", file)
     assert list_datasets(store) == []
 
 
-def test_missing_files_and_invalid_names_are_refused(store: Store, tmp_path: Path, file: Path) -> None:
+def test_missing_files_and_invalid_names_are_refused(store, tmp_path, file):
     with refused():
         import_file(store, "plain", tmp_path / "none.jsonl")
     with refused():
@@ -160,7 +159,7 @@ def test_missing_files_and_invalid_names_are_refused(store: Store, tmp_path: Pat
         import_file(store, "plain", write_lines(file, [plain_row(1)]), dataset="")
 
 
-def test_progress_tells_traces_and_the_part_of_the_file(store: Store, file: Path) -> None:
+def test_progress_tells_traces_and_the_part_of_the_file(store, file):
     calls: list[tuple[int, float]] = []
     write_lines(file, [plain_row(10_000 + i) for i in range(1250)])
     import_file(store, "plain", file, progress=lambda count, part: calls.append((count, part)))
@@ -169,7 +168,7 @@ def test_progress_tells_traces_and_the_part_of_the_file(store: Store, file: Path
     assert [part for _, part in calls] == pytest.approx([0.04, 0.08, 0.1, 0.46, 0.82, 1.0], abs=0.001)
 
 
-def test_others_write_while_a_file_is_read(store: Store, file: Path) -> None:
+def test_others_write_while_a_file_is_read(store, file):
     def change(trace: Trace) -> Trace:
         save_trace(store, trace)
         return trace
@@ -178,7 +177,7 @@ def test_others_write_while_a_file_is_read(store: Store, file: Path) -> None:
     assert sorted((dataset.name, dataset.traces) for dataset in list_datasets(store)) == [("rows", 3), ("saved", 3)]
 
 
-def test_a_bounded_number_of_traces_is_held(store: Store, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bounded_number_of_traces_is_held(store, file, monkeypatch):
     sizes = []
     add = TraceWriter.add_rows
 
@@ -191,7 +190,7 @@ def test_a_bounded_number_of_traces_is_held(store: Store, file: Path, monkeypatc
     assert sizes == [500, 500, 300]
 
 
-def test_texts_that_a_log_refers_to_count_as_often_as_they_are_stored(sqlite_store: Store, tmp_path: Path) -> None:
+def test_texts_that_a_log_refers_to_count_as_often_as_they_are_stored(sqlite_store, tmp_path):
     """11 times a million characters in a trace, and 6 traces of 9 million each, of a few thousand bytes."""
     for name, samples, references in (("trace", 1, 11), ("file", 6, 9)):
         path = tmp_path / f"{name}.eval"
@@ -203,7 +202,7 @@ def test_texts_that_a_log_refers_to_count_as_often_as_they_are_stored(sqlite_sto
     assert import_file(sqlite_store, "inspect", path).added == 5
 
 
-def test_two_imports_of_one_file_at_once(store: Store, file: Path) -> None:
+def test_two_imports_of_one_file_at_once(store, file):
     write_lines(file, [plain_row(i) for i in range(700)])
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(lambda _: import_file(store, "plain", file), range(3)))
@@ -225,7 +224,7 @@ import_file(open_store(sys.argv[1]), "plain", sys.argv[2], progress=die)
 
 
 @pytest.mark.slow
-def test_a_killed_import_stores_nothing(address: str, file: Path) -> None:
+def test_a_killed_import_stores_nothing(address, file):
     write_lines(file, [plain_row(i) for i in range(3000)])
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, address, str(file)], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}

@@ -1,11 +1,9 @@
-from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from sqlalchemy import event, text
 
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.traces import queries
 from stepsight.storage.traces.queries import (
     find_dataset,
@@ -21,7 +19,7 @@ from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many
 
 
 @contextmanager
-def counted(store: Store) -> Iterator[list[str]]:
+def counted(store):
     """Collects the statements that are run."""
     statements: list[str] = []
 
@@ -34,7 +32,7 @@ def counted(store: Store) -> Iterator[list[str]]:
     event.remove(store.engine, "before_cursor_execute", collect)
 
 
-def test_datasets_are_listed_by_name_with_their_counts(store: Store) -> None:
+def test_datasets_are_listed_by_name_with_their_counts(store):
     add(store, SAMPLES, "b")
     add(store, [Trace("a", "?", (Step(("1",), share=0.5), Step(("2",), share=0.25)))], "a")
     add(store, [], "empty")
@@ -47,7 +45,7 @@ def test_datasets_are_listed_by_name_with_their_counts(store: Store) -> None:
     assert find_dataset(store, "b") == found[1]
 
 
-def test_listing_takes_one_query_however_many_datasets_there_are(store: Store) -> None:
+def test_listing_takes_one_query_however_many_datasets_there_are(store):
     for name in "abcdef":
         add(store, [CLEAN], name)
     with counted(store) as statements:
@@ -55,7 +53,7 @@ def test_listing_takes_one_query_however_many_datasets_there_are(store: Store) -
     assert len(statements) == 1
 
 
-def test_an_unknown_dataset_names_those_that_are_there(store: Store) -> None:
+def test_an_unknown_dataset_names_those_that_are_there(store):
     with refused(NotFoundError):
         find_dataset(store, "x")
     add(store)
@@ -65,7 +63,7 @@ def test_an_unknown_dataset_names_those_that_are_there(store: Store) -> None:
         find_dataset(store, "\x00")
 
 
-def test_a_trace_by_its_id_or_by_dataset_and_name(store: Store) -> None:
+def test_a_trace_by_its_id_or_by_dataset_and_name(store):
     stored = add(store)[0]
     assert stored.digest == ERROR.digest
     assert (stored.dataset, stored.position) == ("sums", 0)
@@ -74,13 +72,13 @@ def test_a_trace_by_its_id_or_by_dataset_and_name(store: Store) -> None:
 
 
 @each("trace_id", [0, -1, 99, 2**31, 10**30])
-def test_no_such_trace(store: Store, trace_id: int) -> None:
+def test_no_such_trace(store, trace_id):
     add(store)
     with refused(NotFoundError):
         get_trace(store, trace_id)
 
 
-def test_no_such_trace_in_the_dataset(store: Store) -> None:
+def test_no_such_trace_in_the_dataset(store):
     add(store)
     for dataset, id in (("sums", "none"), ("none", "error")):
         with refused(NotFoundError):
@@ -89,7 +87,7 @@ def test_no_such_trace_in_the_dataset(store: Store) -> None:
         find_trace(store, "sums", "\x00")
 
 
-def test_going_through_a_dataset_in_batches(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_going_through_a_dataset_in_batches(store, monkeypatch):
     add(store, many(3), "other")
     dataset_id = add(store, many(25))[0].dataset_id
     for size in (1, 5, 24, 25, 26):
@@ -98,7 +96,7 @@ def test_going_through_a_dataset_in_batches(store: Store, monkeypatch: pytest.Mo
     assert list(iterate_traces(store, 99)) == []
 
 
-def test_deleted_traces_do_not_stop_the_rest(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deleted_traces_do_not_stop_the_rest(store, monkeypatch):
     dataset_id = add(store, many(25))[0].dataset_id
     with store.write() as session:
         session.execute(text("DELETE FROM traces WHERE position BETWEEN 3 AND 20"))
@@ -106,7 +104,7 @@ def test_deleted_traces_do_not_stop_the_rest(store: Store, monkeypatch: pytest.M
     assert [trace.position for trace in iterate_traces(store, dataset_id)] == [0, 1, 2, 21, 22, 23, 24]
 
 
-def test_a_batch_takes_a_fixed_number_of_queries(store: Store) -> None:
+def test_a_batch_takes_a_fixed_number_of_queries(store):
     dataset_id = add(store, many(400))[0].dataset_id
     with counted(store) as statements:
         assert len(list(iterate_traces(store, dataset_id))) == 400
@@ -114,7 +112,7 @@ def test_a_batch_takes_a_fixed_number_of_queries(store: Store) -> None:
     assert len(statements) == 5
 
 
-def test_of_long_traces_fewer_are_held_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_long_traces_fewer_are_held_at_once(store, monkeypatch):
     monkeypatch.setattr(queries, "_SUBSTEPS", 25)
     long = [Trace.of("A problem.", [f"Step {step} of {i}." for step in range(10)], id=f"t{i}") for i in range(7)]
     stored = add(store, long)
@@ -123,7 +121,7 @@ def test_of_long_traces_fewer_are_held_at_once(store: Store, monkeypatch: pytest
     assert [trace.id for trace in iterate_traces(store, stored[0].dataset_id)] == [trace.id for trace in long]
 
 
-def test_no_connection_is_held_between_batches(store: Store) -> None:
+def test_no_connection_is_held_between_batches(store):
     dataset_id = add(store, many(3))[0].dataset_id
     traces = iterate_traces(store, dataset_id)
     next(traces)
@@ -132,7 +130,7 @@ def test_no_connection_is_held_between_batches(store: Store) -> None:
     assert store.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
-def test_a_stored_trace_is_not_the_trace_it_was_made_of(store: Store) -> None:
+def test_a_stored_trace_is_not_the_trace_it_was_made_of(store):
     stored = add(store, [ERROR])[0]
     assert isinstance(stored, Trace)
     assert (stored.id, stored.digest) == (ERROR.id, ERROR.digest)

@@ -1,6 +1,5 @@
 import pytest
 
-from stepsight.storage.database.store import Store
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces, list_datasets
 from stepsight.storage.traces.writer import SAVED, save_trace
@@ -8,7 +7,7 @@ from tests.messages import refused
 from tests.storage.samples import CLEAN, ERROR, MISSING
 
 
-def test_a_saved_trace_is_in_the_dataset_for_such(store: Store) -> None:
+def test_a_saved_trace_is_in_the_dataset_for_such(store):
     saved = save_trace(store, MISSING)
     assert saved.new
     assert (saved.trace.dataset, saved.trace.steps, saved.trace.problem) == (SAVED, MISSING.steps, MISSING.problem)
@@ -16,7 +15,7 @@ def test_a_saved_trace_is_in_the_dataset_for_such(store: Store) -> None:
     assert get_trace(store, saved.trace.trace_id) == saved.trace
 
 
-def test_the_same_trace_twice_is_one(store: Store) -> None:
+def test_the_same_trace_twice_is_one(store):
     first, second = save_trace(store, MISSING), save_trace(store, MISSING)
     assert (first.new, second.new) == (True, False)
     assert first.trace == second.trace
@@ -28,7 +27,7 @@ def test_the_same_trace_twice_is_one(store: Store) -> None:
     ]
 
 
-def test_gold_makes_another_trace_and_another_dataset_another_copy(store: Store) -> None:
+def test_gold_makes_another_trace_and_another_dataset_another_copy(store):
     bare = type(ERROR).of(ERROR.problem, [step.substeps for step in ERROR.steps])
     save_trace(store, ERROR)
     assert save_trace(store, bare).new
@@ -36,7 +35,7 @@ def test_gold_makes_another_trace_and_another_dataset_another_copy(store: Store)
     assert {dataset.name: dataset.traces for dataset in list_datasets(store)} == {SAVED: 2, "mine": 1}
 
 
-def test_an_imported_dataset_is_left_as_it_is(store: Store, tmp_path) -> None:
+def test_an_imported_dataset_is_left_as_it_is(store, tmp_path):
     path = tmp_path / "plain.jsonl"
     path.write_text('{"id": "1", "problem": "q", "steps": ["a"]}\n')
     import_file(store, "jsonl", path, "plain")
@@ -46,7 +45,7 @@ def test_an_imported_dataset_is_left_as_it_is(store: Store, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "two\nlines", "x" * 201])
-def test_an_invalid_name_is_refused(store: Store, name: str) -> None:
+def test_an_invalid_name_is_refused(store, name):
     with refused():
         save_trace(store, MISSING, name)
     assert list_datasets(store) == []

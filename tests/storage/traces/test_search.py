@@ -6,12 +6,11 @@ from stepsight.core.text.signs import BREAKS, INVISIBLE, PLAIN, UNSPACED, patter
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.database.store import Store
 from stepsight.storage.traces.search import find_text
 from tests.storage.samples import add, many
 
 
-def found(store: Store, wanted: str) -> list[str]:
+def found(store, wanted):
     page = browse(store, 1, TraceFilter(text=wanted))
     assert page.total == len(page.rows)
     return [row.id for row in page.rows]
@@ -37,7 +36,7 @@ def found(store: Store, wanted: str) -> list[str]:
         (".D", []),
     ],
 )
-def test_text_in_problem_or_substep_whatever_the_case(store: Store, wanted: str, ids: list[str]) -> None:
+def test_text_in_problem_or_substep_whatever_the_case(store, wanted, ids):
     add(store)
     assert found(store, wanted) == ids
 
@@ -46,7 +45,7 @@ MATHS = ("3/4", r"\frac{1}{2}", "x^2", "x_{n+1}", "a \\cdot b", "$5 and $6", "{}
 
 
 @pytest.mark.parametrize("wanted", MATHS)
-def test_formulas(store: Store, wanted: str) -> None:
+def test_formulas(store, wanted):
     traces = [Trace.of(f"Of {part} in a text", ["s"], id=part) for part in MATHS]
     add(store, [*traces, Trace.of("Of frac 1 2, 3 4, x 2 and 1000", ["s"], id="words")])
     expected = [part for part in MATHS if wanted in part]
@@ -58,7 +57,7 @@ QUERIES = ("a AND b", "a OR b", "NOT a", "NEAR(a b)", "text:a", "(a", "-a b", "a
 
 
 @pytest.mark.parametrize("special", [*SIGNS, *QUERIES])
-def test_every_character_stands_for_itself(store: Store, special: str) -> None:
+def test_every_character_stands_for_itself(store, special):
     add(
         store,
         [
@@ -73,12 +72,12 @@ OTHER = ("größe", "GRÖßE", "Größe", "ß", "ΠΡΌΒΛΗΜΑ", "πρόβλ�
 
 
 @pytest.mark.parametrize("wanted", OTHER)
-def test_case_in_other_scripts(store: Store, wanted: str) -> None:
+def test_case_in_other_scripts(store, wanted):
     add(store, [Trace.of("Die Größe", ["Πρόβλημα, Задача, 数学好"], id="with"), Trace.of("x", ["y"], id="without")])
     assert found(store, wanted) == ["with"]
 
 
-def test_any_part_of_any_text_is_found(store: Store) -> None:
+def test_any_part_of_any_text_is_found(store):
     """Every substring of three texts against Python's own search."""
     texts = {"one": "Let x^2 = 4, so x = 2.", "two": "Half of \\frac{3}{4} is 3/8.", "three": "αβγ β 44"}
     add(store, [Trace.of(body, ["-"], id=id) for id, body in texts.items()])
@@ -92,7 +91,7 @@ def test_any_part_of_any_text_is_found(store: Store) -> None:
         assert hits.tolist() == [part.lower() in body.lower() for body in texts.values()], part
 
 
-def test_other_datasets_and_deleted_traces_are_not_found(store: Store) -> None:
+def test_other_datasets_and_deleted_traces_are_not_found(store):
     add(store, many(6), "first")
     ids = np.array([trace.trace_id for trace in add(store, many(6), "second")])
     with store.write() as session:
@@ -103,7 +102,7 @@ def test_other_datasets_and_deleted_traces_are_not_found(store: Store) -> None:
         assert find_text(session, np.zeros(0, np.int64), "step").tolist() == []
 
 
-def test_the_index_is_used(store: Store) -> None:
+def test_the_index_is_used(store):
     """That it finds the same without the index is tested above: here, that the database looks into it."""
     add(store, many(3))
     explain = {"sqlite": "EXPLAIN QUERY PLAN ", "postgresql": "EXPLAIN "}[store.engine.dialect.name]
@@ -123,7 +122,7 @@ TYPED = (
 )  # fmt: skip
 
 
-def test_signs_are_found_however_they_are_typed(store: Store) -> None:
+def test_signs_are_found_however_they_are_typed(store):
     body = "Nora\u2019s 7\xa0+\u202f9, y\u22124, touche\u0301, 25\u202f000, ｚ＝８, 6\u200b·6, C\xadD, ”so„ ١٢"
     traces = [Trace.of(body, ["-"], id="problem"), Trace.of("-", [body], id="step"), Trace.of("-", ["-"], id="no")]
     add(store, traces)
@@ -137,7 +136,7 @@ SPACED = (
 )  # fmt: skip
 
 
-def test_white_space_is_found_however_it_is_typed(store: Store) -> None:
+def test_white_space_is_found_however_it_is_typed(store):
     body = {"wide": "2 + 3, x \u2212 3, ( a , b ), f (x)\n= 9, two\n\n lines, a : b, 4 %, $ 5, t  w"}
     body["narrow"] = "2+3,x-3,(a,b),f(x)=9,two lines,a:b,4%,$5,t\tw"
     add(store, [Trace.of("-", [text], id=id) for id, text in body.items()])
@@ -147,7 +146,7 @@ def test_white_space_is_found_however_it_is_typed(store: Store) -> None:
         assert all(pattern(wanted).search(text) for text in body.values()), wanted
 
 
-def test_postgresql_has_the_same_searchable_form(postgresql_store: Store) -> None:
+def test_postgresql_has_the_same_searchable_form(postgresql_store):
     signs = "".join(chr(code) for code in PLAIN) + INVISIBLE + BREAKS + UNSPACED
     written = [f"a{sign}e\u0301{sign}b {sign} {sign}\n{sign} {sign}a.\n b" for sign in signs]
     with postgresql_store.read() as session:

@@ -1,7 +1,6 @@
 import pytest
 
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.storage.traces.writer import TraceWriter
 from tests.cases import each
@@ -9,7 +8,7 @@ from tests.messages import refused
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, many
 
 
-def test_traces_come_back_as_they_were(store: Store) -> None:
+def test_traces_come_back_as_they_were(store):
     stored = add(store)
     for trace, before in zip(stored, SAMPLES, strict=True):
         assert trace.digest == before.digest
@@ -19,7 +18,7 @@ def test_traces_come_back_as_they_were(store: Store) -> None:
         assert [step.valid for step in trace.steps] == [step.valid for step in before.steps]
 
 
-def test_texts_of_every_script_and_meta_of_every_shape_come_back(store: Store) -> None:
+def test_texts_of_every_script_and_meta_of_every_shape_come_back(store):
     problem = "π ≤ 4? 数学 🙂 \t' \" \\ % _ ; -- \u202e \r\n"
     meta = {"nested": {"z": [1, 2.5, None, True, {"é": "\\u0000"}]}, "big": 10**30, "": []}
     trace = add(store, [Trace("ид 1", problem, (Step((problem,)),), meta)])[0]
@@ -28,7 +27,7 @@ def test_texts_of_every_script_and_meta_of_every_shape_come_back(store: Store) -
     assert list(trace.meta) == list(meta)
 
 
-def test_counts_and_positions(store: Store) -> None:
+def test_counts_and_positions(store):
     add(store, many(3))
     with store.write() as session:
         writer = TraceWriter(session, "sums", "plain", "more.jsonl")
@@ -41,7 +40,7 @@ def test_counts_and_positions(store: Store) -> None:
     assert [(trace.id, trace.position) for trace in add(store, [])] == [(str(i), i) for i in range(5)]
 
 
-def test_meta_is_kept_as_first_stored(store: Store) -> None:
+def test_meta_is_kept_as_first_stored(store):
     add(store, [CLEAN])
     assert add(store, [Trace(CLEAN.id, CLEAN.problem, CLEAN.steps, {"generator": "other"})])[0].meta == CLEAN.meta
 
@@ -49,7 +48,7 @@ def test_meta_is_kept_as_first_stored(store: Store) -> None:
 @pytest.mark.parametrize(
     "other", [Trace(ERROR.id, "Other?", ERROR.steps), Trace.of(ERROR.problem, ["x"], id=ERROR.id)]
 )
-def test_the_same_id_with_other_content_is_refused(store: Store, other: Trace) -> None:
+def test_the_same_id_with_other_content_is_refused(store, other):
     with refused():
         add(store, [ERROR, other])
     add(store, [ERROR])
@@ -58,11 +57,11 @@ def test_the_same_id_with_other_content_is_refused(store: Store, other: Trace) -
     assert add(store, [])[0].digest == ERROR.digest
 
 
-def test_the_same_id_in_another_dataset_is_another_trace(store: Store) -> None:
+def test_the_same_id_in_another_dataset_is_another_trace(store):
     assert add(store, [ERROR])[0].trace_id != add(store, [ERROR], "other")[0].trace_id
 
 
-def test_numbers_that_json_does_not_have_are_stored_as_null(store: Store) -> None:
+def test_numbers_that_json_does_not_have_are_stored_as_null(store):
     meta = {"score": float("nan"), "deep": {"a": [float("-inf"), 1.5]}}
     (stored,) = add(store, [Trace("a", "p", (Step(("s",)),), meta)])
     assert stored.meta == {"score": None, "deep": {"a": [None, 1.5]}}
@@ -79,22 +78,22 @@ def test_numbers_that_json_does_not_have_are_stored_as_null(store: Store) -> Non
         ("a", {"text": "\udfff"}),
     ],
 )
-def test_traces_that_cannot_be_stored_are_refused(store: Store, id: str, meta: dict[str, object]) -> None:
+def test_traces_that_cannot_be_stored_are_refused(store, id, meta):
     with refused():
         add(store, [Trace(id, "p", (Step(("s",)),), meta)])
 
 
-def test_the_longest_id_in_any_script(store: Store) -> None:
+def test_the_longest_id_in_any_script(store):
     assert add(store, [Trace("🙂" * 500, "p", (Step(("s",)),))])[0].id == "🙂" * 500
 
 
-def test_a_dataset_keeps_its_kind(store: Store) -> None:
+def test_a_dataset_keeps_its_kind(store):
     add(store)
     with refused(), store.write() as session:
         TraceWriter(session, "sums", "other", "f")
 
 
-def test_statistics_are_refreshed_on_the_way(sqlite_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statistics_are_refreshed_on_the_way(sqlite_store, monkeypatch):
     refreshed = []
     monkeypatch.setattr(TraceWriter, "_refresh", lambda self: refreshed.append(self.added))
     rows = [("row", trace) for trace in many(5000)]

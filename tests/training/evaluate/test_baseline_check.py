@@ -9,8 +9,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
+from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
@@ -21,12 +20,12 @@ from tests.training.hand import say, traces, valid
 DRAWS = 200
 
 
-def labelled(count: int) -> dict[str, list[str]]:
+def labelled(count):
     """Of each trace one of two steps is wrong, the first as often as the second."""
     return {str(i): ["neg", "pos"] if i % 2 else ["pos", "neg"] for i in range(count)}
 
 
-def judged(store: Store, name: str, count: int = 40, right: float = 1.0) -> StoredEvaluator:
+def judged(store, name, count=40, right=1.0):
     """An evaluator that is right of so large a part of the traces, and of the others wrong."""
     golds = labelled(count)
     stored = add(store, traces(golds), dataset=name)
@@ -39,14 +38,12 @@ def judged(store: Store, name: str, count: int = 40, right: float = 1.0) -> Stor
     return row
 
 
-def check(store: Store, name: str, row: StoredEvaluator, mode: Mode = Mode.OFFLINE) -> BaselineCheck | None:
+def check(store, name, row, mode=Mode.OFFLINE):
     return check_baselines(store, find_dataset(store, name), row, mode, draws=DRAWS)
 
 
 @pytest.mark.parametrize(("right", "clears"), [(1.0, True), (0.5, False)])
-def test_one_that_knows_the_errors_clears_the_baselines_and_one_that_guesses_does_not(
-    sqlite_store: Store, right: float, clears: bool
-) -> None:
+def test_one_that_knows_the_errors_clears_the_baselines_and_one_that_guesses_does_not(sqlite_store, right, clears):
     found = check(sqlite_store, "many", judged(sqlite_store, "many", right=right))
     assert found is not None
     assert (found.clears, found.figure, found.mode, found.errors) == (
@@ -57,14 +54,14 @@ def test_one_that_knows_the_errors_clears_the_baselines_and_one_that_guesses_doe
     assert found.baseline_value == pytest.approx(found.value - found.difference.number)
 
 
-def test_nothing_is_told_where_there_are_too_few_labels(sqlite_store: Store) -> None:
+def test_nothing_is_told_where_there_are_too_few_labels(sqlite_store):
     # Steps behind an error do not count: right ones are half as many as there are traces.
     few, enough = (judged(sqlite_store, f"of {count}", count, 0.5) for count in (2 * FEWEST - 2, 2 * FEWEST))
     assert check(sqlite_store, f"of {2 * FEWEST - 2}", few) is None
     assert check(sqlite_store, f"of {2 * FEWEST}", enough) is not None
 
 
-def test_nothing_is_told_of_what_was_not_judged_or_has_no_gold(sqlite_store: Store) -> None:
+def test_nothing_is_told_of_what_was_not_judged_or_has_no_gold(sqlite_store):
     row = judged(sqlite_store, "many")
     assert check(sqlite_store, "many", row, Mode.ONLINE) is None
     golds = {str(i): [None, None] for i in range(40)}
@@ -73,7 +70,7 @@ def test_nothing_is_told_of_what_was_not_judged_or_has_no_gold(sqlite_store: Sto
     assert check(sqlite_store, "plain", row) is None
 
 
-def test_traces_that_stop_at_their_error_are_told_of_online(sqlite_store: Store) -> None:
+def test_traces_that_stop_at_their_error_are_told_of_online(sqlite_store):
     golds = {str(i): ["pos", "neg"] if i % 2 else ["pos", "pos"] for i in range(60)}
     stored = add(sqlite_store, traces(golds), dataset="cut")
     row = evaluator(sqlite_store, "one")
@@ -85,7 +82,7 @@ def test_traces_that_stop_at_their_error_are_told_of_online(sqlite_store: Store)
     assert (found.mode, found.clears) == (Mode.ONLINE, True)
 
 
-def test_one_that_checks_equations_is_held_against_the_baselines_where_it_speaks(sqlite_store: Store) -> None:
+def test_one_that_checks_equations_is_held_against_the_baselines_where_it_speaks(sqlite_store):
     """Every step with an equation that fails is wrong, and steps without one are left out for all."""
     made = [
         Trace(

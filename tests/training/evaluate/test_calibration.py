@@ -10,7 +10,6 @@ from stepsight.core.metrics.measurement import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import Threshold, find_calibration, register_evaluator
 from stepsight.storage.traces.queries import find_dataset
@@ -21,7 +20,7 @@ from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces, valid
 
 
-def items(scores: list[float], wrong: list[int], errors: Errors = Errors.INVALID) -> Items:
+def items(scores, wrong, errors=Errors.INVALID):
     """Steps with these validities or redundancies; 1 is an error."""
     values = np.array(scores, np.float32).astype(np.float64)
     golds = ~np.array(wrong, np.bool_)
@@ -29,7 +28,7 @@ def items(scores: list[float], wrong: list[int], errors: Errors = Errors.INVALID
     return Items(shown, golds, golds, np.arange(len(golds)))
 
 
-def test_the_best_macro_f1() -> None:
+def test_the_best_macro_f1():
     """Errors 0.1, 0.2, 0.62; right 0.6, 0.7, 0.8. At 0.6 two are found: F1 4 / (2 + 3), 6 / (4 + 3).
 
     Up to 0.7, which takes 0.6 with it: 6 / (4 + 3), 4 / (2 + 3), which is as good: the default lies in the first.
@@ -40,7 +39,7 @@ def test_the_best_macro_f1() -> None:
     assert (found.precision, found.recall) == (1.0, pytest.approx(2 / 3))
 
 
-def test_a_wanted_recall_at_the_best_precision() -> None:
+def test_a_wanted_recall_at_the_best_precision():
     """All three errors are below 0.7, with 0.6 among them: precision 3 / 4; 0.66 is the shortest in between."""
     tried = items([0.1, 0.2, 0.62, 0.6, 0.7, 0.8], [1, 1, 1, 0, 0, 0])
     found = choose(tried, Errors.INVALID, Goal.RECALL, 0.9)
@@ -49,7 +48,7 @@ def test_a_wanted_recall_at_the_best_precision() -> None:
     assert choose(tried, Errors.INVALID, Goal.RECALL, 0.6).value == 0.5
 
 
-def test_redundant_is_what_reaches_the_threshold() -> None:
+def test_redundant_is_what_reaches_the_threshold():
     """Redundant 0.3, 0.4; not 0.05, 0.1, 0.2: between 0.2 and 0.3 all are right, and 0.3 itself would do."""
     found = choose(items([0.3, 0.4, 0.05, 0.1, 0.2], [1, 1, 0, 0, 0], Errors.REDUNDANT), Errors.REDUNDANT)
     assert (found.value, found.macro_f1, found.precision, found.recall) == (0.25, 1.0, 1.0, 1.0)
@@ -57,7 +56,7 @@ def test_redundant_is_what_reaches_the_threshold() -> None:
 
 @each("errors", list(Errors))
 @each("seed", range(6))
-def test_no_threshold_is_better(errors: Errors, seed: int) -> None:
+def test_no_threshold_is_better(errors, seed):
     """Every score is tried by the rule of the protocol; there are ties, and neighbours in single precision."""
     rng = np.random.default_rng(seed)
     scores = np.round(rng.random(40), 1 + seed % 3).astype(np.float32)
@@ -84,7 +83,7 @@ def test_no_threshold_is_better(errors: Errors, seed: int) -> None:
     assert all(wanted.precision >= precision_score(wrong, flagged(cut)) - 1e-12 for cut in every)
 
 
-def test_a_threshold_between_neighbours_in_single_precision() -> None:
+def test_a_threshold_between_neighbours_in_single_precision():
     low = np.float32(0.3)
     high = np.nextafter(low, np.float32(1))
     found = choose(items([float(low), float(high)], [1, 0]), Errors.INVALID)
@@ -94,18 +93,18 @@ def test_a_threshold_between_neighbours_in_single_precision() -> None:
 @pytest.mark.parametrize(
     ("scores", "wrong"), [([], []), ([0.1, 0.2], [0, 0]), ([0.1, 0.2], [1, 1]), ([0.1, np.nan, 0.3], [1, 0, 0])]
 )
-def test_nothing_to_choose_from(scores: list[float], wrong: list[int]) -> None:
+def test_nothing_to_choose_from(scores, wrong):
     with refused():
         choose(items(scores, wrong), Errors.INVALID)
 
 
-def test_a_recall_out_of_reach() -> None:
+def test_a_recall_out_of_reach():
     # A validity of 1 is never below a threshold.
     with refused():
         choose(items([1.0, 0.2, 0.9], [1, 1, 0]), Errors.INVALID, Goal.RECALL, 0.9)
 
 
-def test_a_chosen_threshold_is_in_force(sqlite_store: Store) -> None:
+def test_a_chosen_threshold_is_in_force(sqlite_store):
     """Above 0.61 A 2 is found, and B 2 wrongly: F1 8 / 9 and 4 / 5. Below 0.4 neither: 10 / 11 and 2 / 3."""
     stored = add(sqlite_store, traces())
     one = evaluator(sqlite_store, "one")
@@ -139,7 +138,7 @@ def test_a_chosen_threshold_is_in_force(sqlite_store: Store) -> None:
     ("outputs", "errors"),
     [(Outputs.SOLUTION, Errors.INVALID), (Outputs.VERDICT, Errors.INVALID), (Outputs.VALIDITY, Errors.REDUNDANT)],
 )
-def test_evaluators_without_such_a_threshold(sqlite_store: Store, outputs: Outputs, errors: Errors) -> None:
+def test_evaluators_without_such_a_threshold(sqlite_store, outputs, errors):
     add(sqlite_store, traces())
     one = register_evaluator(
         sqlite_store, name="x", fingerprint="x", format="imported", attention="unknown", info={"outputs": outputs}
@@ -149,7 +148,7 @@ def test_evaluators_without_such_a_threshold(sqlite_store: Store, outputs: Outpu
     assert find_calibration(sqlite_store, one.id) is None
 
 
-def test_an_impossible_choice_names_the_dataset(sqlite_store: Store) -> None:
+def test_an_impossible_choice_names_the_dataset(sqlite_store):
     stored = add(sqlite_store, traces())
     one = evaluator(sqlite_store, "one")
     dataset = find_dataset(sqlite_store, "sums")
@@ -161,7 +160,7 @@ def test_an_impossible_choice_names_the_dataset(sqlite_store: Store) -> None:
     assert find_calibration(sqlite_store, one.id) is None
 
 
-def test_no_offline_threshold_where_traces_stop_at_their_error(sqlite_store: Store) -> None:
+def test_no_offline_threshold_where_traces_stop_at_their_error(sqlite_store):
     stored = add(sqlite_store, traces({"A": ["pos", "neg"], "B": ["pos"]}), dataset="cut")
     dataset = find_dataset(sqlite_store, "cut")
     both, causal = (
@@ -178,7 +177,7 @@ def test_no_offline_threshold_where_traces_stop_at_their_error(sqlite_store: Sto
     assert calibrate(sqlite_store, dataset, causal).choice.macro_f1 == 1
 
 
-def test_a_threshold_that_finds_no_error_has_no_precision(sqlite_store: Store) -> None:
+def test_a_threshold_that_finds_no_error_has_no_precision(sqlite_store):
     stored = add(sqlite_store, traces())
     one = evaluator(sqlite_store, "one")
     say(sqlite_store, stored, one.id, {trace.id: valid(*[0.9] * len(trace.substeps)) for trace in traces()})

@@ -16,18 +16,15 @@ from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import read_gold, read_table
-from stepsight.storage.judgments.evaluators import StoredEvaluator, Threshold, register_evaluator, save_calibration
+from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
+from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.data.transforms import beginning
 from stepsight.training.evaluate.evaluation import (
-    Evaluation,
     MeasuredEvaluator,
     PairedComparison,
-    Row,
     baseline_tables,
     compare,
     cut_at_random,
@@ -44,41 +41,41 @@ DRAWS = 100
 
 
 @pytest.fixture
-def stored(sqlite_store: Store) -> list[StoredTrace]:
+def stored(sqlite_store):
     return add(sqlite_store, traces())
 
 
 @pytest.fixture
-def first(sqlite_store: Store, stored: list[StoredTrace]) -> StoredEvaluator:
+def first(sqlite_store, stored):
     found = evaluator(sqlite_store, "first")
     say(sqlite_store, stored, found.id)
     return found
 
 
 @pytest.fixture
-def second(sqlite_store: Store, stored: list[StoredTrace]) -> StoredEvaluator:
+def second(sqlite_store, stored):
     """Right of every step, but has not judged C."""
     found = evaluator(sqlite_store, "second")
     say(sqlite_store, stored, found.id, {"A": valid(0.9, 0.2, 0.9), "B": valid(0.8, 0.9), "D": valid(0.1, 0.9)})
     return found
 
 
-def measure(store: Store, *evaluators: StoredEvaluator, dataset: str = "sums", **options: object) -> Evaluation:
+def measure(store, *evaluators, dataset="sums", **options):
     return measure_stored(store, find_dataset(store, dataset), evaluators, draws=DRAWS, **options)
 
 
-def row(found: Evaluation, name: str, errors: str = "invalid", mode: str = "offline") -> Row:
+def row(found, name, errors="invalid", mode="offline"):
     (chosen,) = [
         one for one in found.rows if (one.evaluator, one.errors, one.mode) == (name, Errors(errors), Mode(mode))
     ]
     return chosen
 
 
-def figures(found: Row) -> list[float]:
+def figures(found):
     return [found.measured[name].value.number for name in ("sol_f1", "sol_auc", "step_f1", "step_auc")]
 
 
-def test_every_table_has_the_baselines_and_the_evaluator(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_every_table_has_the_baselines_and_the_evaluator(sqlite_store, first):
     found = measure(sqlite_store, first)
     told = [(str(one.mode), str(one.errors), one.evaluator) for one in found.rows]
     # It has judged offline only.
@@ -94,7 +91,7 @@ def test_every_table_has_the_baselines_and_the_evaluator(sqlite_store: Store, fi
     assert (found.traces, found.warning, found.size) == (4, "", "4 traces")
 
 
-def test_baselines_by_hand(sqlite_store: Store, stored: list[StoredTrace]) -> None:
+def test_baselines_by_hand(sqlite_store, stored):
     """Of the last step: every trace ends without an answer, so that A 3, B 2, C 2 and D 2 are called wrong.
 
     Of the steps that count A 1, B 1, C 1 are rightly called valid, B 2 and C 2 wrongly wrong, A 2 and D 1 wrongly
@@ -108,7 +105,7 @@ def test_baselines_by_hand(sqlite_store: Store, stored: list[StoredTrace]) -> No
     assert figures(row(found, "baseline:position"))[3] == pytest.approx((3 + 1 + 1.5) / 10)
 
 
-def test_an_evaluator_is_held_against_the_best_baseline(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_an_evaluator_is_held_against_the_best_baseline(sqlite_store, first):
     found = measure(sqlite_store, first)
     one = row(found, "first")
     best = max(figures(row(found, name))[3] for name in NAMES)
@@ -121,7 +118,7 @@ def test_an_evaluator_is_held_against_the_best_baseline(sqlite_store: Store, fir
     assert row(found, "baseline:length").beats.reason == "no baseline"
 
 
-def test_one_that_is_sure_to_be_above_them(sqlite_store: Store) -> None:
+def test_one_that_is_sure_to_be_above_them(sqlite_store):
     """One of two steps is wrong, the first as often as the second, and it knows which forty times."""
     golds = {str(i): ["neg", "pos"] if i % 2 else ["pos", "neg"] for i in range(40)}
     stored = add(sqlite_store, traces(golds), dataset="many")
@@ -137,16 +134,12 @@ def test_one_that_is_sure_to_be_above_them(sqlite_store: Store) -> None:
     assert 0 < one.beats.low <= one.beats.number < one.beats.high
 
 
-def test_the_difference_to_a_baseline_is_on_the_traces_that_are_judged(
-    sqlite_store: Store, second: StoredEvaluator
-) -> None:
+def test_the_difference_to_a_baseline_is_on_the_traces_that_are_judged(sqlite_store, second):
     """On A, B and D alone the position is best, 0, 0, 1 valid against 1 and 0: (2.5 + 1) / 6. It has 1 itself."""
     assert row(measure(sqlite_store, second), "second").beats.number == pytest.approx(1 - 3.5 / 6)
 
 
-def test_a_paired_difference_is_on_the_traces_of_both(
-    sqlite_store: Store, first: StoredEvaluator, second: StoredEvaluator
-) -> None:
+def test_a_paired_difference_is_on_the_traces_of_both(sqlite_store, first, second):
     """On A, B and D: first has A 1, B 1, D 1 right, F1 4 / (4 + 2) and 2 / (2 + 2); second has all right.
 
     AUC of first: valid 0.9, 0.8, 0.4 against 0.61 and 0.1: 5 of 6. A 2 and B 2 only second has right: p of two
@@ -178,9 +171,7 @@ def test_a_paired_difference_is_on_the_traces_of_both(
     assert other_way.differences["step_f1"].low == pytest.approx(-compared.differences["step_f1"].high)
 
 
-def test_evaluators_that_judged_different_traces_differ_in_undefined_figures(
-    sqlite_store: Store, stored: list[StoredTrace]
-) -> None:
+def test_evaluators_that_judged_different_traces_differ_in_undefined_figures(sqlite_store, stored):
     early, late = (evaluator(sqlite_store, name) for name in ("early", "late"))
     say(sqlite_store, stored, early.id, {"A": valid(0.9, 0.2, 0.9)})
     say(sqlite_store, stored, late.id, {"D": valid(0.1, 0.9)})
@@ -191,7 +182,7 @@ def test_evaluators_that_judged_different_traces_differ_in_undefined_figures(
     assert all(value.reason and not value.exists for value in compared.differences.values())
 
 
-def test_an_evaluator_differs_from_itself_by_nothing(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_an_evaluator_differs_from_itself_by_nothing(sqlite_store, first):
     found = measure(sqlite_store, first)
     same: PairedComparison = compare(row(found, "first"), row(found, "first"), found.weights)
     assert same.n_traces == 4
@@ -201,7 +192,7 @@ def test_an_evaluator_differs_from_itself_by_nothing(sqlite_store: Store, first:
     assert {(value.low, value.high) for value in told if not math.isnan(value.low)} == {(0.0, 0.0)}
 
 
-def test_evaluators_meet_the_same_resamples(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_evaluators_meet_the_same_resamples(sqlite_store, first):
     alone, again = measure(sqlite_store, first), measure(sqlite_store, first)
     np.testing.assert_array_equal(alone.weights, again.weights)
     assert alone.weights.shape == (DRAWS, 4)
@@ -210,7 +201,7 @@ def test_evaluators_meet_the_same_resamples(sqlite_store: Store, first: StoredEv
 
 
 @pytest.fixture
-def cut(sqlite_store: Store) -> StoredEvaluator:
+def cut(sqlite_store):
     """An evaluator that has judged traces which stop at their first error, in hindsight."""
     stored = add(sqlite_store, traces({"A": ["pos", "neg"], "B": ["pos", "pos"], "D": ["neg"]}), dataset="cut")
     found = evaluator(sqlite_store, "both")
@@ -218,7 +209,7 @@ def cut(sqlite_store: Store) -> StoredEvaluator:
     return found
 
 
-def test_offline_is_not_shown_where_traces_stop_at_their_error(sqlite_store: Store, cut: StoredEvaluator) -> None:
+def test_offline_is_not_shown_where_traces_stop_at_their_error(sqlite_store, cut):
     for modes in ((Mode.OFFLINE, Mode.ONLINE), (Mode.OFFLINE,)):
         found = measure(sqlite_store, cut, dataset="cut", modes=modes)
         assert {one.mode for one in found.rows} == {Mode.ONLINE}
@@ -227,7 +218,7 @@ def test_offline_is_not_shown_where_traces_stop_at_their_error(sqlite_store: Sto
         assert row(found, "both", mode="online").n_steps == 5
 
 
-def test_offline_is_shown_when_forced_with_the_warning(sqlite_store: Store, cut: StoredEvaluator) -> None:
+def test_offline_is_shown_when_forced_with_the_warning(sqlite_store, cut):
     found = measure(sqlite_store, cut, dataset="cut", force=True)
     assert {one.mode for one in found.rows} == {Mode.OFFLINE, Mode.ONLINE}
     assert found.warning
@@ -235,13 +226,13 @@ def test_offline_is_shown_when_forced_with_the_warning(sqlite_store: Store, cut:
     assert figures(row(found, "baseline:last-step"))[3] == pytest.approx((2 * 2 + 2 * 0.5) / 6)
 
 
-def test_complete_traces_have_no_warning(sqlite_store: Store, stored: list[StoredTrace]) -> None:
+def test_complete_traces_have_no_warning(sqlite_store, stored):
     found = measure(sqlite_store)
     assert "warning" not in found.as_json()
     assert {one.mode for one in found.rows} == {Mode.OFFLINE, Mode.ONLINE}
 
 
-def test_one_class_is_null_with_a_reason(sqlite_store: Store) -> None:
+def test_one_class_is_null_with_a_reason(sqlite_store):
     """As in MR-GSM8K's partial file: every solution is wrong, so that steps have two classes and solutions one."""
     stored = add(sqlite_store, traces({"A": ["pos", "neg", "pos"], "D": ["neg", "pos"]}), dataset="wrong")
     judge = evaluator(sqlite_store, "third")
@@ -254,7 +245,7 @@ def test_one_class_is_null_with_a_reason(sqlite_store: Store) -> None:
     assert "NaN" not in json.dumps(shown, allow_nan=False)
 
 
-def test_a_part_that_tells_of_another_error_has_no_baseline_to_be_held_against(sqlite_store: Store) -> None:
+def test_a_part_that_tells_of_another_error_has_no_baseline_to_be_held_against(sqlite_store):
     """As in MR-MATH's redundant solutions, some of which are clean: of those alone the gold tells nothing wrong."""
     golds = {"A": ["pos", "pos"], "B": ["pos", "neu"]}
     stored = add(sqlite_store, traces(golds), dataset="redundant")
@@ -264,12 +255,12 @@ def test_a_part_that_tells_of_another_error_has_no_baseline_to_be_held_against(s
     assert (found.n_traces, found.beats.reason) == (1, "no baseline")
 
 
-def test_an_evaluator_without_judgments_has_no_row(sqlite_store: Store, stored: list[StoredTrace]) -> None:
+def test_an_evaluator_without_judgments_has_no_row(sqlite_store, stored):
     found = measure(sqlite_store, evaluator(sqlite_store, "idle"))
     assert {one.evaluator for one in found.rows} == set(NAMES)
 
 
-def test_a_group_is_measured_as_a_dataset_of_its_own(sqlite_store: Store) -> None:
+def test_a_group_is_measured_as_a_dataset_of_its_own(sqlite_store):
     groups = {"A": "original", "B": "original", "C": "POT", "D": "original"}
     with_groups = [
         type(trace)(trace.id, trace.problem, trace.steps, {"question_type": groups[trace.id]}) for trace in traces()
@@ -293,7 +284,7 @@ def test_a_group_is_measured_as_a_dataset_of_its_own(sqlite_store: Store) -> Non
         measure(sqlite_store, one, dataset="alone", group="POT")
 
 
-def test_thresholds_chosen_elsewhere_are_in_force(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_thresholds_chosen_elsewhere_are_in_force(sqlite_store, first):
     """From 0.65 on A 2 is found as well (see test_measures)."""
     add(sqlite_store, traces(kind="other"), dataset="other")
     elsewhere = find_dataset(sqlite_store, "other")
@@ -306,7 +297,7 @@ def test_thresholds_chosen_elsewhere_are_in_force(sqlite_store: Store, first: St
     assert (shown["calibrated_on"], shown["thresholds_chosen_on_this_dataset"]) == (["other"], False)
 
 
-def test_thresholds_chosen_here_are_refused_or_marked(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_thresholds_chosen_here_are_refused_or_marked(sqlite_store, first):
     here = find_dataset(sqlite_store, "sums")
     save_calibration(sqlite_store, first.id, here, Threshold.REDUNDANCY, 0.2, {})
     with refused():
@@ -319,7 +310,7 @@ def test_thresholds_chosen_here_are_refused_or_marked(sqlite_store: Store, first
     assert not any(one.chosen_here for one in found.rows if one.is_baseline)
 
 
-def test_a_dataset_with_the_same_traces_is_the_same(sqlite_store: Store) -> None:
+def test_a_dataset_with_the_same_traces_is_the_same(sqlite_store):
     """Of 100 traces, four others are in the dataset that was calibrated on: more than three in a hundred."""
     many = traces({str(i): ["pos", "neg"] for i in range(200)})
     one = evaluator(sqlite_store, "one")
@@ -334,7 +325,7 @@ def test_a_dataset_with_the_same_traces_is_the_same(sqlite_store: Store) -> None
         measure(sqlite_store, one, dataset="test-near")
 
 
-def benchmark(store: Store, count: int, kind: str) -> list[StoredTrace]:
+def benchmark(store, count, kind):
     """A dataset of that importer, every second trace with an error."""
     golds = {str(i): ["pos", "neg"] if i % 2 else ["pos", "pos"] for i in range(count)}
     found = traces(golds)
@@ -345,11 +336,11 @@ def benchmark(store: Store, count: int, kind: str) -> list[StoredTrace]:
     return list(iterate_traces(store, find_dataset(store, "bench").id))
 
 
-def named(store: Store, name: str) -> StoredEvaluator:
+def named(store, name):
     return register_evaluator(store, name=name, fingerprint=name, format="imported", attention="unknown")
 
 
-def test_published_rows_stand_beside_measured_ones(sqlite_store: Store) -> None:
+def test_published_rows_stand_beside_measured_ones(sqlite_store):
     """Half of 159 solutions are wrong at step 2; the evaluator gives every step 0.9: AUC 0.5, published 85.7."""
     stored = benchmark(sqlite_store, 159, "mr-math-invalid")
     mistral, part, mine = (
@@ -378,7 +369,7 @@ def test_published_rows_stand_beside_measured_ones(sqlite_store: Store) -> None:
     assert not any("intervals" in one for one in found.as_json()["published"])  # type: ignore[attr-defined]
 
 
-def test_published_figures_of_other_traces_are_not_shown(sqlite_store: Store) -> None:
+def test_published_figures_of_other_traces_are_not_shown(sqlite_store):
     stored = benchmark(sqlite_store, 20, "mr-math-invalid")
     mistral = named(sqlite_store, "ReasonEval-Mistral")
     say(sqlite_store, stored, mistral.id, {trace.id: valid(0.9, 0.9) for trace in stored})
@@ -387,7 +378,7 @@ def test_published_figures_of_other_traces_are_not_shown(sqlite_store: Store) ->
 
 
 @pytest.mark.parametrize("mode", [Mode.OFFLINE, Mode.ONLINE])
-def test_the_tables_of_the_baselines_are_those_of_their_scores(sqlite_store: Store, mode: Mode) -> None:
+def test_the_tables_of_the_baselines_are_those_of_their_scores(sqlite_store, mode):
     stored = add(sqlite_store, SAMPLES)
     gold = read_gold(sqlite_store, find_dataset(sqlite_store, "sums"))
     found = baseline_tables(sqlite_store, gold, list(Mode))[mode]
@@ -400,14 +391,14 @@ def test_the_tables_of_the_baselines_are_those_of_their_scores(sqlite_store: Sto
             np.testing.assert_array_equal(getattr(table, column), getattr(expected, column), err_msg=column)
 
 
-def test_an_empty_dataset_has_empty_tables(sqlite_store: Store) -> None:
+def test_an_empty_dataset_has_empty_tables(sqlite_store):
     add(sqlite_store, [])
     gold = read_gold(sqlite_store, find_dataset(sqlite_store, "sums"))
     tables = baseline_tables(sqlite_store, gold, [Mode.OFFLINE])[Mode.OFFLINE]
     assert [len(table) for _, table in tables] == [0, 0, 0, 0]
 
 
-def test_tables_come_by_mode_the_baselines_first(sqlite_store: Store) -> None:
+def test_tables_come_by_mode_the_baselines_first(sqlite_store):
     stored = add(sqlite_store, traces())
     both = [
         MeasuredEvaluator(one.name, one.outputs, one.id) for one in (evaluator(sqlite_store, n) for n in ("a", "b"))
@@ -422,7 +413,7 @@ def test_tables_come_by_mode_the_baselines_first(sqlite_store: Store) -> None:
     assert told == [*offline, *online, ("b", "online")]
 
 
-def test_an_evaluator_has_the_default_thresholds_until_others_are_chosen(sqlite_store: Store) -> None:
+def test_an_evaluator_has_the_default_thresholds_until_others_are_chosen(sqlite_store):
     add(sqlite_store, traces())
     add(sqlite_store, traces(kind="other"), dataset="other")
     here, elsewhere = (find_dataset(sqlite_store, name) for name in ("sums", "other"))
@@ -436,7 +427,7 @@ def test_an_evaluator_has_the_default_thresholds_until_others_are_chosen(sqlite_
     assert with_thresholds(sqlite_store, elsewhere, one, force=True).chosen_here
 
 
-def test_a_threshold_that_was_replaced_does_not_count(sqlite_store: Store) -> None:
+def test_a_threshold_that_was_replaced_does_not_count(sqlite_store):
     """Chosen here, then elsewhere: only what is in force counts. The other threshold has its own origin."""
     add(sqlite_store, traces())
     add(sqlite_store, traces(kind="other"), dataset="other")
@@ -450,7 +441,7 @@ def test_a_threshold_that_was_replaced_does_not_count(sqlite_store: Store) -> No
     assert with_thresholds(sqlite_store, here, one, force=True).chosen_here
 
 
-def test_traces_cut_at_random_are_those_judged_by_themselves(sqlite_store: Store) -> None:
+def test_traces_cut_at_random_are_those_judged_by_themselves(sqlite_store):
     """What a triangle says of a beginning is what an offline judgment of the beginning alone says."""
     golds = (["pos", "neg", "pos"], ["pos", "neu"], ["pos", "pos", "neu", "pos"], ["neu", "neg"], [None, "pos"])
     made = [
@@ -482,7 +473,7 @@ def test_traces_cut_at_random_are_those_judged_by_themselves(sqlite_store: Store
     assert (one.as_json()["cut"], one.size) == (3, "40 traces, each cut after a step drawn by seed 3")
 
 
-def test_a_score_of_the_whole_says_nothing_of_a_beginning(sqlite_store: Store) -> None:
+def test_a_score_of_the_whole_says_nothing_of_a_beginning(sqlite_store):
     (trace,) = add(sqlite_store, [Trace.of("q", ["a", "b"], ["pos", "neg"], id="1")])
     said = evaluator(sqlite_store)
     save_judgments(sqlite_store, said.id, [replace(judge(trace, Mode.HINDSIGHT), solution=0.5)])
@@ -492,7 +483,7 @@ def test_a_score_of_the_whole_says_nothing_of_a_beginning(sqlite_store: Store) -
     assert np.isnan(begun.solution).all()
 
 
-def test_an_offline_judgment_says_nothing_of_a_cut_trace(sqlite_store: Store) -> None:
+def test_an_offline_judgment_says_nothing_of_a_cut_trace(sqlite_store):
     (trace,) = add(sqlite_store, [Trace.of("q", ["a", "b"], ["pos", "neg"], id="1")])
     said = evaluator(sqlite_store)
     for mode, modes in ((Mode.OFFLINE, set()), (Mode.ONLINE, {Mode.ONLINE})):
@@ -501,7 +492,7 @@ def test_an_offline_judgment_says_nothing_of_a_cut_trace(sqlite_store: Store) ->
         assert {row.mode for row in found.rows if not row.is_baseline} == modes
 
 
-def test_cut_traces_that_stop_at_their_error_still_give_it_away(sqlite_store: Store) -> None:
+def test_cut_traces_that_stop_at_their_error_still_give_it_away(sqlite_store):
     dataset = benchmark(sqlite_store, 40, "prm800k")[0].dataset
     found = measure_stored(sqlite_store, find_dataset(sqlite_store, dataset), [], draws=DRAWS, cut=0)
     assert "a step with steps behind it is still never wrong" in found.warning

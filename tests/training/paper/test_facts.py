@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,6 @@ from stepsight.core.label import Label
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.paths import asset
 from stepsight.core.scores import StepScores
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores
@@ -35,14 +33,14 @@ from tests.training.experiments.grid.toy import results
 from tests.training.small_runs import CONFIG, synthetic
 
 
-def test_the_papers_runs_of_the_grid_give_its_tables_back() -> None:
+def test_the_papers_runs_of_the_grid_give_its_tables_back():
     facts = grid_facts(read_results(asset("reference", "full-grid-results.json")))
     for table in reference_tables():
         if table.label in ("tab:full-grid-results", "tab:main-3k-results"):
             assert {name: round(facts[name], 1) for name in cells_of(table)} == cells_of(table)
 
 
-def test_a_grid_of_ours_has_what_the_paper_does_not_print_by_run() -> None:
+def test_a_grid_of_ours_has_what_the_paper_does_not_print_by_run():
     grid = read_results(asset("reports", "grid-mini", "as-labelled.json"))
     facts, figures = grid_facts(grid), [of_run for _, of_run in grid.figures(grid.keys[0])]
     f1 = [100 * of_run.classes["neu"]["f1"] for of_run in figures]
@@ -52,7 +50,7 @@ def test_a_grid_of_ours_has_what_the_paper_does_not_print_by_run() -> None:
     assert facts["grid/test_traces"] == figures[0].traces
 
 
-def test_a_test_whose_last_thirds_are_all_errors_says_nothing_of_them() -> None:
+def test_a_test_whose_last_thirds_are_all_errors_says_nothing_of_them():
     numbers = {("a", "1k", 1): (0.5, 0.4), ("a", "1k", 2): (0.5, 0.7)}
     facts = grid_facts(results(numbers, late=0.6))
     assert facts["grid/mean/late_auc"] == pytest.approx(
@@ -63,7 +61,7 @@ def test_a_test_whose_last_thirds_are_all_errors_says_nothing_of_them() -> None:
     assert all(np.isnan(value) == ("late" in name.lower()) for name, value in bare.items())
 
 
-def test_cells_of_size_and_data_count_by_their_means() -> None:
+def test_cells_of_size_and_data_count_by_their_means():
     made = results({("a", "1k", 1): (0.5, 0.4), ("a", "1k", 2): (0.5, 0.7), ("b", "1k", 1): (0.6, 0.6)})
     facts = grid_facts(made)
     assert (facts["grid/cells"], facts["grid/cells_ahead"]) == (2, 1)
@@ -71,7 +69,7 @@ def test_cells_of_size_and_data_count_by_their_means() -> None:
     assert "grid/neu_f1" not in facts
 
 
-def test_benchmarks_of_the_store_give_the_published_figures_back(sqlite_store: Store, data: Path) -> None:
+def test_benchmarks_of_the_store_give_the_published_figures_back(sqlite_store, data):
     # A file of another size is not the paper's.
     import_file(sqlite_store, "mr-gsm8k", data / "mr-gsm8k" / "MR-GSM8K_partial.json")
     for kind, name in (("invalid", "mr-math_invalid_errors.json"), ("redundant", "mr-math_redundant_errors.json")):
@@ -86,9 +84,7 @@ def test_benchmarks_of_the_store_give_the_published_figures_back(sqlite_store: S
     assert cells == {name: printed[name] for name in cells}
 
 
-def test_labels_of_prm800k_are_counted_and_neu_is_decided_by_llada_prm_alone(
-    sqlite_store: Store, data: Path
-) -> None:
+def test_labels_of_prm800k_are_counted_and_neu_is_decided_by_llada_prm_alone(sqlite_store, data):
     import_file(sqlite_store, "prm800k", data / "prm800k" / "test.jsonl")
     traces = list(iterate_traces(sqlite_store, find_dataset(sqlite_store, "prm800k").id))
     rng = np.random.default_rng(0)
@@ -133,7 +129,7 @@ def test_labels_of_prm800k_are_counted_and_neu_is_decided_by_llada_prm_alone(
             assert facts["neutral/predicted_share"] == pytest.approx(100 * decided.mean())
 
 
-def test_a_run_tells_its_steps_time_and_losses(tmp_path: Path) -> None:
+def test_a_run_tells_its_steps_time_and_losses(tmp_path):
     output = run.train(replace(CONFIG, data=synthetic(40), epochs=1), tmp_path / "run")
     facts = training_facts(output)
     assert facts["training/steps"] == 5
@@ -145,7 +141,7 @@ def test_a_run_tells_its_steps_time_and_losses(tmp_path: Path) -> None:
             training_facts(folder)
 
 
-def test_models_on_subsets_give_the_table_of_filtering() -> None:
+def test_models_on_subsets_give_the_table_of_filtering():
     def result(subset: str, seed: int, *correct: bool) -> Result:
         return Result(
             model="m", scorer="llada-prm-8b", subset=subset, seed=seed, rows=7, correct=correct, tokens=(10, 10)

@@ -5,7 +5,6 @@ import pytest
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.report.evidence_links import evidence_table
@@ -14,7 +13,7 @@ from tests.storage.labelling.samples import DATASET, change_minds, do, person
 from tests.storage.samples import evaluator
 
 
-def test_an_evaluator_is_measured_by_the_steps_that_people_name(sqlite_store: Store) -> None:
+def test_an_evaluator_is_measured_by_the_steps_that_people_name(sqlite_store):
     """Step 3 changed the label of step 1, and the evaluator's verdict on it falls there."""
     _, slot = change_minds(sqlite_store)
     do(sqlite_store, slot, person(sqlite_store, "ann"), "submit")

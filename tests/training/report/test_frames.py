@@ -1,13 +1,11 @@
 import io
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import stepsight
 from stepsight.core.files.label_patch import LabelChange, Patch, format_patch
-from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.training.report.frames import EVENTS, LABELS, RESULTS, frame_of
@@ -16,7 +14,7 @@ from tests.storage.labelling.samples import campaign, do, label_all, people, tak
 from tests.storage.samples import add, evaluator, judge, many
 
 
-def test_labels_are_those_of_the_exported_file(store: Store, tmp_path: Path) -> None:
+def test_labels_are_those_of_the_exported_file(store, tmp_path):
     first = campaign(store, overlap=2)
     ada, ben = people(store, 2)
     for person, labels in ((ada, ["pos", "neg"]), (ben, ["neu", "neg"])):
@@ -37,7 +35,7 @@ def test_labels_are_those_of_the_exported_file(store: Store, tmp_path: Path) -> 
         assert each[name].astype(object).where(each[name].notna(), None).tolist() == file[name].tolist()
 
 
-def test_events_are_the_log_in_its_order(store: Store) -> None:
+def test_events_are_the_log_in_its_order(store):
     first = campaign(store)
     (ada,) = people(store, 1)
     task = take(store, first, ada)
@@ -56,7 +54,7 @@ def test_events_are_the_log_in_its_order(store: Store) -> None:
     assert events.moment.is_monotonic_increasing
 
 
-def test_results_are_the_figures_of_evaluate(store: Store, tmp_path: Path) -> None:
+def test_results_are_the_figures_of_evaluate(store, tmp_path):
     stored = add(store, many(30))
     save_judgments(store, evaluator(store).id, (judge(trace, "online", n) for n, trace in enumerate(stored)))
     save_judgments(store, evaluator(store, "other").id, (judge(trace, "online", 9) for trace in stored))
@@ -79,7 +77,7 @@ def test_results_are_the_figures_of_evaluate(store: Store, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("what", ["labels", "events", "results"])
-def test_types_survive_parquet(store: Store, what: str) -> None:
+def test_types_survive_parquet(store, what):
     first = campaign(store)
     (ada,) = people(store, 1)
     label_all(store, take(store, first, ada), ada, ["pos", "neg"])
@@ -92,7 +90,7 @@ def test_types_survive_parquet(store: Store, what: str) -> None:
     assert json.loads(read.to_json(orient="records")) == json.loads(frame.to_json(orient="records"))
 
 
-def test_one_thing_is_asked_for(sqlite_store: Store) -> None:
+def test_one_thing_is_asked_for(sqlite_store):
     for names in ({}, {"labels": "a", "events": "a"}):
         with pytest.raises(TypeError, match="one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET"):
             stepsight.frame_of(sqlite_store, **names)

@@ -8,10 +8,8 @@ import pytest
 
 from stepsight.core.files.label_patch import LabelChange, Patch
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
-from stepsight.storage.traces.queries import Dataset, StoredTrace, find_dataset
-from stepsight.training.report import patched
+from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.report.dataset import patched_part
 from stepsight.training.report.patched import Patched
 from stepsight.training.report.report import make_report
@@ -27,33 +25,33 @@ FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 
 
 @pytest.fixture
-def stored(sqlite_store: Store) -> list[StoredTrace]:
+def stored(sqlite_store):
     return add(sqlite_store, traces())
 
 
 @pytest.fixture
-def first(sqlite_store: Store, stored: list[StoredTrace]) -> StoredEvaluator:
+def first(sqlite_store, stored):
     found = evaluator(sqlite_store, "first")
     say(sqlite_store, stored, found.id)
     return found
 
 
-def patch(*changes: tuple[str, int, str | None, str | None]) -> Patch:
+def patch(*changes):
     digests = {trace.id: trace.digest for trace in traces()}
     made = tuple(LabelChange(id, digests[id], step, old, new) for id, step, old, new in changes)
     return Patch("sums", "", "", made, "fixes.json")
 
 
-def measure(store: Store, first: StoredEvaluator, made: Patch) -> Patched:
+def measure(store, first, made):
     return measure_both(store, find_dataset(store, "sums"), [first], made)
 
 
-def measure_both(store: Store, dataset: Dataset, evaluators: list[StoredEvaluator], made: Patch) -> Patched:
+def measure_both(store, dataset, evaluators, made):
     after = measure_stored(store, dataset, evaluators, draws=DRAWS, patch=made)
     return Patched(measure_stored(store, dataset, evaluators, draws=DRAWS), after, made)
 
 
-def change(found: Patched, name: str = "first", errors: Errors = Errors.INVALID) -> patched.PatchEffect:
+def change(found, name="first", errors=Errors.INVALID):
     (chosen,) = [
         one for one in found.changes() if (one.before.evaluator, one.before.errors, one.before.mode) ==
         (name, errors, "offline")
@@ -61,11 +59,11 @@ def change(found: Patched, name: str = "first", errors: Errors = Errors.INVALID)
     return chosen
 
 
-def figures(row: patched.Row) -> list[float]:
+def figures(row):
     return [row.measured[name].value.number for name in FIGURES]
 
 
-def test_an_error_that_is_none(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_an_error_that_is_none(sqlite_store, first):
     """A 2 is pos. Steps count up to the first error, so A 3 counts now as well:
 
     | step      | A1   | A2   | A3   | B1   | B2   | C1   | C2   | D1   |
@@ -87,7 +85,7 @@ def test_an_error_that_is_none(sqlite_store: Store, first: StoredEvaluator) -> N
     assert 0 <= low <= 1 / 4 <= high <= 1
 
 
-def test_an_error_of_which_nothing_is_known(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_an_error_of_which_nothing_is_known(sqlite_store, first):
     """A 2 is unlabelled: A has no known error, but is not known to be free of them, so that three solutions count:
     B and C right, D wrong. Of A the steps 1 and 3 count, so 7 do in all, and the only wrong one is D1."""
     found = change(measure(sqlite_store, first, patch(("A", 1, "neg", None))))
@@ -97,7 +95,7 @@ def test_an_error_of_which_nothing_is_known(sqlite_store: Store, first: StoredEv
     assert figures(found.after) == pytest.approx([2 / 3, 1.0, (10 / 11 + 2 / 3) / 2, 1.0])
 
 
-def test_redundancy(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_redundancy(sqlite_store, first):
     """C 2 is neu as well. s_red: A 0, 0.2, 0; B 0.1, 0.05; C 0.15, 0.3; D 0, 0. Redundant from 0.15: A2, C1, C2.
 
     Of 2 redundant steps 2 are found, with one false alarm: F1 = 2 * 2 / (2 * 2 + 1) = 4/5, and of 7 others 6 are
@@ -108,20 +106,20 @@ def test_redundancy(sqlite_store: Store, first: StoredEvaluator) -> None:
     assert figures(found.after)[2:] == pytest.approx([(4 / 5 + 12 / 13) / 2, 13 / 14])
 
 
-def test_a_kind_of_error_that_the_patch_takes_away(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_a_kind_of_error_that_the_patch_takes_away(sqlite_store, first):
     found = measure(sqlite_store, first, patch(("C", 0, "neu", "pos")))
     assert {one.before.errors for one in found.changes()} == {Errors.INVALID}
     assert {row.errors for row in found.before.rows} == set(Errors)
 
 
-def test_the_store_and_the_evaluation_without_stay_as_they_are(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_the_store_and_the_evaluation_without_stay_as_they_are(sqlite_store, first):
     found = measure(sqlite_store, first, patch(("A", 1, "neg", "pos")))
     alone = measure_stored(sqlite_store, find_dataset(sqlite_store, "sums"), [first], draws=DRAWS)
     assert found.before.as_json() == alone.as_json()
     assert (alone.patch, found.after.patch) == (None, found.patch)
 
 
-def test_json(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_json(sqlite_store, first):
     made = patch(("A", 1, "neg", "pos"))
     shown = measure(sqlite_store, first, made).as_json()
     assert list(shown) == ["dataset", "patch", "without", "with", "changes"]
@@ -139,12 +137,12 @@ def test_json(sqlite_store: Store, first: StoredEvaluator) -> None:
     assert told[0]["differences"]["sol_auc"]["value"] == pytest.approx(1 / 4)
 
 
-def test_a_patch_that_does_not_fit(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_a_patch_that_does_not_fit(sqlite_store, first):
     with refused():
         measure(sqlite_store, first, patch(("A", 0, "neg", "pos")))
 
 
-def test_figures_of_the_paper_are_not_of_changed_labels(sqlite_store: Store, first: StoredEvaluator) -> None:
+def test_figures_of_the_paper_are_not_of_changed_labels(sqlite_store, first):
     found = measure(sqlite_store, first, patch(("A", 1, "neg", "pos")))
     assert found.after.published == ()
     assert all(row.published is None for row in found.after.rows)
@@ -156,12 +154,12 @@ PATCH = Patch("sums", "0" * 64, "2026-11-21T14:30:00+00:00", (CHANGE,), "fixes.j
 
 
 @pytest.fixture
-def dataset(sqlite_store: Store) -> Dataset:
+def dataset(sqlite_store):
     say(sqlite_store, add(sqlite_store, traces()), evaluator(sqlite_store, "first").id)
     return find_dataset(sqlite_store, "sums")
 
 
-def test_the_part(sqlite_store: Store, dataset: Dataset) -> None:
+def test_the_part(sqlite_store, dataset):
     found = measure_both(sqlite_store, dataset, evaluators_of(sqlite_store, dataset.id), PATCH)
     part = patched_part(found)
     assert part.title == "sums, patched"
@@ -183,7 +181,7 @@ def test_the_part(sqlite_store: Store, dataset: Dataset) -> None:
     assert tables[2].rows == (("A", "2", "neg", "pos", "It is right.", "anna"),)
 
 
-def test_a_report_has_both(sqlite_store: Store, dataset: Dataset) -> None:
+def test_a_report_has_both(sqlite_store, dataset):
     report = make_report(sqlite_store, [dataset], draws=20, day=date(2026, 11, 21), patches=[PATCH])
     plain = make_report(sqlite_store, [dataset], draws=20, day=date(2026, 11, 21))
     names = [table.name for table in report.tables]
@@ -193,7 +191,7 @@ def test_a_report_has_both(sqlite_store: Store, dataset: Dataset) -> None:
     assert f"sums, sums with fixes.json (digest {PATCH.digest[:12]}…); 21 November 2026" in report.page
 
 
-def test_patches_that_are_of_nothing_reported(sqlite_store: Store, dataset: Dataset) -> None:
+def test_patches_that_are_of_nothing_reported(sqlite_store, dataset):
     other = Patch("other", "", "", (CHANGE,), "other.json")
     with refused():
         make_report(sqlite_store, [dataset], patches=[other])

@@ -2,13 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Iterable
 from typing import Any
 
 import yaml
 
 from stepsight.core.files.jsonl import format_trace
-from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.training.synth.story import Story
 from stepsight.training.synth.style import Style
@@ -17,18 +15,18 @@ PLAIN = Style(False, "*", "/")
 LATEX = Style(True, "\\times", "frac")
 
 
-def sha256(traces: Iterable[Trace]) -> str:
+def sha256(traces):
     """Of the file that `stepsight synth` writes."""
     lines = (json.dumps(format_trace(trace), ensure_ascii=False) + "\n" for trace in traces)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def calculates(trace: Trace, index: int) -> bool:
+def calculates(trace, index):
     """Whether a step finds something: it neither reads the problem, announces, checks nor gives the answer."""
     return bool(set(trace.meta["claims"][index]) - set(trace.meta["givens"]) - {"answer"})
 
 
-def read_story(text: str) -> Story:
+def read_story(text):
     fields: dict[str, Any] = yaml.safe_load(text)
     return validate(Story, fields)
 

@@ -23,7 +23,7 @@ SIZE = 4000
 
 
 @pytest.fixture(scope="module")
-def traces() -> list[Trace]:
+def traces():
     return list(generate(7, SIZE, FAMILIES))
 
 
@@ -122,7 +122,7 @@ def test_the_evidence_stands_after_the_focus(traces):
 _NUMBER = re.compile(r"\d+")
 
 
-def largest(text: str) -> int:
+def largest(text):
     return max(map(int, _NUMBER.findall(text)), default=0)
 
 

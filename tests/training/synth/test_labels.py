@@ -6,7 +6,6 @@ import math
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
 import pytest
@@ -14,7 +13,6 @@ import sympy
 
 from stepsight.core.equations.checker import check_steps
 from stepsight.core.label import Label
-from stepsight.core.trace import Trace
 from stepsight.training.synth.corpus import FAMILIES, QUADRATIC, generate, plan_story, read_family
 from stepsight.training.synth.mistakes import ErrorKind
 from stepsight.training.synth.solution import assemble_trace
@@ -29,7 +27,7 @@ _CALLS = {
 }  # fmt: skip
 
 
-def true_values(trace: Trace) -> dict[str, Fraction]:
+def true_values(trace):
     """The givens and, in the order of the relations, what follows from them."""
     values = {key: Fraction(text) for key, text in trace.meta["givens"].items()}
     for key, formula in trace.meta["relations"].items():
@@ -37,14 +35,14 @@ def true_values(trace: Trace) -> dict[str, Fraction]:
     return values
 
 
-def evaluate(formula: str, values: Mapping[str, Fraction]) -> Fraction:
+def evaluate(formula, values):
     """The exact value of a formula in Python's notation, by SymPy."""
     names = {name: sympy.Rational(value.numerator, value.denominator) for name, value in values.items()}
     value = sympy.simplify(sympy.sympify(formula, locals=_CALLS | names))
     return Fraction(int(value.p), int(value.q))
 
 
-def shown(text: str) -> set[Fraction]:
+def shown(text):
     """The numbers in a text, without their signs; π is one times π."""
     parts = [[Fraction(part) for part in match.groups() if part] for match in _NUMBER.finditer(text)]
     return {
@@ -53,7 +51,7 @@ def shown(text: str) -> set[Fraction]:
     }
 
 
-def objections(trace: Trace) -> Iterator[str]:
+def objections(trace):
     """Everything in which the labels and meta of a trace disagree with its texts."""
     truth, meta = true_values(trace), trace.meta
     claims = [{key: Fraction(text) for key, text in claim.items()} for claim in meta["claims"]]
@@ -83,14 +81,14 @@ def objections(trace: Trace) -> Iterator[str]:
             yield f"step {index} ({step.text!r}) does not show {meta['claims'][index]}"
 
 
-def false_equations(text: str) -> bool:
+def false_equations(text):
     """Whether a text states one. Each clause is read by itself: a check may say that a number is wrong."""
     clauses = re.split(r"(?<=\d\$) |(?<=\d) (?=and |times as )|, |(?<=[\d$])\. ", text)
     return any(not check.holds for checks in check_steps("", clauses) for check in checks)
 
 
 @pytest.fixture(scope="module")
-def traces() -> list[Trace]:
+def traces():
     """Of all families, a fifth of them on larger numbers."""
     return [*generate(3, 400, FAMILIES), *generate(4, 100, FAMILIES, larger=True)]
 
@@ -136,5 +134,5 @@ def test_a_changed_result_is_objected_to(traces):
     assert sum(missed) < 0.05 * len(missed)
 
 
-def with_step(trace: Trace, at: int, step: object) -> Trace:
+def with_step(trace, at, step):
     return dataclasses.replace(trace, steps=(*trace.steps[:at], step, *trace.steps[at + 1 :]))

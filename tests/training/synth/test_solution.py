@@ -31,7 +31,7 @@ ERRORS = {
 }
 
 
-def solution(error: PlantedError, wrong: bool = True) -> StorySolution:
+def solution(error, wrong=True):
     right, faulty = carry_out(SHOP.calculations, QUANTITIES), carry_out(SHOP.calculations, QUANTITIES, error)
     problem = Problem(SHOP, QUANTITIES, {"name": "Ann"}, error, right, faulty)
     groups = [slice(i, i + 1) for i in range(3)]

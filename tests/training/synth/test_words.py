@@ -5,7 +5,6 @@ which calculations are wrong and is measured on 4,000 others. It sees nothing bu
 """
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -21,12 +20,12 @@ from tests.training.synth.samples import calculates
 pytestmark = pytest.mark.slow
 
 
-def words(text: str) -> list[str]:
+def words(text):
     """The words of a step, and # for each of its numbers."""
     return re.findall(r"[a-z]+|#", re.sub(r"\d+(?:\.\d+)?", "#", re.sub(r"\\[a-z]+", " ", text.lower())))
 
 
-def calculations(seed: int, size: int) -> Iterator[tuple[str, str]]:
+def calculations(seed, size):
     """The text of each labelled step that finds something, and the kind of its error, empty if it is right."""
     for trace in generate(seed, size, FAMILIES):
         for index, step in enumerate(trace.steps):

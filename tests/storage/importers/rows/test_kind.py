@@ -8,7 +8,7 @@ from tests.messages import refused
 ROWS = [{"a": 1, "b": {"c": ["x]", "y,{"]}}, {"a": 2}, {}]
 
 
-def test_rows_come_with_their_place() -> None:
+def test_rows_come_with_their_place():
     assert list(json_lines([b'{"a": 1}\n', b"\n", b'{"b": 2}'], "f.jsonl")) == [
         ("f.jsonl line 1", {"a": 1}),
         ("f.jsonl line 3", {"b": 2}),
@@ -17,13 +17,13 @@ def test_rows_come_with_their_place() -> None:
 
 @each("indent", [None, 0, 2])
 @each("start", ["", "\ufeff", "\n \n"])
-def test_an_array_is_read_however_it_is_laid_out(indent: int | None, start: str) -> None:
+def test_an_array_is_read_however_it_is_laid_out(indent, start):
     lines = (start + json.dumps(ROWS, indent=indent) + "\n\n").encode().splitlines(keepends=True)
     assert list(json_rows(lines, "f")) == [(f"f row {number}", row) for number, row in enumerate(ROWS, start=1)]
 
 
 @each("indent", [0, 2, "\t"])
-def test_objects_over_several_lines_are_read(indent: int | str) -> None:
+def test_objects_over_several_lines_are_read(indent):
     text = "\n".join(json.dumps(row, indent=indent) for row in ROWS)
     assert list(json_rows(text.encode().splitlines(keepends=True), "f")) == [
         (f"f row {number}", row) for number, row in enumerate(ROWS, start=1)
@@ -31,19 +31,19 @@ def test_objects_over_several_lines_are_read(indent: int | str) -> None:
 
 
 @each("text", ['{\n"a": 1', '{\n"a": 1\n}\n]', '{\n"a" 1\n}'])
-def test_a_bad_object_over_several_lines_is_refused(text: str) -> None:
+def test_a_bad_object_over_several_lines_is_refused(text):
     with refused():
         list(json_rows(text.encode().splitlines(keepends=True), "f"))
 
 
-def test_a_line_that_is_cut_off_is_a_bad_row_among_others() -> None:
+def test_a_line_that_is_cut_off_is_a_bad_row_among_others():
     bad: list[str] = []
     lines = [b'{"a": "x\n', b'{"b": 2}\n']
     rows = list(json_rows(lines, "f", lambda where, error, content: bad.append(where)))
     assert (rows, bad) == ([("f line 2", {"b": 2})], ["f line 1"])
 
 
-def test_json_lines_are_still_read() -> None:
+def test_json_lines_are_still_read():
     assert list(json_rows([b"\n", b'{"a": 1}\n', b'{"b": 2}'], "f")) == [
         ("f line 2", {"a": 1}),
         ("f line 3", {"b": 2}),
@@ -52,7 +52,7 @@ def test_json_lines_are_still_read() -> None:
     assert list(json_rows([b"[]"], "f")) == []
 
 
-def test_an_array_is_read_row_by_row() -> None:
+def test_an_array_is_read_row_by_row():
     def lines() -> Iterator[bytes]:
         yield b'[{"a": 1},\n'
         raise AssertionError("read too far")
@@ -74,12 +74,12 @@ def test_an_array_is_read_row_by_row() -> None:
         "[" * 100_000,
     ],
 )
-def test_a_bad_array(text: str) -> None:
+def test_a_bad_array(text):
     with refused():
         list(json_rows(text.encode().splitlines(keepends=True), "f"))
 
 
-def told(text: str) -> tuple[list[tuple[str, object]], list[tuple[str, str, bytes]]]:
+def told(text):
     """The rows of a text, and what was told of its bad ones."""
     bad: list[tuple[str, str, bytes]] = []
     lines = text.encode("utf-8", "surrogateescape").splitlines(keepends=True)
@@ -87,7 +87,7 @@ def told(text: str) -> tuple[list[tuple[str, object]], list[tuple[str, str, byte
     return list(rows), bad
 
 
-def test_bad_lines_are_told_and_passed_over() -> None:
+def test_bad_lines_are_told_and_passed_over():
     rows, bad = told('{"a": 1}\nnonsense\n[1]\n{"b": "\udcff"}\n\n{"a": 2}\n{"a":')
     assert rows == [("f line 1", {"a": 1}), ("f line 6", {"a": 2})]
     assert [(where, content) for where, _, content in bad] == [
@@ -101,7 +101,7 @@ def test_bad_lines_are_told_and_passed_over() -> None:
     ]
 
 
-def test_elements_that_are_not_objects_are_skipped_but_syntax_errors_are_not() -> None:
+def test_elements_that_are_not_objects_are_skipped_but_syntax_errors_are_not():
     rows, bad = told('[{"a": 1}, 2,\n{"a": 3}]')
     assert rows == [("f row 1", {"a": 1}), ("f row 3", {"a": 3})]
     assert bad == [("f row 2", "f row 2: int found, expected an object.", b"2")]
@@ -112,17 +112,17 @@ def test_elements_that_are_not_objects_are_skipped_but_syntax_errors_are_not() -
         told('[{"a": 1, "a": 2}]')
 
 
-def test_a_number_that_python_refuses_to_read() -> None:
+def test_a_number_that_python_refuses_to_read():
     with refused():
         list(json_rows([f'[{{"a": 1}}, {{"a": {"9" * 5000}}}]'.encode()], "f"))
 
 
-def test_an_array_that_is_not_utf8() -> None:
+def test_an_array_that_is_not_utf8():
     with refused():
         list(json_rows([b"[\n", b'"\xff"]'], "f"))
 
 
-def test_a_value_over_many_lines_is_not_read_again_at_each() -> None:
+def test_a_value_over_many_lines_is_not_read_again_at_each():
     """An object over 20,000 lines, which took minutes."""
     lines = [b'[{"a": [\n', *[b"1,\n"] * 20_000, b"1]},\n", b'{"a": 2}]\n']
     (_, first), (where, second) = array_rows(lines, "f")

@@ -3,7 +3,6 @@
 import io
 import json
 from datetime import date
-from typing import Any
 
 import pytest
 
@@ -15,18 +14,18 @@ from tests.messages import refused
 TABLE = '\ufeffquestion,steps\r\n"What, is ""it""?","Step 1: a\nStep 2: b"\r\n=1+1,@x\r\n'
 
 
-def lines(text: str) -> list[bytes]:
+def lines(text):
     return list(io.BytesIO(text.encode()))
 
 
-def test_csv_is_read_with_its_quotes_line_breaks_and_formulas() -> None:
+def test_csv_is_read_with_its_quotes_line_breaks_and_formulas():
     assert list(csv_rows(lines(TABLE), "t.csv")) == [
         ("t.csv row 1", {"question": 'What, is "it"?', "steps": "Step 1: a\nStep 2: b"}),
         ("t.csv row 2", {"question": "=1+1", "steps": "@x"}),
     ]
 
 
-def test_what_was_exported_is_read_back_and_apostrophes_of_others_stay() -> None:
+def test_what_was_exported_is_read_back_and_apostrophes_of_others_stay():
     texts = ["=1;-2\n- x\r\ny\t+z", "'=1"]
     exported = csv_text([("problem", "steps"), texts])
     assert [list(row.values()) for _, row in csv_rows(lines(exported), "t.csv")] == [texts]
@@ -35,18 +34,18 @@ def test_what_was_exported_is_read_back_and_apostrophes_of_others_stay() -> None
 
 
 @pytest.mark.parametrize("separator", [";", "\t"])
-def test_other_separators_are_seen_in_the_header(separator: str) -> None:
+def test_other_separators_are_seen_in_the_header(separator):
     ((_, row),) = csv_rows(lines(f"a{separator}b\n1,5{separator}2\n"), "t")
     assert row == {"a": "1,5", "b": "2"}
 
 
-def test_a_tab_in_the_header_separates_however_many_commas_there_are() -> None:
+def test_a_tab_in_the_header_separates_however_many_commas_there_are():
     ((_, row),) = csv_rows(lines("a\tb, as, they, say\n1,5\t2\n"), "t")
     assert row == {"a": "1,5", "b, as, they, say": "2"}
 
 
 @pytest.mark.parametrize("text", ["only\nx\n", "a,a\n1,2\n", "a,b\n1,2,3\n", 'a,b\n1,"2\n', ""])
-def test_a_file_that_is_not_a_table_is_refused(text: str) -> None:
+def test_a_file_that_is_not_a_table_is_refused(text):
     with refused():
         list(csv_rows(lines(text), "t"))
 
@@ -68,13 +67,13 @@ def test_a_file_that_is_not_a_table_is_refused(text: str) -> None:
         ('a,b\n"1\n\n,\n2",3\n', [{"a": "1\n\n,\n2", "b": "3"}]),
     ],
 )
-def test_what_programs_leave_in_a_table_is_no_row(text: str, rows: list[dict[str, str]]) -> None:
+def test_what_programs_leave_in_a_table_is_no_row(text, rows):
     # Split as files are.
     content = [line + b"\n" for line in text.encode().split(b"\n")]
     assert [row for _, row in csv_rows([*content[:-1], content[-1][:-1]], "t")] == rows
 
 
-def test_a_row_of_another_length_can_be_left_out() -> None:
+def test_a_row_of_another_length_can_be_left_out():
     bad: list[str] = []
     rows = csv_rows(lines("a,b\n1\n2,3\n"), "t", lambda where, error, content: bad.append(where))
     assert [row for _, row in rows] == [{"a": "2", "b": "3"}]
@@ -83,7 +82,7 @@ def test_a_row_of_another_length_can_be_left_out() -> None:
         list(csv_rows([b"a,b\n", b"\xff,1\n"], "t"))
 
 
-def test_parquet_is_read_in_the_values_of_json() -> None:
+def test_parquet_is_read_in_the_values_of_json():
     arrow = pytest.importorskip("pyarrow")
     import pyarrow.parquet as parquet
 
@@ -97,7 +96,7 @@ def test_parquet_is_read_in_the_values_of_json() -> None:
         list(parquet_rows([content[:-20]], "t"))
 
 
-def written(rows: list[dict[str, Any]], features: dict[str, Any] | None = None) -> list[bytes]:
+def written(rows, features=None):
     """A Parquet file, with what `datasets` writes about its columns."""
     arrow = pytest.importorskip("pyarrow")
     import pyarrow.parquet as parquet
@@ -108,7 +107,7 @@ def written(rows: list[dict[str, Any]], features: dict[str, Any] | None = None) 
     return [sink.getvalue()]
 
 
-def test_binary_columns_are_left_out_and_named() -> None:
+def test_binary_columns_are_left_out_and_named():
     row = {
         "q": b"What?",
         "picture": b"\xff\xfe",
@@ -139,12 +138,12 @@ CLASSES = {"names": ["correct", "incorrect"], "_type": "ClassLabel"}
         ({"names": None, "_type": "ClassLabel"}, 1, 1),
     ],
 )
-def test_the_names_of_classes_stand_for_their_numbers(feature: Any, value: object, named: object) -> None:
+def test_the_names_of_classes_stand_for_their_numbers(feature, value, named):
     rows = [{"q": "?", "l": value, "n": 1}]
     assert list(parquet_rows(written(rows, {"l": feature}), "t")) == [("t row 1", {"q": "?", "l": named, "n": 1})]
 
 
 @pytest.mark.parametrize("start", ["sep=;\r\n", '"sep=;"\n', "\ufeffsep=;\n", ""])
-def test_the_separator_is_named_or_counted_outside_of_quotes(start: str) -> None:
+def test_the_separator_is_named_or_counted_outside_of_quotes(start):
     rows = csv_rows(lines(f'{start}"a, as, they, say";b\n1,5;2\n'), "t")
     assert list(rows) == [("t row 1", {"a, as, they, say": "1,5", "b": "2"})]

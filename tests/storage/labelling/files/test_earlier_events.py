@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
@@ -21,7 +20,7 @@ LOGS = {
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_labels_of_an_earlier_version_come_in(store: Store, tmp_path: Path, name: str) -> None:
+def test_labels_of_an_earlier_version_come_in(store, tmp_path, name):
     import_file(store, "jsonl", FOLDER / "traces.jsonl", "sums")
     import_labels(store, FOLDER / f"{name.replace(' ', '-')}.events.jsonl", local_user(store))
     export_labels(store, name, tmp_path / "labels.jsonl", "jsonl")
@@ -30,7 +29,7 @@ def test_labels_of_an_earlier_version_come_in(store: Store, tmp_path: Path, name
     assert labels == LOGS[name]
 
 
-def test_notes_and_decisions_of_an_earlier_version_come_in(store: Store, tmp_path: Path) -> None:
+def test_notes_and_decisions_of_an_earlier_version_come_in(store, tmp_path):
     import_file(store, "jsonl", FOLDER / "traces.jsonl", "sums")
     import_labels(store, FOLDER / "by-step.events.jsonl", local_user(store))
     export_labels(store, "by step", tmp_path / "labels.jsonl", "jsonl")
@@ -42,7 +41,7 @@ def test_notes_and_decisions_of_an_earlier_version_come_in(store: Store, tmp_pat
     assert [(one["step"], one["label"]) for one in mended["decisions"]] == [(0, "neg"), (1, "pos")]
 
 
-def test_settings_of_an_earlier_version_come_in_without_what_went(store: Store) -> None:
+def test_settings_of_an_earlier_version_come_in_without_what_went(store):
     import_file(store, "jsonl", FOLDER / "traces.jsonl", "sums")
     for _ in range(2):
         done = import_labels(store, FOLDER / "suggested.events.jsonl", local_user(store))

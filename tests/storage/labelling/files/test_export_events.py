@@ -2,7 +2,6 @@ import json
 
 from stepsight.storage.database.labelling_schema import CampaignRow, SlotRow
 from stepsight.storage.database.schema import EvaluatorRow
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.files.export_events import (
     EVALUATOR,
     EVENT,
@@ -13,7 +12,7 @@ from stepsight.storage.labelling.files.rows import CampaignLine, EventLine
 from tests.storage.labelling.labelled_sums import labelled
 
 
-def test_the_log_holds_every_column() -> None:
+def test_the_log_holds_every_column():
     """Numbers of the database are told by name, place or key instead, and some columns hold for a store alone."""
     kept = {
         CampaignRow: {
@@ -33,7 +32,7 @@ def test_the_log_holds_every_column() -> None:
     assert EventLine.model_fields.keys() - {"kind", "item", "slot", "annotator", "of"} == {*EVENT}
 
 
-def test_a_log_is_a_campaign_its_guidelines_its_traces_and_its_events(store: Store, tmp_path) -> None:
+def test_a_log_is_a_campaign_its_guidelines_its_traces_and_its_events(store, tmp_path):
     made = labelled(store)
     count = write_events(store, made, tmp_path / "log")
     rows = [json.loads(line) for line in (tmp_path / "log").read_text(encoding="utf-8").splitlines()]

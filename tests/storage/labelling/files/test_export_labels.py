@@ -2,12 +2,11 @@ import csv
 import json
 import os
 import stat
-from pathlib import Path
 
 import pytest
 
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, LabelExport, export_labels
 from stepsight.storage.labelling.queue import assign_next
@@ -17,16 +16,16 @@ from tests.storage.labelling.samples import ONE, THREE, TWO, campaign, label_all
 from tests.storage.samples import add
 
 
-def rows(path: Path) -> list[dict]:
+def rows(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     return tmp_path / "labels.out"
 
 
-def test_the_labels_of_all_or_of_each_as_our_json_lines(store: Store, path: Path) -> None:
+def test_the_labels_of_all_or_of_each_as_our_json_lines(store, path):
     labelled(store)
     done = export_labels(store, "first", path, "jsonl")
     assert (done.rows, done.what, done.left_out) == (3, "traces", {})
@@ -46,7 +45,7 @@ def test_the_labels_of_all_or_of_each_as_our_json_lines(store: Store, path: Path
 
 
 @pytest.mark.parametrize("kind", ["prm800k", "stepwise", "jsonl"])
-def test_our_own_importers_read_what_is_written(store: Store, path: Path, kind: str) -> None:
+def test_our_own_importers_read_what_is_written(store, path, kind):
     labelled(store)
     export_labels(store, "first", path, kind)
     traces = [parse_row(find_kind(kind), row, f"row {n}") for n, row in enumerate(rows(path), start=1)]
@@ -57,7 +56,7 @@ def test_our_own_importers_read_what_is_written(store: Store, path: Path, kind: 
     assert valid == expected
 
 
-def test_a_step_of_stepwise_supervision_is_valid_wrong_or_unlabelled(store: Store, path: Path) -> None:
+def test_a_step_of_stepwise_supervision_is_valid_wrong_or_unlabelled(store, path):
     made = campaign(store, [TWO, ONE, THREE])
     (user,) = people(store, 1)
     for labels in (["neu", "neg"], ["unsure"], ["pos", "unsure", "neg"]):
@@ -69,7 +68,7 @@ def test_a_step_of_stepwise_supervision_is_valid_wrong_or_unlabelled(store: Stor
     ]  # fmt: skip
 
 
-def test_a_table_with_a_row_per_step_and_nothing_to_calculate(store: Store, path: Path) -> None:
+def test_a_table_with_a_row_per_step_and_nothing_to_calculate(store, path):
     labelled(store)
     export_labels(store, "first", path, "csv", per_annotator=True)
     with open(path, encoding="utf-8-sig", newline="") as file:
@@ -87,7 +86,7 @@ def test_a_table_with_a_row_per_step_and_nothing_to_calculate(store: Store, path
     ]
 
 
-def test_hidden_gold_items_are_told_apart_or_left_out(store: Store, path: Path) -> None:
+def test_hidden_gold_items_are_told_apart_or_left_out(store, path):
     add(store, [Trace.of("What is 9 + 9?", ["18."], ["pos"], id="hidden")], "known")
     made = campaign(store, [TWO], gold_rate=0.5, gold_dataset="known")
     (user,) = people(store, 1)
@@ -101,7 +100,7 @@ def test_hidden_gold_items_are_told_apart_or_left_out(store: Store, path: Path) 
     assert (done.rows, done.left_out) == (1, {"hidden gold items": 1})
 
 
-def test_a_file_appears_whole_or_not_at_all(sqlite_store: Store, path: Path) -> None:
+def test_a_file_appears_whole_or_not_at_all(sqlite_store, path):
     labelled(sqlite_store)
     path.write_text("mine")
     for format in FORMAT_NAMES:
@@ -116,6 +115,6 @@ def test_a_file_appears_whole_or_not_at_all(sqlite_store: Store, path: Path) -> 
         export_labels(sqlite_store, "first", path, "xml", force=True)
 
 
-def test_a_summary_says_what_is_not_in_the_file() -> None:
+def test_a_summary_says_what_is_not_in_the_file():
     done = LabelExport("labels.jsonl", 1200, "traces", {"traces without a label": 3})
     assert str(done) == "labels.jsonl: 1,200 traces.\n  not in it: 3 traces without a label"

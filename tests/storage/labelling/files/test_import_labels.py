@@ -1,15 +1,12 @@
 """Labels read back are the labels that were written, and what is not right changes nothing."""
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stepsight.core.trace import Trace
 from stepsight.storage.backup import count_rows
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
@@ -23,7 +20,7 @@ from tests.storage.samples import add, write_lines
 
 
 @pytest.fixture
-def other(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
+def other(tmp_path, sqlite_template):
     """A second store, on SQLite, that has the same traces under other numbers."""
     path = tmp_path / "other.db"
     path.write_bytes(sqlite_template.read_bytes())
@@ -33,17 +30,17 @@ def other(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
         yield opened
 
 
-def contents(store: Store) -> dict[str, int]:
+def contents(store):
     with store.read() as session:
         return count_rows(session)
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
+def rows(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 @pytest.mark.parametrize("view", ["whole", "stepwise"])
-def test_a_log_is_the_same_after_a_round_trip(store: Store, other: Store, tmp_path: Path, view: str) -> None:
+def test_a_log_is_the_same_after_a_round_trip(store, other, tmp_path, view):
     labelled(store, view=view)
     export_labels(store, "first", tmp_path / "one", "events")
     done = import_labels(other, tmp_path / "one", local_user(other))
@@ -57,7 +54,7 @@ def test_a_log_is_the_same_after_a_round_trip(store: Store, other: Store, tmp_pa
     assert assign_next(other, find_campaign(other, "first").id, find_user(other, "eve")) is None
 
 
-def test_a_log_of_a_campaign_with_work_left_is_gone_on_with(store: Store, other: Store, tmp_path: Path) -> None:
+def test_a_log_of_a_campaign_with_work_left_is_gone_on_with(store, other, tmp_path):
     made = campaign(store, TRACES, overlap=2)
     first, second = people(store, 2)
     label_all(store, take(store, made, first), first, ["pos", "neg"])
@@ -69,7 +66,7 @@ def test_a_log_of_a_campaign_with_work_left_is_gone_on_with(store: Store, other:
     assert take(other, again, find_user(other, second.name)).trace.problem == "What is 1 + 1?"
 
 
-def test_importing_again_adds_nothing(store: Store, other: Store, tmp_path: Path) -> None:
+def test_importing_again_adds_nothing(store, other, tmp_path):
     labelled(store)
     export_labels(store, "first", tmp_path / "one", "events")
     import_labels(other, tmp_path / "one", local_user(other))
@@ -83,12 +80,12 @@ def test_importing_again_adds_nothing(store: Store, other: Store, tmp_path: Path
     assert {**contents(store), "users": 0} == {**before, "users": 0}
 
 
-def change(rows: list[dict[str, Any]], number: int, **changes: Any) -> list[dict[str, Any]]:
+def change(rows, number, **changes):
     return [row | changes if place == number else row for place, row in enumerate(rows, start=1)]
 
 
 @pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def exported(tmp_path_factory):
     """A log."""
     folder = tmp_path_factory.mktemp("exported")
     with open_store(str(folder / "store.db")) as store:
@@ -132,7 +129,7 @@ BAD_LOGS = [
 
 
 @each("bad", BAD_LOGS)
-def test_bad_logs_are_refused_with_their_line(other: Store, exported: Path, tmp_path: Path, bad: Any) -> None:
+def test_bad_logs_are_refused_with_their_line(other, exported, tmp_path, bad):
     user, path = local_user(other), write_lines(tmp_path / "bad.jsonl", bad(rows(exported)))
     before = contents(other)
     with refused():
@@ -140,7 +137,7 @@ def test_bad_logs_are_refused_with_their_line(other: Store, exported: Path, tmp_
     assert contents(other) == before
 
 
-def test_another_campaign_of_the_same_name_is_not_added_to(other: Store, exported: Path, tmp_path: Path) -> None:
+def test_another_campaign_of_the_same_name_is_not_added_to(other, exported, tmp_path):
     user = local_user(other)
     import_labels(other, exported, user)
     shorter = write_lines(tmp_path / "short.jsonl", rows(exported)[:-1])

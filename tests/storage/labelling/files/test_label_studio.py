@@ -1,14 +1,13 @@
 """Tasks of Label Studio: written, read back, and what they may have in them. Records of Argilla are written."""
 
 import json
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.formats.argilla import user_id
@@ -26,7 +25,7 @@ SAID = {"annotator 1": ["pos", "neg"], "annotator 2": ["unsure", "neg"]}
 
 
 @pytest.fixture
-def other(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
+def other(tmp_path, sqlite_template):
     """A store that has the traces and no labels."""
     path = tmp_path / "other.db"
     path.write_bytes(sqlite_template.read_bytes())
@@ -36,7 +35,7 @@ def other(tmp_path: Path, sqlite_template: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def written(sqlite_store: Store, tmp_path: Path) -> Callable[..., Path]:
+def written(sqlite_store, tmp_path):
     """Exports what two people said of one trace."""
     first = campaign(sqlite_store, overlap=2)
     for person, labels in zip(people(sqlite_store, 2), SAID.values(), strict=True):
@@ -50,13 +49,13 @@ def written(sqlite_store: Store, tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def read(store: Store, path: Path, **who: str) -> dict[str, list[str | None]]:
+def read(store, path, **who):
     """The labels by annotator after an import."""
     import_labels(store, path, local_user(store), campaign="again", dataset=DATASET, **who)
     return {one.user: list(one.labels) for one in iterate_annotations(store, find_campaign(store, "again").id)}
 
 
-def test_each_ones_labels_are_read_back(other: Store, written: Callable[..., Path]) -> None:
+def test_each_ones_labels_are_read_back(other, written):
     path = written("label-studio", per_annotator=True)
     assert read(other, path) == SAID
     again = import_labels(other, path, local_user(other), campaign="again", dataset=DATASET)
@@ -64,7 +63,7 @@ def test_each_ones_labels_are_read_back(other: Store, written: Callable[..., Pat
     assert read(other, path) == SAID
 
 
-def test_a_task_has_the_choice_of_each_step(written: Callable[..., Path]) -> None:
+def test_a_task_has_the_choice_of_each_step(written):
     (task,) = json.loads(written("label-studio", per_annotator=True).read_text())
     assert task["data"] == {
         "id": "two",
@@ -81,7 +80,7 @@ def test_a_task_has_the_choice_of_each_step(written: Callable[..., Path]) -> Non
     assert [r["value"]["choices"] for r in two["result"]] == [["unsure"], ["neg"]]
 
 
-def test_a_record_is_a_step_and_a_consensus_is_a_suggestion(written: Callable[..., Path]) -> None:
+def test_a_record_is_a_step_and_a_consensus_is_a_suggestion(written):
     first, second = json.loads(written("argilla", per_annotator=True).read_text())
     assert second["fields"] == {"problem": "What is 1 + 1?", "before": "It is a sum.", "step": "So 3.\nDone."}
     assert second["metadata"] | {"annotators": ""} == {
@@ -100,7 +99,7 @@ def test_a_record_is_a_step_and_a_consensus_is_a_suggestion(written: Callable[..
     assert all(record["responses"] == {} for record in together)
 
 
-def studio(changes: dict[str, Any] | None = None, **annotation: Any) -> Rows:
+def studio(changes=None, **annotation):
     """A task as Label Studio exports one, with an annotation by its user 7."""
     result = [
         {"id": "Dx", "from_name": "label_1", "to_name": "step_1", "type": "choices", "value": {"choices": ["neg"]}},
@@ -112,7 +111,7 @@ def studio(changes: dict[str, Any] | None = None, **annotation: Any) -> Rows:
     return [{"id": 1, "data": data | (changes or {}), "annotations": [one], "project": 83}]
 
 
-def save(path: Path, rows: Rows) -> Path:
+def save(path, rows):
     path.write_text(json.dumps(rows, indent=1))
     return path
 
@@ -121,24 +120,24 @@ def save(path: Path, rows: Rows) -> Path:
     ("who", "name"),
     [(7, "label-studio-7"), ({"id": 7, "email": "a@x.org"}, "a@x.org"), ({"id": 7}, "label-studio-7")],
 )  # fmt: skip
-def test_an_annotation_is_of_whom_label_studio_names(other: Store, tmp_path: Path, who: Any, name: str) -> None:
+def test_an_annotation_is_of_whom_label_studio_names(other, tmp_path, who, name):
     path = save(tmp_path / "tasks.json", studio(completed_by=who))
     assert read(other, path) == {name: [None, "neg"]}
     assert read(other, path, annotator="eve")["eve"] == [None, "neg"]
 
 
-def test_annotations_that_are_skipped_or_without_a_label_are_ignored(other: Store, tmp_path: Path) -> None:
+def test_annotations_that_are_skipped_or_without_a_label_are_ignored(other, tmp_path):
     for changes in ({"was_cancelled": True}, {"result": []}):
         assert read(other, save(tmp_path / "tasks.json", studio(**changes))) == {}
     assert read(other, save(tmp_path / "tasks.json", studio())) == {"label-studio-7": [None, "neg"]}
 
 
-def result(name: str, value: dict[str, Any], type: str = "choices") -> dict[str, Any]:
+def result(name, value, type="choices"):
     return {"type": type, "from_name": name, "to_name": f"step_{name.strip('abcdefghijklmnopqrstuvwxyz_-')}",
             "value": value}  # fmt: skip
 
 
-def answers(*choices: tuple[str, list[str]]) -> dict[str, Any]:
+def answers(*choices):
     return {"result": [result(name, {"choices": value}) for name, value in choices]}
 
 
@@ -150,7 +149,7 @@ def answers(*choices: tuple[str, list[str]]) -> dict[str, Any]:
         [("label_0", ["pos"]), ("label_1", ["neg"]), ("kind-1", ["slip"])],
     ],
 )
-def test_a_second_question_of_a_step_is_no_label(other: Store, tmp_path: Path, given: list[Any]) -> None:
+def test_a_second_question_of_a_step_is_no_label(other, tmp_path, given):
     path = save(tmp_path / "tasks.json", studio(**answers(*given)))
     assert read(other, path) == {"label-studio-7": ["pos", "neg"]}
 
@@ -164,18 +163,14 @@ def test_a_second_question_of_a_step_is_no_label(other: Store, tmp_path: Path, g
         ("a\u200bb", " ab\n"),
     ],
 )
-def test_a_trace_is_found_however_a_tool_writes_its_white_space(
-    other: Store, tmp_path: Path, stored: str, shown: str
-) -> None:
+def test_a_trace_is_found_however_a_tool_writes_its_white_space(other, tmp_path, stored, shown):
     for name, first, last in (("looks", stored, stored), ("other", stored, "Another.")):
         add(other, [Trace.of(f"What? {first}", [first, last], id=name)], DATASET)
     data = {"problem": f"What? {shown}", "steps": [{"text": shown}, {"text": shown}]}
     assert read(other, save(tmp_path / "tasks.json", studio(data))) == {"label-studio-7": [None, "neg"]}
 
 
-def test_of_traces_that_look_alike_the_named_id_or_else_the_same_text_is_meant(
-    other: Store, tmp_path: Path
-) -> None:
+def test_of_traces_that_look_alike_the_named_id_or_else_the_same_text_is_meant(other, tmp_path):
     add(other, [Trace.of("?", [f"a{sign} b"], id=name) for name, sign in (("x", "\xa0"), ("y", " "))], DATASET)
     asked = answers(("label_0", ["pos"]))
     data, named = {"problem": "?", "steps": ["a\u2003b"]}, {"id": "y", "dataset": DATASET}
@@ -187,7 +182,7 @@ def test_of_traces_that_look_alike_the_named_id_or_else_the_same_text_is_meant(
         read(other, save(tmp_path / "tasks.json", studio(data, **asked)))
 
 
-def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
+def choice(value, name="label_1"):
     return {"result": [{"type": "choices", "from_name": name, "value": {"choices": value}}]}
 
 
@@ -220,14 +215,14 @@ def choice(value: Any, name: str = "label_1") -> dict[str, Any]:
         studio(result=[result("label_1", {"choices": ["neg"]}) | {"to_name": "step_0"}]),
     ],
 )
-def test_a_task_that_cannot_be_read_is_told_and_nothing_is_stored(other: Store, tmp_path: Path, rows: Rows) -> None:
+def test_a_task_that_cannot_be_read_is_told_and_nothing_is_stored(other, tmp_path, rows):
     path = save(tmp_path / "tasks.json", [*studio(), *rows])
     with refused():
         read(other, path)
     assert list_campaigns(other) == []
 
 
-def test_a_campaign_and_a_dataset_have_to_be_named(other: Store, tmp_path: Path) -> None:
+def test_a_campaign_and_a_dataset_have_to_be_named(other, tmp_path):
     path = save(tmp_path / "tasks.json", studio())
     with refused():
         import_labels(other, path, local_user(other))
@@ -244,33 +239,33 @@ def test_a_campaign_and_a_dataset_have_to_be_named(other: Store, tmp_path: Path)
         {"question": {"problem": "?"}, "label": {"steps": []}, "labeler": "ann"},
     ],
 )
-def test_labels_in_forms_that_are_not_read_name_what_is(other: Store, tmp_path: Path, row: dict[str, Any]) -> None:
+def test_labels_in_forms_that_are_not_read_name_what_is(other, tmp_path, row):
     with refused():
         import_labels(other, save(tmp_path / "labels.json", [row]), local_user(other), campaign="again")
     assert list_campaigns(other) == []
 
 
-def test_a_table_of_label_studio_names_what_is_read(other: Store, tmp_path: Path) -> None:
+def test_a_table_of_label_studio_names_what_is_read(other, tmp_path):
     (tmp_path / "labels.csv").write_text("annotation_id,annotator,label_0\n3,1,pos\n")
     with refused():
         import_labels(other, tmp_path / "labels.csv", local_user(other), campaign="again")
 
 
-def test_labels_that_the_campaign_has_otherwise_are_refused(other: Store, tmp_path: Path) -> None:
+def test_labels_that_the_campaign_has_otherwise_are_refused(other, tmp_path):
     read(other, save(tmp_path / "tasks.json", studio()))
     with refused():
         read(other, save(tmp_path / "others.json", studio(**choice(["pos"]))))
     assert read(other, tmp_path / "tasks.json") == {"label-studio-7": [None, "neg"]}
 
 
-def test_labels_fill_the_free_slots_of_a_campaign(other: Store, tmp_path: Path) -> None:
+def test_labels_fill_the_free_slots_of_a_campaign(other, tmp_path):
     made = campaign(other, None, name="again", overlap=1)
     assert read(other, save(tmp_path / "tasks.json", studio())) == {"label-studio-7": [None, "neg"]}
     progress = campaign_progress(other, made.id)
     assert (progress.submitted, progress.slots) == (1, len(TRACES))
 
 
-def test_labels_of_whole_traces_do_not_go_into_a_stepwise_campaign(other: Store, tmp_path: Path) -> None:
+def test_labels_of_whole_traces_do_not_go_into_a_stepwise_campaign(other, tmp_path):
     campaign(other, None, name="again", view="stepwise")
     with refused():
         read(other, save(tmp_path / "tasks.json", studio()))

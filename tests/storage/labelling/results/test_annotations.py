@@ -7,9 +7,8 @@ from sqlalchemy import update
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaigns import Campaign, add_guideline
-from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
+from stepsight.storage.labelling.campaigns import add_guideline
+from stepsight.storage.labelling.results.annotations import iterate_annotations
 from tests.storage.labelling.samples import (
     THREE,
     TRACES,
@@ -26,11 +25,11 @@ from tests.storage.labelling.samples import (
 from tests.storage.samples import add
 
 
-def answers(store: Store, of: Campaign) -> list[SubmittedAnnotation]:
+def answers(store, of):
     return list(iterate_annotations(store, of.id))
 
 
-def test_an_answer_says_all_that_was_said(store: Store) -> None:
+def test_an_answer_says_all_that_was_said(store):
     made, user = campaign(store, [THREE]), person(store, "ann")
     task = take(store, made, user)
     do(store, task.slot_id, user, "label", 0, "neu", seconds=2.0)
@@ -57,7 +56,7 @@ def test_an_answer_says_all_that_was_said(store: Store) -> None:
     assert (found.trace_id, found.chosen, found.view) == (task.trace.trace_id, "ordered", "whole")
 
 
-def test_they_come_by_place_and_slot(store: Store) -> None:
+def test_they_come_by_place_and_slot(store):
     made = campaign(store, overlap=2)
     one, other = people(store, 2)
     for user in (other, one):
@@ -70,7 +69,7 @@ def test_they_come_by_place_and_slot(store: Store) -> None:
     assert list(iterate_annotations(store, 99)) == []
 
 
-def test_a_reopened_withdrawn_or_skipped_annotation_is_not_counted(store: Store) -> None:
+def test_a_reopened_withdrawn_or_skipped_annotation_is_not_counted(store):
     made, user = campaign(store), person(store, "ann")
     tasks = []
     for _ in range(2):
@@ -86,7 +85,7 @@ def test_a_reopened_withdrawn_or_skipped_annotation_is_not_counted(store: Store)
     assert [answer.external_id for answer in answers(store, made)] == ["two"]
 
 
-def test_work_before_a_takeover_is_not_the_new_holders(store: Store) -> None:
+def test_work_before_a_takeover_is_not_the_new_holders(store):
     made = campaign(store, [THREE])
     one, other = people(store, 2)
     left = take(store, made, one)
@@ -98,7 +97,7 @@ def test_work_before_a_takeover_is_not_the_new_holders(store: Store) -> None:
     assert (found.user, found.labels, found.comments) == ("annotator 2", ("pos", "pos", "pos"), {})
 
 
-def test_steps_after_the_first_error_are_cut_where_they_are_not_labelled(store: Store) -> None:
+def test_steps_after_the_first_error_are_cut_where_they_are_not_labelled(store):
     made, user = campaign(store, [THREE], after_error=False), person(store, "ann")
     task = take(store, made, user)
     label_all(store, task, user, ["pos", "pos", "pos"])
@@ -111,7 +110,7 @@ def test_steps_after_the_first_error_are_cut_where_they_are_not_labelled(store: 
     assert (found.labels, found.errors) == (("pos", "neg", None), {})
 
 
-def test_step_by_step_the_first_opinion_is_kept(store: Store) -> None:
+def test_step_by_step_the_first_opinion_is_kept(store):
     made, user = campaign(store, [THREE], view="stepwise"), person(store, "ann")
     task = take(store, made, user)
     do(store, task.slot_id, user, "label", 0, "pos")
@@ -128,7 +127,7 @@ def test_step_by_step_the_first_opinion_is_kept(store: Store) -> None:
     assert (found.first, found.labels) == (("pos", "pos", "pos"), ("neg", "neg", "pos"))
 
 
-def test_hidden_gold_items_come_last_and_say_so(store: Store) -> None:
+def test_hidden_gold_items_come_last_and_say_so(store):
     known: Any = [Trace.of(f"Known {i}", ["a"], ["pos"], id=f"k{i}") for i in range(9)]
     add(store, [*TRACES, *known], "sums")
     made = campaign(store, None, conditions=TraceFilter(text="What"), gold_rate=0.5, seed=1)
@@ -141,7 +140,7 @@ def test_hidden_gold_items_come_last_and_say_so(store: Store) -> None:
     assert chosen == sorted(chosen, key=lambda how: how == "gold")
 
 
-def test_an_answer_outlives_a_change_of_its_trace(store: Store) -> None:
+def test_an_answer_outlives_a_change_of_its_trace(store):
     made, user = campaign(store, [THREE]), person(store, "ann")
     label_all(store, take(store, made, user), user, ["pos", "neu", "neg"])
     with store.write() as session:

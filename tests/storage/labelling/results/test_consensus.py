@@ -1,4 +1,3 @@
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.results.annotations import vote
 from tests.cases import each
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
@@ -22,11 +21,11 @@ from tests.storage.labelling.samples import THREE, TWO, campaign, label_all, peo
         ([], (None, "none")),
     ],
 )
-def test_the_label_of_a_step(labels: list[str | None], expected: tuple[str | None, str]) -> None:
+def test_the_label_of_a_step(labels, expected):
     assert vote(labels) == expected
 
 
-def test_the_consensus_of_annotators(store: Store) -> None:
+def test_the_consensus_of_annotators(store):
     made = labelled(store)
     found = together(store, made.id)
     assert {one.trace.id: one.labels for one in found} == AGREED
@@ -37,7 +36,7 @@ def test_the_consensus_of_annotators(store: Store) -> None:
     assert (decision.step, decision.label, decision.user) == (1, "neu", "eve")
 
 
-def test_nothing_follows_the_error_where_no_labels_were_asked_for_after_it(store: Store) -> None:
+def test_nothing_follows_the_error_where_no_labels_were_asked_for_after_it(store):
     made = campaign(store, [THREE], overlap=3, after_error=False)
     said = (["neg"], ["neg"], ["pos", "pos", "neg"])
     for user, labels in zip(people(store, 3), said, strict=True):
@@ -47,6 +46,6 @@ def test_nothing_follows_the_error_where_no_labels_were_asked_for_after_it(store
     assert (found.labels, found.how) == (("neg", None, None), ("majority", "none", "none"))
 
 
-def test_a_trace_that_nobody_labelled_has_none(store: Store) -> None:
+def test_a_trace_that_nobody_labelled_has_none(store):
     made = campaign(store, [TWO], overlap=2)
     assert together(store, made.id) == []

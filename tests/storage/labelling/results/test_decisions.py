@@ -9,28 +9,27 @@ from sqlalchemy import select, update
 from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.schema import TraceRow
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.labelling.campaigns import Campaign, close_campaign
-from stepsight.storage.labelling.queue import Assignment
+from stepsight.storage.database.store import ConflictError, NotFoundError
+from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import decide, past_decisions, read_decisions
-from stepsight.storage.people.users import Role, User
+from stepsight.storage.people.users import Role
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, key, label_all, people, person, take
 
 
 @pytest.fixture
-def judge(store: Store) -> User:
+def judge(store):
     return person(store, "judge", Role.ADJUDICATOR)
 
 
 @pytest.fixture
-def first(store: Store) -> Campaign:
+def first(store):
     return campaign(store, overlap=2)
 
 
 @pytest.fixture
-def task(store: Store, first: Campaign) -> Assignment:
+def task(store, first):
     """Two people have labelled its two steps differently."""
     anna, ben = people(store, 2)
     found = take(store, first, anna)
@@ -39,9 +38,7 @@ def task(store: Store, first: Campaign) -> Assignment:
     return found
 
 
-def test_the_last_one_is_in_force_and_all_are_kept(
-    store: Store, first: Campaign, task: Assignment, judge: User
-) -> None:
+def test_the_last_one_is_in_force_and_all_are_kept(store, first, task, judge):
     decide(store, first.id, task.item_id, 0, "neu", "Nothing needs it.", judge, key())
     decide(store, first.id, task.item_id, 1, None, "Cannot be told.", judge, key())
     boss = person(store, "boss")
@@ -57,9 +54,7 @@ def test_the_last_one_is_in_force_and_all_are_kept(
     assert [answer.labels for answer in iterate_annotations(store, first.id)] == [("pos", "neg"), ("neu", "pos")]
 
 
-def test_one_that_was_not_seen_is_not_replaced(
-    store: Store, first: Campaign, task: Assignment, judge: User
-) -> None:
+def test_one_that_was_not_seen_is_not_replaced(store, first, task, judge):
     where, boss = (store, first.id, task.item_id, 0), person(store, "boss")
     made = decide(*where, "neu", "So.", judge, key(), after=0)
     with refused(ConflictError):
@@ -72,7 +67,7 @@ def test_one_that_was_not_seen_is_not_replaced(
         decide(*where, "neg", "Yes.", judge, key(), after=made.event_id)
 
 
-def test_as_an_event(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
+def test_as_an_event(store, first, task, judge):
     decide(store, first.id, task.item_id, 0, "neu", " So. ", judge, "key-a")
     decide(store, first.id, task.item_id, 0, "pos", "No.", judge, "key-b")
     with store.read() as session:
@@ -82,13 +77,13 @@ def test_as_an_event(store: Store, first: Campaign, task: Assignment, judge: Use
     assert (one.slot_id, one.step, one.guideline, one.view, one.cause) == (None, 0, 1, "whole", "")
 
 
-def test_an_adjudicator_who_labelled_the_trace_is_marked(store: Store, first: Campaign, task: Assignment) -> None:
+def test_an_adjudicator_who_labelled_the_trace_is_marked(store, first, task):
     (anna,) = people(store, 1)
     assert decide(store, first.id, task.item_id, 0, "pos", "Mine.", replace(anna, role=Role.ADMIN), key()).own
     assert read_decisions(store, first.id)[task.item_id, 0].own
 
 
-def test_the_majoritys_label_needs_no_reason(store: Store, first: Campaign, judge: User) -> None:
+def test_the_majoritys_label_needs_no_reason(store, first, judge):
     made = campaign(store, None, name="three", overlap=3)
     for user, labels in zip(people(store, 3), (["pos", "neg"], ["pos", "unsure"], ["neg", "neu"]), strict=True):
         task = take(store, made, user)
@@ -103,7 +98,7 @@ def test_the_majoritys_label_needs_no_reason(store: Store, first: Campaign, judg
     assert len(past_decisions(store, task.item_id)) == 2
 
 
-def test_a_request_that_is_repeated(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
+def test_a_request_that_is_repeated(store, first, task, judge):
     made = decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same")
     assert decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same") == made
     assert len(past_decisions(store, task.item_id)) == 1
@@ -119,7 +114,7 @@ def test_a_request_that_is_repeated(store: Store, first: Campaign, task: Assignm
         decide(store, first.id, task.item_id, 0, "neu", "So.", anna, used)
 
 
-def test_a_request_that_comes_twice_at_once(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
+def test_a_request_that_comes_twice_at_once(store, first, task, judge):
     with ThreadPoolExecutor(4) as pool:
         made = list(
             pool.map(lambda _: decide(store, first.id, task.item_id, 0, "neu", "So.", judge, "same"), range(4))
@@ -143,31 +138,27 @@ def test_a_request_that_comes_twice_at_once(store: Store, first: Campaign, task:
         ({"key": "a b"}, UserError),
     ],
 )
-def test_refusals(
-    store: Store, first: Campaign, task: Assignment, judge: User, changes: dict[str, object], kind: type[UserError]
-) -> None:
+def test_refusals(store, first, task, judge, changes, kind):
     given = {"campaign_id": first.id, "item_id": task.item_id, "step": 0, "label": "neu", "reason": "So."}
     with refused(kind):
         decide(store, **(given | {"user": judge, "key": key()} | changes))
     assert read_decisions(store, first.id) == {}
 
 
-def test_a_trace_that_nobody_submitted_cannot_be_decided(
-    store: Store, first: Campaign, task: Assignment, judge: User
-) -> None:
+def test_a_trace_that_nobody_submitted_cannot_be_decided(store, first, task, judge):
     (anna,) = people(store, 1)
     begun = take(store, first, anna)
     with refused():
         decide(store, first.id, begun.item_id, 0, "pos", "So.", judge, key())
 
 
-def test_a_trace_that_has_changed(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
+def test_a_trace_that_has_changed(store, first, task, judge):
     with store.write() as session:
         session.execute(update(TraceRow).where(TraceRow.id == task.trace.trace_id).values(digest="0" * 64))
     with refused(ConflictError):
         decide(store, first.id, task.item_id, 0, "pos", "So.", judge, key())
 
 
-def test_a_closed_campaign(store: Store, first: Campaign, task: Assignment, judge: User) -> None:
+def test_a_closed_campaign(store, first, task, judge):
     close_campaign(store, first.id)
     assert decide(store, first.id, task.item_id, 0, "pos", "So.", judge, key()).label == "pos"

@@ -4,7 +4,6 @@ import pytest
 
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.labelling.results.decisions import decide
@@ -28,15 +27,15 @@ from tests.storage.labelling.samples import TRACES, campaign, do, key, label_all
         (["pos"], False),
     ],
 )
-def test_a_step(said: list[str | None], disagreed: bool) -> None:
+def test_a_step(said, disagreed):
     assert disagreed_steps([[label] for label in said]) == ((0,) if disagreed else ())
 
 
-def test_no_annotations_have_no_disagreement() -> None:
+def test_no_annotations_have_no_disagreement():
     assert disagreed_steps([]) == ()
 
 
-def test_a_campaign(store: Store) -> None:
+def test_a_campaign(store):
     (anna, ben), boss = people(store, 2), person(store, "judge", Role.ADJUDICATOR)
     first = campaign(store, overlap=2)
     assert read_adjudication(store, first.id).next_open() is None
@@ -71,7 +70,7 @@ def test_a_campaign(store: Store) -> None:
     assert (found.steps, found.decided) == (1, 0)
 
 
-def test_hidden_gold_items_are_not_decided(store: Store) -> None:
+def test_hidden_gold_items_are_not_decided(store):
     (anna,) = people(store, 1)
     tasks = [Trace.of(f"Task {number}", ["One."], id=f"task {number}") for number in range(8)]
     first = campaign(store, [*tasks, *TRACES], conditions=TraceFilter(text="Task"), gold_rate=0.5)

@@ -1,12 +1,11 @@
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.results.consensus import read_trace_labels
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
 from tests.storage.labelling.samples import TWO, campaign, label_all, people, take
 from tests.storage.samples import add
 
 
-def test_the_labels_of_a_trace_in_each_campaign(store: Store) -> None:
+def test_the_labels_of_a_trace_in_each_campaign(store):
     labelled(store)
     other = campaign(store, None, name="second")
     first = people(store, 1)[0]
@@ -20,7 +19,7 @@ def test_the_labels_of_a_trace_in_each_campaign(store: Store) -> None:
     assert read_trace_labels(store, 99) == []
 
 
-def test_hidden_gold_items_stay_hidden(store: Store) -> None:
+def test_hidden_gold_items_stay_hidden(store):
     (hidden,) = add(store, [Trace.of("What is 9 + 9?", ["18."], ["pos"], id="hidden")], "known")
     made = campaign(store, [TWO], gold_rate=0.5, gold_dataset="known")
     (user,) = people(store, 1)

@@ -1,10 +1,9 @@
 """Small pools."""
 
 import json
-from pathlib import Path
 
 
-def sums(count: int) -> list[dict]:
+def sums(count):
     """Rows with MMIQC's field names, no two alike."""
     return [
         {
@@ -16,12 +15,12 @@ def sums(count: int) -> list[dict]:
     ]
 
 
-def write_rows(path: Path, rows: list) -> Path:
+def write_rows(path, rows):
     """One line each; what is text already is written as it stands."""
     lines = [row if isinstance(row, str) else json.dumps(row) for row in rows]
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path
 
 
-def lines(path: Path) -> list[dict]:
+def lines(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -1,7 +1,6 @@
 """A grid of two runs that takes seconds, and results made by hand."""
 
 import json
-from pathlib import Path
 
 import yaml
 
@@ -28,14 +27,14 @@ TOY = {
 }
 
 
-def write_toy(folder: Path, **changes) -> Path:
+def write_toy(folder, **changes):
     """The design as a file in `folder`."""
     path = folder / "toy.yaml"
     path.write_text(yaml.safe_dump(TOY | changes, sort_keys=False), encoding="utf-8")
     return path
 
 
-def without_times(path: Path) -> list[object]:
+def without_times(path):
     """The runs of a `results.json`, but for the seconds they took."""
     runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
     for run in runs:
@@ -43,7 +42,7 @@ def without_times(path: Path) -> list[object]:
     return runs
 
 
-def figures(macro_auc, late=0.5, **more) -> Figures:
+def figures(macro_auc, late=0.5, **more):
     """Figures of which only some matter: accuracy is the macro-AUC minus 0.1, and macro-F1 minus 0.2."""
     known = macro_auc is not None
     accuracy, macro_f1 = (macro_auc - 0.1, macro_auc - 0.2) if known else (None, None)
@@ -51,11 +50,11 @@ def figures(macro_auc, late=0.5, **more) -> Figures:
     return Figures(**whole, traces=10, steps=30, **more)
 
 
-def one_run(settings, of_run) -> RunResult:
+def one_run(settings, of_run):
     return RunResult(RunSettings(*settings), {"seconds": 1.0}, {KEY[0]: {KEY[1]: of_run}})
 
 
-def results(numbers, name="by-hand", late=0.5, **more) -> GridResults:
+def results(numbers, name="by-hand", late=0.5, **more):
     """Results of pairs: `numbers` maps (size, data, seed) to macro-AUC of the bidirectional and the causal run."""
     runs = tuple(
         one_run((size, data, mask, seed), figures(number, late))

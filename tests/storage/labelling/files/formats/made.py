@@ -1,6 +1,5 @@
 """Labelled traces made by hand, without a store."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from stepsight.core.trace import Trace
@@ -12,7 +11,7 @@ MOMENT = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 STEPS = ("First.", ("Second.", "Still."), "Third.")
 
 
-def annotation(labels: Sequence[str | None], user: str = "ada", **other: object) -> SubmittedAnnotation:
+def annotation(labels, user="ada", **other):
     said = {
         "item_id": 1,
         "slot_id": 1,
@@ -37,7 +36,7 @@ def annotation(labels: Sequence[str | None], user: str = "ada", **other: object)
     return SubmittedAnnotation(**(said | other))  # type: ignore[arg-type]
 
 
-def labelled(*labels: str | None, annotations: Sequence[SubmittedAnnotation] = (), **meta: object) -> LabelledTrace:
+def labelled(*labels, annotations=(), **meta):
     """What all annotators agree on of three steps, by default the one called ada."""
     trace = Trace.of("What?", STEPS, ["neg", None, None], id="7", meta=meta)
     stored = StoredTrace(

@@ -8,7 +8,7 @@ from tests.storage.labelling.files.formats.made import annotation, labelled
 TEXTS = ["First.", "Second.\nStill.", "Third."]
 
 
-def ratings(row: dict) -> list[int | None]:
+def ratings(row):
     return [step["completions"][0]["rating"] for step in row["label"]["steps"]]
 
 
@@ -26,7 +26,7 @@ def ratings(row: dict) -> list[int | None]:
         ((None, None, None), [None, None, None], "give_up"),
     ],
 )
-def test_ratings_and_why_they_end(labels: tuple, expected: list, reason: str) -> None:
+def test_ratings_and_why_they_end(labels, expected, reason):
     row = format_row(labelled(*labels))
     assert (ratings(row), row["label"]["finish_reason"]) == (expected, reason)
     assert row["question"]["pre_generated_steps"] == TEXTS
@@ -36,7 +36,7 @@ def test_ratings_and_why_they_end(labels: tuple, expected: list, reason: str) ->
     assert list(trace.labels) == [by_rating[rating] for rating in expected]
 
 
-def test_annotator_time_and_duration_are_exported() -> None:
+def test_annotator_time_and_duration_are_exported():
     row = format_row(
         labelled("pos", "pos", "pos", annotations=[annotation(["pos"] * 3), annotation(["pos"] * 3, "ben")])
     )
@@ -45,12 +45,12 @@ def test_annotator_time_and_duration_are_exported() -> None:
     assert row["label"]["total_time"] == 3000
 
 
-def test_labelling_ends_at_an_error() -> None:
+def test_labelling_ends_at_an_error():
     steps = format_row(labelled("pos", "neg", None))["label"]["steps"]
     assert [step["chosen_completion"] for step in steps] == [0, None]
 
 
-def test_a_problem_is_bad_where_most_say_so() -> None:
+def test_a_problem_is_bad_where_most_say_so():
     bad, fine = annotation(["pos"] * 3, flag="No annotation."), annotation(["pos"] * 3, "ben")
     one_of_two = format_row(labelled("pos", "pos", "pos", annotations=[bad, fine]))
     two_of_three = format_row(labelled("pos", "pos", "pos", annotations=[bad, bad, fine]))
