@@ -14,7 +14,7 @@ from stepsight.core.text.signs import BREAKS, INVISIBLE, PLAIN, UNSPACED
 from stepsight.storage.database.schema import Base
 from stepsight.storage.database.stored_json import DamagedError
 
-VERSION = 2
+VERSION = 3
 """The version of the schema."""
 STAMP = "stepsight_schema"
 """The table that holds the version of a store's schema."""

@@ -27,7 +27,7 @@ EARLIER = (
 )
 NEWER = (
     "UPDATE stepsight_schema SET version = 9999",
-    "the version of its schema is 9999, expected 2. Update StepSight, or name another store.",
+    "the version of its schema is 9999, expected 3. Update StepSight, or name another store.",
 )
 # What is done to a store, and the words that it is then refused with.
 REFUSED = {
