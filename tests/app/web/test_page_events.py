@@ -1,6 +1,9 @@
 """Events of pages: the bodies that fit them, and those that do not."""
 
+from typing import Any
+
 import pytest
+from fastapi import Request
 from starlette.testclient import TestClient
 
 from stepsight.app.web.page_events import event_routes
@@ -8,11 +11,12 @@ from tests.app.client import let_in
 from tests.cases import each
 
 
-def half(text, number, request):
+# A route reads these annotations.
+def half(text: str, number: int, request: Request) -> dict[str, Any]:
     return {"half": text[: number // 2], "from": request.method}
 
 
-def fail():
+def fail() -> dict[str, Any]:
     raise RuntimeError("a bug")
 
 
