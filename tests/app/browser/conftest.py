@@ -1,7 +1,7 @@
 """The application served once for every browser test, and pages that complain of nothing."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -13,9 +13,6 @@ from tests.serving import serving
 # On a busy machine everything takes its time; milliseconds.
 _PATIENCE = 120_000
 expect.set_options(timeout=_PATIENCE)
-
-
-Opener = Callable[..., AbstractContextManager[Page]]
 
 
 @pytest.fixture(scope="session")

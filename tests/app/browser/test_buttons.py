@@ -5,8 +5,7 @@ import json
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -274,9 +273,6 @@ class Presser:
 def _is_poll(request):
     """Whether a page asks this again and again by itself."""
     return request.url.endswith(("/state", "/list"))
-
-
-Opener = Callable[..., AbstractContextManager[Page]]
 
 
 @contextmanager

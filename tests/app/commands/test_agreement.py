@@ -1,15 +1,12 @@
 """`stepsight agreement` as it is typed."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from stepsight.core.metrics.labels.agreement import ALL_SAME
 from tests.app.annotate.test_agreement import labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

@@ -1,14 +1,11 @@
 """`stepsight calibrate`, as it is typed."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

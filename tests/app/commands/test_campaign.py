@@ -1,7 +1,5 @@
 """`stepsight campaign`, as it is typed."""
 
-from collections.abc import Callable
-
 import pytest
 
 from stepsight.app.annotate.campaigns import queue_terms
@@ -12,8 +10,6 @@ from stepsight.storage.labelling.annotators import list_annotators
 from stepsight.storage.labelling.campaigns import find_campaign, guideline_text, list_campaigns
 from tests.storage.labelling.samples import TRACES, do, label_all, people, take
 from tests.storage.samples import add, evaluator, judge
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import io
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -13,8 +12,6 @@ from stepsight.storage.judgments.judgments import count_missing, read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.chat_server import Body, Refusal, chat_server, shown, verdicts
 from tests.storage.samples import add
-
-Command = Callable[..., tuple[int, str, str]]
 
 TRACES = [
     Trace.of("What is 1 + 1?", ["1 + 1 = 2", "so 2"], ["pos", "neu"], id="right"),

@@ -1,7 +1,6 @@
 """`stepsight doubtful`: labels that judgments and equations speak against, of a small dataset and of MR-MATH."""
 
 import json
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,7 +14,6 @@ from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.doubtful import family_of, rank_labels
 from tests.storage.samples import add, write_lines
 
-Command = Callable[..., tuple[int, str, str]]
 TRACES = [
     Trace.of(f"Add {n} and 3.", [f"{n} + 3 = {n + 3}.", f"It is {n + 3}."], ["pos", label], str(n))
     for n, label in enumerate(["neg", "pos"] * 25)

@@ -4,7 +4,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ from tests.storage.samples import add, evaluator, many
 from tests.training.hand import GOLDS, say, traces, valid
 from tests.training.small_runs import forked_pair
 
-Command = Callable[..., tuple[int, str, str]]
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 
 

@@ -1,7 +1,6 @@
 """`stepsight patch`, and `--patch` of `stepsight evaluate` and `stepsight report`, as they are typed."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -11,8 +10,6 @@ from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_trace
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces
-
-Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Evaluators with another reading, from the command line: named, noted, kept apart, and refused if need be."""
 
 import json
-from collections.abc import Callable
 
 import pytest
 
@@ -11,7 +10,6 @@ from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import list_evaluators
 from tests.storage.samples import add
 
-Command = Callable[..., tuple[int, str, str]]
 TRACE = Trace.of("1 + 1?", ["It is 2.", "Check: 2 - 1 = 1.", "Done."], ["pos", "neg", None], id="a")
 
 

@@ -2,13 +2,11 @@
 
 import json
 import shutil
-from collections.abc import Callable
 
 from stepsight.core.paths import asset
 from stepsight.core.trace import Trace
 from tests.storage.samples import add
 
-Command = Callable[..., tuple[int, str, str]]
 TRACES = [
     Trace.of("Add 2, 3 and 4.", ["2 + 3 = 5.", "5 + 4 = 9.", "The answer is 9."], id=f"sum-{n}") for n in range(4)
 ]

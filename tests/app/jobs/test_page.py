@@ -12,8 +12,6 @@ from stepsight.storage.database.schema import now
 from stepsight.storage.jobs.jobs import cancel_job, start_job, take_job, update_job
 from tests.storage.samples import add
 
-WILD = "<script>alert(1)</script> ${x} \"'"
-
 
 def start(store, dataset="sums", evaluator="tiny", **changes):
     dataset_id = add(store, dataset=dataset)[0].dataset_id

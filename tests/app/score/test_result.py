@@ -85,7 +85,6 @@ VALIDITY = Hindsight(
     )
 )
 MINI = EvaluatorScores("mini", TRIANGLE)
-OTHER = EvaluatorScores("other", Hindsight.constant(TRIANGLE.online))
 PRM = EvaluatorScores("PRM", VALIDITY, outputs=Outputs.VALIDITY)
 PRM_OF_TEN = EvaluatorScores(
     "PRM", Hindsight(tuple(row(*[[0.1, 0, 0.9]] * (i + 1)) for i in range(10))), outputs=Outputs.VALIDITY

@@ -4,8 +4,6 @@ from stepsight.core.equations.contradictions import failing_equations
 from stepsight.core.trace import Trace
 from tests.cases import each
 
-Expected = list[tuple[int, tuple[int, ...]]]
-
 
 @each(
     "steps, expected",

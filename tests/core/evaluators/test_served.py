@@ -31,7 +31,6 @@ pytestmark = pytest.mark.slow
 
 # The goal is 1e-3; both sides compute in float32.
 CLOSE = 1e-5
-LONG = {"max_position_embeddings": 512}
 
 
 def qwen(folder, **options):

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,6 @@ from tests.messages import refused
 from tests.storage.labelling.samples import DATASET, TRACES, campaign, label_all, people, take
 from tests.storage.samples import add
 
-Rows = list[dict[str, Any]]
 SAID = {"annotator 1": ["pos", "neg"], "annotator 2": ["unsure", "neg"]}
 
 
