@@ -84,6 +84,12 @@ KEYS: dict[str, str] = {
 }
 """By the name of a key in a configuration or in an evaluator's folder."""
 
+FILES: dict[frozenset[str], str] = {
+    frozenset({"resourceSpans"}): "Write the conversation as a chat, and import it as chat.",
+    frozenset({"schema_version", "agent", "steps"}): "Write the trajectory as a chat, and import it as chat.",
+}
+"""By the fields that every row of a kind of file has."""
+
 
 def on_command_line(words: Sequence[str]) -> tuple[str, str] | None:
     """Return what `words` ask for that is there no longer, as it is written on a command line, and what there is

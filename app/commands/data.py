@@ -176,7 +176,8 @@ def _import_found(args: Namespace) -> None:
                 refused += 1
                 print(f"Not imported: {error}", file=sys.stderr)
     if refused:
-        raise UserError(f"{refused:,} of {len(found):,} files were not imported.", "The others are stored.")
+        others = "The others are stored." if refused < len(found) else ""
+        raise UserError(f"{refused:,} of {len(found):,} files were not imported.", others)
 
 
 def _is_in_parts(args: Namespace) -> bool:
