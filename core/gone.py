@@ -3,7 +3,7 @@
 Each thing is one line here and one row in docs/development.md, which names the last commit that had it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 COMMAND_LINE: dict[str, str] = {
     "mcp": "Programs ask the HTTP API of stepsight app instead (docs/api.md).",
@@ -101,6 +101,12 @@ def on_command_line(words: Sequence[str]) -> tuple[str, str] | None:
         if command in ("*", *split[:1]) and any(split[place : place + len(option)] == option for place in places):
             return " ".join(option) or command, instead
     return None
+
+
+def as_file(fields: Collection[str]) -> str:
+    """Return what there is instead of a kind of file that is read no longer, or "" if rows with these fields are of
+    no such kind."""
+    return next((instead for of_kind, instead in FILES.items() if of_kind <= set(fields)), "")
 
 
 def in_address(query: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, str]]:

@@ -176,8 +176,7 @@ def _import_found(args: Namespace) -> None:
                 refused += 1
                 print(f"Not imported: {error}", file=sys.stderr)
     if refused:
-        others = "The others are stored." if refused < len(found) else ""
-        raise UserError(f"{refused:,} of {len(found):,} files were not imported.", others)
+        raise UserError(f"{refused:,} of {len(found):,} files were not imported.", "The reasons are above.")
 
 
 def _is_in_parts(args: Namespace) -> bool:

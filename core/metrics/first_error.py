@@ -178,14 +178,8 @@ def _problem_of_wrong(errors: FirstErrors) -> str:
     return "" if errors.wrong.any() else "no trace has an error"
 
 
-def _problem_of_right(errors: FirstErrors) -> str:
-    if not errors.wrong.all():
-        return ""
-    return "every trace has an error" if len(errors.gold) else "there is nothing to measure"
-
-
 def _problem_of_either(errors: FirstErrors) -> str:
-    return _problem_of_wrong(errors) or _problem_of_right(errors)
+    return _problem_of_wrong(errors) or ("every trace has an error" if errors.wrong.all() else "")
 
 
 _left_out = attrgetter("left_out")
@@ -195,12 +189,6 @@ _left_out = attrgetter("left_out")
 def accuracy_on_wrong(errors: FirstErrors, weights: Weights) -> Floats64:
     """The first-error accuracy: among traces with an error, the share whose first error is found."""
     return share_draws(errors.hit, errors.wrong, errors.trace, weights)
-
-
-@statistic(_problem_of_right, _left_out)
-def accuracy_on_right(errors: FirstErrors, weights: Weights) -> Floats64:
-    """The share of traces without an error in which the evaluator finds none."""
-    return share_draws(errors.hit, ~errors.wrong, errors.trace, weights)
 
 
 @statistic(_problem_of_either, _left_out)

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import stem_of
-from stepsight.core.gone import FILES
+from stepsight.core.gone import as_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS, find_kind
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
@@ -136,14 +136,12 @@ def inspect_file(path: Path) -> Found:
     if finding.holds == Holds.LABELS:
         hint = "Put them into a campaign: stepsight import labels FILE --campaign NAME --dataset NAME"
         return Found(path, error=UserError(f"{path.name}: labels by people, from {finding.kind}.", hint))
-    columns = finding.columns
-    if finding.kind == COLUMNS and columns and finding.doubts:
-        return Found(path, error=doubtful(finding.doubts, columns, path.name))
-    if finding.kind == COLUMNS and not (columns and columns.problem and columns.steps):
-        for fields, instead in FILES.items():
-            if fields <= set(finding.names):
-                return Found(path, error=UserError(f"{path.name}: a kind of file that is read no longer.", instead))
-        hint = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
+    if finding.kind == COLUMNS and finding.columns and finding.doubts:
+        return Found(path, error=doubtful(finding.doubts, finding.columns, path.name))
+    if finding.kind == COLUMNS and not (finding.columns and finding.columns.problem and finding.columns.steps):
+        hint = (
+            as_file(finding.names) or "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
+        )
         return Found(path, error=UserError(f"{path.name}: a table with unknown column names.", hint))
     return Found(path, finding)
 

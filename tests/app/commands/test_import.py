@@ -62,11 +62,11 @@ def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(command
     assert (code, out) == (2, "good: 1 trace added; 1 in the dataset.\n")
     assert "mixed.jsonl line 2: not JSON" in err
     assert "table.csv: a table with unknown column names. Name its columns" in err
-    assert "spans.jsonl: a kind of file that is read no longer. Write the conversation as a chat" in err
+    assert "spans.jsonl: a table with unknown column names. Write the conversation as a chat" in err
     assert "scores.json: scores that fit no dataset of the store." in err
     # A folder that datasets saved is one table, and the descriptions in it are no data.
     assert "saved: a folder that datasets saved. Name its columns: stepsight import any FOLDER" in err
-    assert err.endswith("stepsight import: 5 of 6 files were not imported. The others are stored.\n")
+    assert err.endswith("stepsight import: 5 of 6 files were not imported. The reasons are above.\n")
     code, out, err = command("import", "auto", folder / "deep", "--skip-bad", "--db", db)
     assert (code, out) == (0, "mixed: 1 trace added, 1 bad row left out; 1 in the dataset.\n")
     # Beside the store, wherever the command was run.

@@ -7,7 +7,6 @@ from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.first_error import (
     FirstErrors,
     Outcome,
-    accuracy_on_right,
     accuracy_on_wrong,
     count_outcomes,
     first_errors,
@@ -34,7 +33,6 @@ def test_process_bench_by_hand():
     assert found.gold.tolist() == [1, 1, 0, NONE, NONE]
     assert found.predicted.tolist() == [1, 0, NONE, NONE, 0]
     assert accuracy_on_wrong(found).number == pytest.approx(1 / 3)
-    assert accuracy_on_right(found).number == pytest.approx(1 / 2)
     # 2 * (1/3) * (1/2) / (1/3 + 1/2) = (1/3) / (5/6)
     assert process_bench_f1(found).number == pytest.approx(2 / 5)
 
@@ -56,7 +54,6 @@ def test_a_trace_whose_gold_is_not_known_does_not_count():
     judged = table(([VALID, SILENT], [0.9, 0.1]), ([VALID, WRONG], [0.9, 0.1]))
     found = first_errors(judged)
     assert found.trace.tolist() == [1]
-    assert accuracy_on_right(found).reason == "every trace has an error"
     assert process_bench_f1(found).reason == "every trace has an error"
     assert matthews(found).reason == "the gold has one class only"
 
@@ -98,7 +95,7 @@ def test_traces_that_do_not_count_are_told_beside_the_figure():
         "1 of 7 traces do not count: their gold says too little; "
         "2 of 7 traces do not count: the evaluator says too little of them"
     )
-    for figure in (accuracy_on_wrong, accuracy_on_right, process_bench_f1, matthews):
+    for figure in (accuracy_on_wrong, process_bench_f1, matthews):
         assert figure(found).reason == told
     assert first_errors(JUDGED).left_out == accuracy_on_wrong(first_errors(JUDGED)).reason == ""
 
@@ -117,7 +114,7 @@ def test_only_right_traces_and_none_at_all():
     found = first_errors(table(([VALID], [0.9])))
     assert accuracy_on_wrong(found).reason == "no trace has an error"
     empty = first_errors(table())
-    assert accuracy_on_right(empty).reason == "there is nothing to measure"
+    assert process_bench_f1(empty).reason == "no trace has an error"
 
 
 def test_no_hit_at_all_is_zero():
