@@ -93,16 +93,13 @@ class TraceColumns(TraceGold):
             if isinstance(value, cached_property):
                 getattr(self, name)
         arrays = sum(value.nbytes for value in vars(self).values() if isinstance(value, np.ndarray))
-        return arrays + _NAME_BYTES * len(self)
+        # The names are references of eight bytes.
+        return arrays + 8 * (len(self.ids) + len(self.digests) + len(self.groups))
 
     def any_step(self, hit: Bools) -> Bools:
         """Return a mask of shape (n,) that selects the traces of which a step is hit. `hit` has shape (steps,)."""
         met: Bools = np.logical_or.reduceat(hit, starts(self.counts)) if len(self) else np.zeros(0, np.bool_)
         return met
-
-
-# References to the id, the digest and the group of a trace.
-_NAME_BYTES = 24
 
 
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
