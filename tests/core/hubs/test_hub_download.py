@@ -305,7 +305,7 @@ def test_an_unreachable_hub_is_named_and_the_clients_cache_is_used(hub, tmp_path
     [
         ("GAIR/ReasonEval-7B", True),
         ("mini-bidir", False),
-        ("/work/model", False),
+        ("/models/own", False),
         ("./a/b", False),
         ("a/b/c", False),
         ("../b", False),
