@@ -1,10 +1,11 @@
 // The Jobs page: refreshes the list of jobs; starts, cancels and resumes them.
 import { AWAY, failure, patiently, say } from "../shared/connection.js";
 import { html, onChange } from "../shared/dom.js";
-import { update } from "../live/in_place.js";
+import { remember, update } from "../live/in_place.js";
 import { CardNotice } from "../live/live_part.js";
 
 const EVERY = 2000;
+const headers = { "content-type": "application/json" };
 let asking = null;
 let lost = false;
 
@@ -39,7 +40,6 @@ const ask = () => {
 };
 
 const post = async (button, url, values) => {
-  const headers = { "content-type": "application/json" };
   const tell = (message) => notice.tell(button, message);
   const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) }, tell);
   tell(response.ok ? "" : await failure(response));
@@ -61,7 +61,6 @@ const valuesOf = (form) => {
 
 // The form may be on a page that has nothing to show before the job is done.
 const lead = async (_, url, values) => {
-  const headers = { "content-type": "application/json" };
   const response = await patiently(url, { method: "POST", headers, body: JSON.stringify(values) });
   if (response.ok) location.assign("/jobs");
   else say(await failure(response));
@@ -87,6 +86,7 @@ let started = false;
 const start = () => {
   if (started || !room()) return;
   started = true;
+  for (const part of [".start", ".list"]) remember(room().querySelector(part));
   ask();
   setInterval(ask, EVERY);
   document.addEventListener("visibilitychange", ask);
