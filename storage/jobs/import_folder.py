@@ -139,9 +139,8 @@ def inspect_file(path: Path) -> Found:
     if finding.kind == COLUMNS and finding.columns and finding.doubts:
         return Found(path, error=doubtful(finding.doubts, finding.columns, path.name))
     if finding.kind == COLUMNS and not (finding.columns and finding.columns.problem and finding.columns.steps):
-        hint = (
-            as_file(finding.names) or "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
-        )
+        unnamed = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
+        hint = as_file(finding.names) or unnamed
         return Found(path, error=UserError(f"{path.name}: a table with unknown column names.", hint))
     return Found(path, finding)
 

@@ -9,6 +9,7 @@ import hashlib
 import json
 import math
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar
@@ -211,9 +212,9 @@ class RowFields(BaseModel):
             raise
         return fields.trace(row)
 
+    @abstractmethod
     def trace(self, row: Row) -> Trace:
         """Return the trace of these fields of `row`."""
-        raise NotImplementedError
 
     @classmethod
     def names(cls) -> frozenset[str]:
