@@ -1,7 +1,7 @@
 """Readings in which a causal evaluator takes later steps into account.
 
-A causal evaluator can read a solution in both orders (see `core.scoring.both_orders`), and any evaluator a long one
-in windows of whole steps (see `core.prompts.windows`).
+A causal evaluator can read a solution in both orders (see `core.scoring.scorer`), and any evaluator a long one
+in windows of whole steps (see `core.prompts.encoding`).
 """
 
 import hashlib

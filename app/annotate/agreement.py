@@ -22,7 +22,7 @@ from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.labels.ratings import RATING_NAMES
+from stepsight.core.metrics.ratings import RATING_NAMES
 from stepsight.core.validation import choice
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.labelling.campaigns import get_campaign, list_campaigns

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.metrics.bootstrap import Value, Weights, difference, share
-from stepsight.core.metrics.labels.agreement import (
+from stepsight.core.metrics.agreement import (
     Agreement,
     RaterPair,
     Scale,
@@ -27,7 +26,8 @@ from stepsight.core.metrics.labels.agreement import (
     kappa,
     several,
 )
-from stepsight.core.metrics.labels.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
+from stepsight.core.metrics.bootstrap import Value, Weights, difference, share
+from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.storage.labelling.results.annotations import UNASKED
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces

@@ -165,7 +165,7 @@ def _verify(args: Namespace) -> None:
     description="",
 )
 def _merge(args: Namespace) -> None:
-    from stepsight.core.evaluators.merging import write_merged
+    from stepsight.core.evaluators.loading import write_merged
 
     print(write_merged(args.adapter, Path(args.output), args.dtype))
 

@@ -21,7 +21,7 @@ from stepsight.app.options.shared import DRAWS, MODES, PLACEMENT, open_output, p
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.baselines import BASELINES, OF_SUBSTEPS, PREFIX
+from stepsight.core.metrics.shortcuts import BASELINES, OF_SUBSTEPS, PREFIX
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.patches import check_patch
 from stepsight.storage.traces.queries import find_dataset

@@ -30,8 +30,8 @@ from stepsight.app.web.page_query import PageQuery, Query
 from stepsight.app.web.page_route import PageContent, address_page, answer_query
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.baselines import ALL, baselines_of
 from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.shortcuts import ALL, baselines_of
 from stepsight.core.validation import choice
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import evaluators_of, list_evaluators

@@ -1,5 +1,9 @@
-"""Loading evaluators: recognising the format of a checkpoint and reading its weights."""
+"""Loading evaluators: recognising the format of a checkpoint and reading its weights, and merging an adapter with
+its base model into one evaluator that needs neither of them.
+"""
 
+import os
+import shutil
 import time
 from collections.abc import Callable
 from functools import cache
@@ -7,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 
 from stepsight.core.critics.evaluator import open_critic
 from stepsight.core.equations.evaluator import EquationsEvaluator
@@ -27,8 +32,8 @@ from stepsight.core.models.checkpoint_resolver import (
     resolve_placement,
     stored_dtype,
 )
-from stepsight.core.models.devices import check_placement, dtype_name
-from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
+from stepsight.core.models.devices import check_placement, dtype_name, torch_dtype
+from stepsight.core.models.evaluator import ModelEvaluator, fingerprint, save_evaluator
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.memory import check_memory, count_weights, memory_of
@@ -171,3 +176,39 @@ def weigh(fetched: Fetched) -> FetchedWeights:
     stored, chosen = stored_dtype(checkpoint), checkpoint.card.get("dtype")
     dtype = resolve_placement(Placement(), checkpoint).dtype if chosen else stored
     return FetchedWeights(count=count_weights(fetched, stored), dtype=dtype, is_chosen=chosen is not None)
+
+
+def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
+    """Merge an adapter with its base model, write the evaluator to the folder `output`, and return its path.
+
+    `dtype` is the type of the written weights. In float32 the merged evaluator gives the same scores as the
+    adapter. Raises `UserError` if `spec` is not an adapter trained with StepSight, or if `output` is not empty or
+    cannot be written. In these cases no files are left behind.
+    """
+    folder = evaluator_folder(spec)
+    checkpoint = open_checkpoint(folder)
+    if checkpoint.weights.base is None:
+        raise UserError(f"{spec} is not an adapter, so there is nothing to merge.", "Use it as it is.")
+    if checkpoint.card.get("format") != OWN:
+        raise UserError(
+            f"{spec} was not trained with StepSight; only adapters that were are merged into a folder.",
+            "Use it as it is, or merge it with PEFT.",
+        )
+    if output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UserError(f"{output} holds something else.", "Choose another --output, or an empty folder.")
+    evaluator = load_evaluator(folder, dtype=dtype)
+    assert isinstance(evaluator, ModelEvaluator)
+    partial = output.with_name(f"{output.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        model, encoder = evaluator.model, evaluator.encoder
+        save_evaluator(partial, model, encoder, evaluator.provenance, evaluator.thresholds, torch_dtype(dtype))
+        os.replace(partial, output)
+    except (OSError, SafetensorError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(
+            f"{output}: cannot be written ({reason}).", "Make room, or choose another --output."
+        ) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return output

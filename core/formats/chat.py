@@ -1,17 +1,69 @@
-"""Rendering chats with a checkpoint's own chat template."""
+"""Rendering chats with a checkpoint's own chat template, in a separate process.
 
-from collections.abc import Sequence
+Transformers' sandbox keeps a template away from files and Python's internals. It does not keep a template from
+computing forever or using up all memory, as `core.files.child` does.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from stepsight.core.errors import UserError
+from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
 from stepsight.core.files.json_values import read_bytes, read_json
-from stepsight.core.formats.chat_template import render_chat
-from stepsight.core.models.checkpoint import Checkpoint
+
+if TYPE_CHECKING:
+    from stepsight.core.models.checkpoint import Checkpoint
+
+BOUNDS = Bounds(seconds=5, memory=500_000_000)
+"""The limits of a template. Those of public models need a hundredth of this."""
+
+LONGEST = 1_000_000
+"""The longest chat, in characters."""
+
+_KEPT = 64
+
+
+class TemplateError(ValueError):
+    """Raised when a template does not render a chat. The message gives the reason."""
+
+
+def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
+    """Render a chat with a template. `names` holds additional template variables. Raises `TemplateError` if the
+    template fails or exceeds its limits on time and memory."""
+    return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names)}))
+
+
+@lru_cache(_KEPT)
+def _rendered(asked: str) -> str:
+    try:
+        with Child(make_renderer, BOUNDS) as child:
+            return str(child.ask(json.loads(asked)))
+    except ChildError as error:
+        raise TemplateError(f"{error}") from None
+
+
+def make_renderer() -> Answerer:
+    """Return the function by which the child renders chats."""
+    # It brings Transformers.
+    from transformers.utils.chat_template_utils import render_jinja_template
+
+    def render(asked: Any, content: Iterator[bytes]) -> str:
+        rendered: Any = render_jinja_template([asked["chat"]], chat_template=asked["template"], **asked["names"])
+        text = str(rendered[0][0])
+        if len(text) > LONGEST:
+            raise TemplateError(f"it writes {len(text):,} characters")
+        return text
+
+    return render
+
 
 # The date that Llama 3.1's template names by default, so that scores do not depend on the day.
 _DATE = "26 Jul 2024"
 
 
-def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> str:
+def rendered_chat(checkpoint: "Checkpoint", turns: Sequence[tuple[str, str]]) -> str:
     """Return the text of a chat, rendered with the checkpoint's chat template. `turns` holds pairs of a user
     message and an assistant message. Raises `UserError` if the checkpoint has no chat template, or if the template
     fails."""
@@ -29,7 +81,7 @@ def rendered_chat(checkpoint: Checkpoint, turns: Sequence[tuple[str, str]]) -> s
         ) from None
 
 
-def _chat_template(checkpoint: Checkpoint) -> str:
+def _chat_template(checkpoint: "Checkpoint") -> str:
     """Return the chat template from a file of its own or from tokenizer_config.json. Raises `UserError` if neither
     exists."""
     folder = checkpoint.tokenizer.folder

@@ -1,20 +1,164 @@
-"""All metrics that a table of results can show for an evaluator, and their values on the resamples."""
+"""All metrics that a table of results can show for an evaluator, and their values on the resamples.
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+Figures against soft labels compare the shares of a benchmark with the validity of its steps. A step counts if it
+has a share. If it has several sub-steps, their least validity counts. The Brier score measures how far validity is
+from the share, and Spearman's correlation whether validity orders the steps of all traces as their shares do. The
+order within traces measures the same for each trace separately, so that the difficulty of problems does not matter.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from operator import attrgetter
 
 import numpy as np
 
+from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.label import Label
-from stepsight.core.metrics import shares, ternary
+from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, brier, expected_calibration_error, macro_f1
-from stepsight.core.metrics.bootstrap import Measurement, Statistic, Value, Weights, interval
-from stepsight.core.metrics.first_error import accuracy_on_wrong, matthews, process_bench_f1
-from stepsight.core.metrics.measurement import Metric, Subject, Topic
+from stepsight.core.metrics.bootstrap import Measurement, Statistic, Value, Weights, interval, ratio, statistic
+from stepsight.core.metrics.first_error import (
+    FirstErrors,
+    accuracy_on_wrong,
+    first_errors,
+    matthews,
+    process_bench_f1,
+    redundant_solutions,
+)
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, items, prm_items
-from stepsight.core.metrics.shares import ShareItems
-from stepsight.core.metrics.table import Items
-from stepsight.core.scores import Outputs
+from stepsight.core.metrics.shortcuts import correlate_ranks
+from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items, StepTable
+from stepsight.core.scores import Outputs, Thresholds
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The evaluator to be measured: its step table in one mode, the kind of its outputs, and its thresholds."""
+
+    table: StepTable
+    outputs: Outputs
+    thresholds: Thresholds
+
+    def items(self, errors: Errors, level: Level) -> Items:
+        return items(self.table, errors, level, self.outputs, self.thresholds)
+
+    @cached_property
+    def first_errors(self) -> FirstErrors:
+        return first_errors(self.table, self.thresholds.validity, self.outputs)
+
+    @cached_property
+    def redundant_solutions(self) -> FirstErrors:
+        return redundant_solutions(self.table, self.outputs, self.thresholds)
+
+
+class Topic(StrEnum):
+    """The section of a report in which a metric appears."""
+
+    FIRST_ERRORS = "first errors"
+    CALIBRATION = "calibration"
+    SHARES = "soft labels"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of evaluators that judge steps.
+
+    `name` is used in JSON and CSV, and `title` is shown to people. `measure` computes the metric and its values on
+    the given resamples. `core.metrics.figures.METRICS` lists all metrics.
+    """
+
+    name: str
+    title: str
+    topic: Topic
+    measure: Callable[[Subject, Weights], Measurement]
+
+
+def as_json(measured: Mapping[str, Measurement]) -> dict[str, object]:
+    """Return a JSON object that maps the name of each metric to a fraction or null. Two more keys, `intervals` and
+    `reasons`, map names of metrics to intervals and to reasons."""
+    values = {name: figure.value.as_json() for name, figure in measured.items()}
+    shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
+    shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}
+    shown["reasons"] = {name: value["reason"] for name, value in values.items() if "reason" in value}
+    return shown
+
+
+@dataclass(frozen=True, eq=False)
+class ShareItems:
+    """The `n` steps that have a share. Each array has the shape (n,): `validity`, or NaN if the evaluator gives no
+    score; `share`, from 0 to 1; and `trace`, the index of the trace."""
+
+    validity: Floats64
+    share: Floats64
+    trace: AnyInts
+
+    def __len__(self) -> int:
+        return len(self.share)
+
+    @property
+    def problem(self) -> str:
+        """The reason why figures are undefined, or "" if they are defined."""
+        if not len(self):
+            return NO_ITEMS
+        return NO_SCORES if np.isnan(self.validity).any() else ""
+
+    @classmethod
+    def of(cls, subject: Subject) -> "ShareItems":
+        """Return the steps with a share. An evaluator of verdicts has no scores, and its validities are NaN."""
+        table = subject.table
+        if table.share is None:
+            return cls(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
+        kept = ~np.isnan(table.share)
+        # Rounding can lift the sum of two probabilities above 1.
+        validity = np.clip(table.validity[kept].astype(np.float64), 0.0, 1.0)
+        if not subject.outputs.has_scores:
+            validity[:] = np.nan
+        return cls(validity, table.share[kept], table.trace[kept])
+
+
+@statistic(attrgetter("problem"))
+def share_brier(items: ShareItems, weights: Weights) -> Floats64:
+    """The mean squared difference between validity and share, from 0 to 1; lower is better."""
+    errors = np.bincount(items.trace, (items.validity - items.share) ** 2, weights.shape[1])
+    return ratio(errors, np.bincount(items.trace, minlength=weights.shape[1]), weights)
+
+
+def _spearman_problem(items: ShareItems) -> str:
+    is_constant = items.problem or np.ptp(items.validity) == 0 or np.ptp(items.share) == 0
+    return items.problem or ("all scores or all shares are the same" if is_constant else "")
+
+
+@statistic(_spearman_problem)
+def spearman(items: ShareItems, weights: Weights) -> Floats64:
+    """Spearman's rank correlation of validity and share over all steps, from -1 to 1.
+
+    It is undefined if either does not vary. Every resample has the ranks of the whole sample.
+    """
+    one_group = np.zeros(len(items), np.int64)
+    return correlate_ranks(items.validity, items.share, one_group, items.trace, weights)
+
+
+def _order_problem(items: ShareItems) -> str:
+    several = np.unique(np.stack([items.trace, items.share]), axis=1).shape[1] > len(np.unique(items.trace))
+    return items.problem or ("" if several else "no trace has steps with different shares")
+
+
+@statistic(_order_problem)
+def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
+    """In how many pairs of steps of one trace the step with the larger share has the larger validity.
+
+    Pairs with equal shares do not count. Equal validities count one half, so that a constant has 0.5.
+    """
+    won, pairs = np.zeros((2, weights.shape[1]))
+    for trace in np.unique(items.trace):
+        own = items.trace == trace
+        share, validity = items.share[own], items.validity[own]
+        above = (validity[:, None] - validity)[share[:, None] > share]
+        won[trace], pairs[trace] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
+    return ratio(won, pairs, weights)
+
 
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 
@@ -130,9 +274,9 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("ece", "ECE", Topic.CALIBRATION, _once(lambda subject: expected_calibration_error(_steps(subject)))),
     Metric("brier", "Brier", Topic.CALIBRATION, _once(lambda subject: brier(_steps(subject)))),
-    Metric("share_spearman", "Spearman to shares", Topic.SHARES, _of_shares(shares.spearman)),
-    Metric("share_order", "Order within traces", Topic.SHARES, _of_shares(shares.order_within_traces)),
-    Metric("share_brier", "Brier to shares", Topic.SHARES, _of_shares(shares.brier)),
+    Metric("share_spearman", "Spearman to shares", Topic.SHARES, _of_shares(spearman)),
+    Metric("share_order", "Order within traces", Topic.SHARES, _of_shares(order_within_traces)),
+    Metric("share_brier", "Brier to shares", Topic.SHARES, _of_shares(share_brier)),
 )
 """The metrics that belong to no kind of error. A new one is a module of this package and its line here."""
 

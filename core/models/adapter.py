@@ -30,8 +30,7 @@ from stepsight.core.hubs.checkpoint_files import (
     read_adapter_file,
 )
 from stepsight.core.models import llada
-from stepsight.core.models.pickles import read_pickle
-from stepsight.core.models.weights import CheckpointWeights, LowRank
+from stepsight.core.models.weights import CheckpointWeights, LowRank, read_pickle
 
 _PREFIX = "base_model.model."
 _PAIR = re.compile(r"(?P<module>.+)\.lora_(?P<embedding>embedding_)?(?P<side>[AB])(?:\.[^.]+)??(?:\.weight)?")

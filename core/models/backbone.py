@@ -1,18 +1,133 @@
-"""Loading the backbone of a checkpoint, the network that computes hidden states."""
+"""The backbone of a checkpoint, the network that computes hidden states, and the device that it is on.
 
-from typing import TYPE_CHECKING, TypeVar, cast
+A backbone of the Llama family is a `Decoder`, with memory-mapped weights and computed by `core.models.network`.
+This avoids the cost of Transformers: importing it takes longer than judging a trace with half a billion parameters,
+and its layers also compute padding. Weights that are stored in the requested type are not copied. Other networks
+are loaded by Transformers (`core.models.pretrained`).
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
+from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.decoder import Decoder, read_decoder
 from stepsight.core.models.devices import torch_dtype
+from stepsight.core.models.network import DecoderConfig, DecoderNetwork, decoder_config
 from stepsight.core.models.placement import Placement
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+
+_PREFIXES = ("model.", "", "pretrained_model.model.")
+
+
+class Decoder(nn.Module):
+    """A network that computes the hidden states of tokens. Its weights have the same names as in Transformers."""
+
+    base_model_prefix = "model"
+    _no_split_modules: ClassVar[list[str]] = []
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embed_tokens = Weights(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_hidden_layers))
+        self.norm = Weights(config.hidden_size)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
+        """Return hidden states of shape (batch, tokens, hidden) for `input_ids` of shape (batch, tokens). The input
+        is right-padded; `attention_mask` is 0 on padding."""
+        rows, tokens = input_ids.shape
+        network = DecoderNetwork.of(self, self.config)
+        # Padding follows the input, and a causal network never looks at it.
+        sees_padding = not self.config.is_causal and attention_mask is not None and not bool(attention_mask.all())
+        mask = attention_mask.bool()[:, None, None] if sees_padding and attention_mask is not None else None
+
+        def attend(layer: int, query: Tensor, key: Tensor, value: Tensor, *_: Any) -> Tensor:
+            query, key, value = (
+                part.view(rows, tokens, *part.shape[1:]).transpose(1, 2) for part in (query, key, value)
+            )
+            if mask is None:
+                found = network.attention(layer, query, key, value)
+            else:
+                found = network.attention_within(query, key, value, lambda _: (slice(None), mask))
+            return found.transpose(1, 2).flatten(0, 1)
+
+        positions = torch.arange(tokens).repeat(rows)
+        return (network.states(input_ids.flatten(), positions, attend).view(rows, tokens, -1),)
+
+
+class DecoderLayer(nn.Module):
+    """The weights of one layer."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__()
+        width, inner, head = config.hidden_size, config.intermediate_size, config.head_dim
+        heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
+        self.self_attn = nn.ModuleDict(
+            {
+                "q_proj": Weights(heads * head, width, bias=config.biased),
+                "k_proj": Weights(kv_heads * head, width, bias=config.biased),
+                "v_proj": Weights(kv_heads * head, width, bias=config.biased),
+                "o_proj": Weights(width, heads * head),
+            }
+        )
+        self.mlp = nn.ModuleDict(
+            {
+                "gate_proj": Weights(inner, width),
+                "up_proj": Weights(inner, width),
+                "down_proj": Weights(width, inner),
+            }
+        )
+        self.input_layernorm, self.post_attention_layernorm = Weights(width), Weights(width)
+
+
+class Weights(nn.Module):
+    """A weight of the given shape and, if `bias` is True, a bias with one element per row. Both are filled from
+    files later."""
+
+    def __init__(self, *shape: int, bias: bool = False) -> None:
+        super().__init__()
+        # PyTorch's own layers draw random numbers even on the meta device.
+        self.weight = nn.Parameter(torch.empty(shape, device="meta"), requires_grad=False)
+        rows = nn.Parameter(torch.empty(shape[0], device="meta"), requires_grad=False) if bias else None
+        self.bias = rows
+
+
+def read_decoder(checkpoint: Checkpoint, dtype: torch.dtype, attention: str | None) -> Decoder | None:
+    """Load the decoder of a checkpoint with memory-mapped weights.
+
+    Returns None if the network is of a different kind, or if a tensor is missing or misshapen. Transformers then
+    reports the fault.
+    """
+    config, weights = decoder_config(checkpoint.config, attention), checkpoint.weights
+    if config is None:
+        return None
+    decoder = Decoder(config)
+    shapes = {name: tuple(tensor.shape) for name, tensor in decoder.state_dict().items()}
+    names = _names(set(shapes), set(weights), checkpoint.config)
+    if names is None or any(weights.shape(names[name]) != shape for name, shape in shapes.items()):
+        return None
+    tensors = {name: weights.read(stored).to(dtype) for name, stored in names.items()}
+    decoder.load_state_dict(tensors, assign=True)
+    return decoder.eval()
+
+
+def _names(wanted: set[str], stored: set[str], values: Mapping[str, Any]) -> dict[str, str] | None:
+    """Map the name of each weight in `wanted` to its name in the files, or return None if a weight is missing."""
+    if llada.recognises(values):
+        own = {llada.renamed(name): name for name in stored}
+        return {name: own[name] for name in wanted} if wanted <= set(own) else None
+    for prefix in _PREFIXES:
+        if all(prefix + name in stored for name in wanted):
+            return {name: prefix + name for name in wanted}
+    return None
+
 
 Part = TypeVar("Part", bound=nn.Module)
 

@@ -22,9 +22,8 @@ from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.model import StepModel
-from stepsight.core.prompts.encoding import Encoded, Encoder
+from stepsight.core.prompts.encoding import Encoded, Encoder, encode_in_windows
 from stepsight.core.prompts.template import Read
-from stepsight.core.prompts.windows import encode_in_windows
 from stepsight.core.reading import Rereading, split_reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
@@ -37,7 +36,7 @@ class ModelEvaluator(Evaluator):
     `format` is the format of its checkpoint. `outputs` is three-way or validity; for validity `v`, the
     probabilities are `(1 - v, 0, v)` and redundancy is meaningless. `identify` computes the fingerprint. It is
     called only when needed, because reading all weights of a large model takes longer than judging a trace. If
-    `window` is given, long traces are read in windows of at most that many tokens (see `core.prompts.windows`).
+    `window` is given, long traces are read in windows of at most that many tokens (see `core.prompts.encoding`).
     """
 
     model: StepModel

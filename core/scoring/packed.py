@@ -22,7 +22,7 @@ from torch import Tensor
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import Check, never_cancel
-from stepsight.core.models.decoder import Decoder
+from stepsight.core.models.backbone import Decoder
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.network import DecoderConfig, DecoderNetwork, decoder_config
 from stepsight.core.scoring.forward import Input, Numbered, OnResult, chunks, ignore_result, padded_rows

@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.metrics.baselines import PREFIX
 from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.core.metrics.reasoneval import Errors, Level, items
+from stepsight.core.metrics.shortcuts import PREFIX
 from stepsight.core.scores import Hindsight
 from stepsight.storage.database.store import open_store
 from stepsight.storage.exports.frames import frame

@@ -26,9 +26,8 @@ from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.kernels import packed, product
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import load_backbone
-from stepsight.core.scoring.continued_forward import ContinuedForward
 from stepsight.core.scoring.forward import PaddedForward
-from stepsight.core.scoring.next_step import NextSteps
+from stepsight.core.scoring.next_step import ContinuedForward, NextSteps
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import AbstractScorer
 from stepsight.core.trace import Trace

@@ -10,7 +10,7 @@ from tests.conftest import ROOT
 HEAVY = ("torch", "transformers", "sklearn", "scipy", "pandas")
 # They compute with SciPy, whose import takes nearly as long as PyTorch's; scikit-learn draws curves, and `doubtful`
 # fits a regression with it.
-WITH_STATISTICS = ("binary", "figures", "labels.agreement", "needed_steps", "ternary")
+WITH_STATISTICS = ("agreement", "binary", "evidence", "figures", "ternary")
 METRICS = {
     ".".join(path.relative_to(ROOT / "core" / "metrics").with_suffix("").parts)
     for path in (ROOT / "core" / "metrics").rglob("*.py")
@@ -30,7 +30,7 @@ def loaded(modules):
     ("modules", "allowed"),
     [
         ({path.stem for path in (ROOT / "core").glob("*.py")} - {"__init__"}, set()),
-        ({f"metrics.{name}" for name in METRICS - {*WITH_STATISTICS, "labels.doubtful"}}, set()),
+        ({f"metrics.{name}" for name in METRICS - {*WITH_STATISTICS, "doubtful"}}, set()),
         ({f"metrics.{name}" for name in WITH_STATISTICS}, {"scipy", "pandas"}),
         (
             {

@@ -9,9 +9,9 @@ is no check if there are too few labels (`FEWEST`).
 from dataclasses import dataclass
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.baselines import find_baseline
 from stepsight.core.metrics.bootstrap import DRAWS, Value
 from stepsight.core.metrics.reasoneval import Errors
+from stepsight.core.metrics.shortcuts import find_baseline
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset

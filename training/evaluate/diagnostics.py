@@ -15,7 +15,7 @@ from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, f1, precision, recall
 from stepsight.core.metrics.bootstrap import Measurement, Value, Weights, difference
-from stepsight.core.metrics.measurement import Subject
+from stepsight.core.metrics.figures import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Items, StepTable, Third, by_change, by_third, retroactive
 from stepsight.core.scores import Outputs

@@ -163,7 +163,7 @@ def rank_labels(
     failing = np.array([place in findings for place in labelled.tolist()], np.bool_)
     net = np.array([votes[place].net if place in votes else 0 for place in labelled.tolist()], np.float64)
     # Its regression is scikit-learn's, which takes a second to import.
-    from stepsight.core.metrics.labels.doubtful import doubts
+    from stepsight.core.metrics.doubtful import doubts
 
     doubt = doubts(
         np.column_stack([*(values[labelled] for _, values in scores), np.empty((len(labelled), 0))]),

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.baselines import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Measurement, Value, Weights, difference, resamples
-from stepsight.core.metrics.figures import figures, others, prm_scores, protocol, three_way
-from stepsight.core.metrics.measurement import Subject, as_json
+from stepsight.core.metrics.figures import Subject, as_json, figures, others, prm_scores, protocol, three_way
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
+from stepsight.core.metrics.shortcuts import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.table import StepTable
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import Store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.baselines import PREFIX, find_baseline
+from stepsight.core.metrics.shortcuts import PREFIX, find_baseline
 from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement, untyped_name
 from stepsight.storage.database.store import Store

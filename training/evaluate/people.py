@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import func, select
 
+from stepsight.core.metrics.agreement import RaterPair, agreeing, alpha, kappa
 from stepsight.core.metrics.bootstrap import Value, Weights
-from stepsight.core.metrics.labels.agreement import RaterPair, agreeing, alpha, kappa
-from stepsight.core.metrics.labels.ratings import Ratings, valid_of
-from stepsight.core.metrics.measurement import Subject
+from stepsight.core.metrics.figures import Subject
+from stepsight.core.metrics.ratings import Ratings, valid_of
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.labels.evidence_hits import TOP, EvidenceHits, evidence_hits, step_changes
+from stepsight.core.metrics.evidence import TOP, EvidenceHits, evidence_hits, step_changes
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import read_many, standing
 from stepsight.storage.judgments.left_outs import measure_needed

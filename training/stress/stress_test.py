@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.baselines import BASELINES
+from stepsight.core.metrics.shortcuts import BASELINES
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import TraceRow

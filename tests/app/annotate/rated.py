@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stepsight.core.metrics.labels.ratings import RATING_NAMES, UNLABELLED, Ratings, valid_of
+from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings, valid_of
 from stepsight.storage.labelling.results.ratings import RatedTrace, RatedTraces
 
 _CODES = {"-": UNLABELLED, "n": 0, "u": 1, "p": 2, "?": 3}

@@ -9,8 +9,8 @@ from stepsight.app.access.rights import COOKIE
 from stepsight.app.annotate.agreement import ROWS, Heatmap, Order, figures, heatmap_rows, matrix, verdict
 from stepsight.app.annotate.agreement_tables import overall_table, pair_table
 from stepsight.app.web.html import render
+from stepsight.core.metrics.agreement import ONE_ANNOTATOR
 from stepsight.core.metrics.bootstrap import Value, resamples
-from stepsight.core.metrics.labels.agreement import ONE_ANNOTATOR
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.logins import open_login

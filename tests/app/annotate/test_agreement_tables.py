@@ -22,8 +22,8 @@ from stepsight.app.annotate.agreement_tables import (
     step_table,
     view_table,
 )
+from stepsight.core.metrics.agreement import NO_LABEL, ONE_ANNOTATOR, ONE_LABEL, Scale, alpha
 from stepsight.core.metrics.bootstrap import Value, resamples
-from stepsight.core.metrics.labels.agreement import NO_LABEL, ONE_ANNOTATOR, ONE_LABEL, Scale, alpha
 from stepsight.core.metrics.table import ONE_CLASS
 from tests.app.annotate.rated import cells, rated
 

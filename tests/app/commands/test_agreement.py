@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from stepsight.core.metrics.labels.agreement import ALL_SAME
+from stepsight.core.metrics.agreement import ALL_SAME
 from tests.app.annotate.test_agreement import labelled
 from tests.storage.labelling.samples import THREE, TWO, campaign
 

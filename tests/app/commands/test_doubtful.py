@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.labels.doubtful import doubts
+from stepsight.core.metrics.doubtful import doubts
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.score_files import import_scores

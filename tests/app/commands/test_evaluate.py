@@ -11,8 +11,7 @@ import pytest
 from sqlalchemy import delete
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.metrics.figures import METRICS
-from stepsight.core.metrics.measurement import Topic
+from stepsight.core.metrics.figures import METRICS, Topic
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.schema import JudgmentRow, TriangleRow
 from stepsight.storage.judgments.evaluators import Threshold, save_calibration

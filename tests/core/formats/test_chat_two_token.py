@@ -9,7 +9,7 @@ from transformers import PreTrainedTokenizerFast
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.child import Bounds
-from stepsight.core.formats import chat_template
+from stepsight.core.formats import chat
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -141,7 +141,7 @@ def test_an_invalid_template_is_refused(tmp_path, template):
 
 
 def test_a_template_that_never_ends_is_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(chat_template, "BOUNDS", Bounds(seconds=1, memory=500_000_000))
+    monkeypatch.setattr(chat, "BOUNDS", Bounds(seconds=1, memory=500_000_000))
     name = "Llama3.1-8B-PRM-Mistral-Data"
     ever = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}"
     write(tmp_path, name, ever)

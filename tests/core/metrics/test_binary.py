@@ -6,11 +6,16 @@ import pytest
 from stepsight.core.metrics.binary import (
     auc,
     auc_within,
+    brier,
+    expected_calibration_error,
     f1,
     macro_f1,
+    mcnemar,
     precision,
     recall,
+    reliability,
 )
+from stepsight.core.metrics.bootstrap import Value, difference
 from stepsight.core.metrics.table import Items
 from stepsight.training.evaluate.curves import roc
 
@@ -78,3 +83,73 @@ def test_auc_within_compares_the_items_of_one_trace():
     assert math.isnan(draws[1])
     only_others = Items(scores[5:], gold[5:] | [True, False], scores[5:] > 0, np.array([0, 1]))
     assert auc_within(only_others).reason == "no trace has items of both classes"
+
+
+def scored(scores, golds):
+    golds = np.array(golds, np.bool_)
+    return Items(np.array(scores, np.float64), golds, golds, np.arange(len(golds)))
+
+
+FOUND = scored([0.1, 0.3, 0.7, 0.9, 1.0], [False, True, True, True, False])
+
+
+def test_two_bins_by_hand():
+    # Below 0.5: scores 0.1, 0.3 (mean 0.2), half of them positive. Above: 0.7, 0.9, 1.0 (mean 2.6 / 3), two thirds.
+    found = reliability(FOUND, bins=2)
+    assert found.count.tolist() == [2, 3]
+    np.testing.assert_allclose(found.score, [0.2, 2.6 / 3])
+    np.testing.assert_allclose(found.share, [0.5, 2 / 3])
+    # (2 * 0.3 + 3 * (2.6 - 2) / 3) / 5
+    assert expected_calibration_error(FOUND, bins=2).number == pytest.approx((0.6 + 0.6) / 5)
+
+
+def test_brier_of_probabilities_that_rounding_lifted_above_1():
+    assert brier(scored([1.001, -0.0005, 0.5], [1, 0, 1])).number == pytest.approx(0.25 / 3)
+
+
+def test_an_empty_bin_is_no_number():
+    found = reliability(scored([0.05], [True]))
+    assert found.count.tolist() == [1] + [0] * 9
+    assert np.isnan(found.share[1:]).all()
+    # One item is enough to fill a bin: its share is 1, its score 0.05.
+    assert expected_calibration_error(scored([0.05], [True])).number == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize("metric", [brier, expected_calibration_error])
+def test_nothing_and_no_scores(metric):
+    assert metric(scored([], [])).reason == "there is nothing to measure"
+    assert metric(scored([np.nan], [True])).reason == "the evaluator gives no scores to rank by"
+    assert reliability(scored([], [])).count.sum() == 0
+
+
+def predicted_items(golds, predicted):
+    golds = np.array(golds, np.bool_)
+    return Items(np.zeros(len(golds)), golds, np.array(predicted, np.bool_), np.arange(len(golds)))
+
+
+def test_mcnemar_by_hand():
+    golds = [True] * 6
+    first = predicted_items(golds, [True, True, True, True, True, False])
+    second = predicted_items(golds, [True, False, False, False, False, True])
+    found = mcnemar(first, second)
+    assert (found.first_only, found.second_only) == (4, 1)
+    # Two-sided binomial of 4 against 1 at one half: 2 * (C(5,4) + C(5,5)) / 2^5 = 12 / 32.
+    assert found.p.number == pytest.approx(12 / 32)
+
+
+def test_nothing_to_test():
+    same = predicted_items([True, False], [True, True])
+    # Each is right where the other is wrong: one item against one.
+    apart = mcnemar(predicted_items([True, True], [True, False]), predicted_items([True, True], [False, True]))
+    assert (apart.first_only, apart.second_only, apart.p.number) == (1, 1, 1)
+    assert mcnemar(same, same).p.reason == "they are right on the same items"
+    with pytest.raises(ValueError, match="not the same"):
+        mcnemar(same, predicted_items([True, True], [True, True]))
+
+
+def test_the_interval_of_a_difference_is_of_paired_draws():
+    # The draws rise and fall together: their difference is always 0.1, however wide each spreads.
+    draws = np.linspace(0.2, 0.8, 101)
+    found = difference(Value(0.6), Value(0.5), draws + 0.1, draws)
+    assert (found.number, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))
+    assert difference(Value.none("why"), Value(0.5), draws, draws).reason == "why"

@@ -1,14 +1,31 @@
 """How far scores follow length and place, by hand and beside SciPy."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
+from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.shortcuts import error_is_last, last_by_chance, last_is_least, rank_correlation
-from stepsight.core.metrics.table import build_table
-from stepsight.core.scores import StepScores
-from stepsight.core.trace import Trace
+from stepsight.core.metrics.reasoneval import Errors, Level, items
+from stepsight.core.metrics.shortcuts import (
+    BASELINES,
+    baselines_of,
+    error_is_last,
+    find_baseline,
+    last_by_chance,
+    last_is_least,
+    rank_correlation,
+)
+from stepsight.core.metrics.table import TableBuilder, build_table
+from stepsight.core.metrics.ternary import classify
+from stepsight.core.scores import Outputs, StepScores
+from stepsight.core.trace import Step, Trace
+from stepsight.storage.importers import KINDS
+from tests.messages import refused
 
 
 def table(*validities, labels=None):
@@ -62,3 +79,80 @@ def test_golds_errors_in_last_steps_are_counted_among_solutions_with_an_error():
     labels = (["pos", "neg"], ["neg", "pos"], ["pos", "pos"], ["neg"])
     found = table([0.9, 0.1], [0.5, 0.7], [0.1, 0.9], [0.3], labels=labels)
     assert error_is_last(found, resamples(4, 10)).number == 0.5
+
+
+TRACE = Trace("t", "q", (Step(("abcd", "efg")), Step(("12",)), Step(("the answer is 3",))))
+
+
+def validity(name, trace=TRACE, mode=Mode.OFFLINE):
+    return find_baseline(f"baseline:{name}").score(trace, mode).validity.tolist()
+
+
+def test_constant_and_position():
+    assert validity("constant") == [0.5] * 4
+    # Two sub-steps of step 0, then steps 1 and 2: 1 / (1 + i / 10).
+    assert validity("position") == pytest.approx([1, 1, 10 / 11, 10 / 12])
+
+
+def test_length_counts_the_substeps_joined_by_newlines():
+    # "abcd\nefg" has 8 characters, "12" two, "the answer is 3" fifteen.
+    assert validity("length") == pytest.approx([500 / 508, 500 / 508, 500 / 502, 500 / 515])
+
+
+def test_last_step_blames_a_trace_that_ends_without_an_answer():
+    assert validity("last-step") == [1, 1, 1, 1]
+    cut = Trace("t", "q", TRACE.steps[:2])
+    assert validity("last-step", cut) == [1, 1, 0]
+    # Online every step is the last that is seen.
+    assert validity("last-step", TRACE, Mode.ONLINE) == [0, 0, 0, 1]
+    assert validity("last-step", Trace.of("q", ["# Answer\n\n5"])) == [1]
+    assert validity("last-step", Trace.of("q", [r"So \boxed{5}"])) == [1]
+
+
+def test_substeps_are_read_by_themselves():
+    # "abcd", "efg", "12" and "the answer is 3": 1 / (1 + i / 10), and 500 / (500 + characters).
+    assert validity("substep-position") == pytest.approx([1, 10 / 11, 10 / 12, 10 / 13])
+    assert validity("substep-length") == pytest.approx([500 / 504, 500 / 503, 500 / 502, 500 / 515])
+    split = Trace("t", "q", (Step(("abcd",)), Step(("the answer is 3", "So."))))
+    # The step ends with an answer in it, its last sub-step does not.
+    assert validity("last-step", split) == [1, 1, 1]
+    assert validity("last-substep", split) == [1, 1, 0]
+    assert validity("last-substep", split, Mode.ONLINE) == [0, 1, 0]
+
+
+def test_baselines_of_substeps_equal_those_of_steps_without_substeps():
+    plain = Trace.of("q", ["abcd", "efg", "the answer is 3"])
+    pairs = (("position", "substep-position"), ("length", "substep-length"), ("last-step", "last-substep"))
+    for of_steps, of_substeps in pairs:
+        assert validity(of_steps, plain) == validity(of_substeps, plain)
+    assert [one.name for one in baselines_of(has_substeps=False)] == list(BASELINES)
+    assert len(baselines_of(has_substeps=True)) == 7
+
+
+def test_an_unknown_baseline():
+    with refused():
+        find_baseline("baseline:luck")
+
+
+def judged(path, kind, name):
+    parse, baseline, builder = KINDS[kind].parse, find_baseline(name), TableBuilder()
+    for line in path.read_text(encoding="utf-8").splitlines():
+        trace = parse(json.loads(line), "here")
+        builder.add(trace, baseline.score(trace, Mode.OFFLINE))
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("length", 0.607), ("substep-length", 0.574), ("position", 0.498), ("constant", 0.5)]
+)
+def test_step_auc_on_mr_math_invalid(data, name, expected):
+    table = judged(data / "mr-math" / "mr-math_invalid_errors.json", "mr-math-invalid", f"baseline:{name}")
+    found = auc(items(table, Errors.INVALID, Level.STEP, Outputs.VALIDITY))
+    assert round(found.number, 3) == expected
+
+
+def test_the_last_step_gives_away_prm800k_as_labelled(data):
+    table = judged(data / "prm800k" / "test.jsonl", "prm800k", "baseline:last-step")
+    found = auc(classify(table).against_rest(Label.NEG))
+    assert round(found.number, 3) == 0.988
+    assert np.isfinite(table.validity).all()

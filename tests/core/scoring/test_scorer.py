@@ -1,6 +1,7 @@
 """Every way of scoring against the plain one: one input per forward through Transformers' own model."""
 
 import random
+import threading
 from concurrent.futures import CancelledError
 
 import numpy as np
@@ -9,11 +10,13 @@ import torch
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.scoring.forward import PaddedForward
+from stepsight.core.models import network
+from stepsight.core.models.network import Layer
+from stepsight.core.scoring.forward import Input, PaddedForward, chunks
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from tests.checkpoints import write_evaluator
+from tests.checkpoints import write_evaluator, write_reasoneval
 from tests.messages import refused
 
 EXACT = 1e-5
@@ -230,3 +233,144 @@ def test_scores_that_are_not_numbers_are_refused(tmp_path):
             scorer.score_one(trace, mode)
     with refused():
         scorer.score_next("q", ["a"], ["b"])
+
+
+def threads_of_a_new_thread():
+    found = []
+    thread = threading.Thread(target=lambda: found.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def test_other_threads_keep_their_count(tmp_path):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "tiny"))
+    before = torch.get_num_threads(), threads_of_a_new_thread()
+    Scorer(evaluator, PackedForward(evaluator.model, workers=2)).score_one(Trace.of("q", ["a", "b"]))
+    assert (torch.get_num_threads(), threads_of_a_new_thread()) == before
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_long_inputs_are_computed_in_blocks_of_rows(tmp_path, monkeypatch, layers):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "tiny", layers=layers))
+    scorer = Scorer(evaluator, PackedForward(evaluator.model, token_budget=64, workers=1))
+    trace = Trace.of("q" * 60, ["a" * 50, "b" * 40, "c" * 50])
+    whole = scorer.score_one(trace).hindsight.packed
+    rows, finish = [], Layer.finish
+    monkeypatch.setattr(network, "_BLOCK", 64)
+    monkeypatch.setattr(network, "_WHOLE", 64)
+    monkeypatch.setattr(
+        Layer, "finish", lambda self, attended, states: rows.append(len(states)) or finish(self, attended, states)
+    )
+    np.testing.assert_array_equal(scorer.score_one(trace).hindsight.packed, whole)
+    # Of the last layer no more than what is read, which is padded.
+    assert set(rows) == {64}
+    assert (len(rows) > 4) == (layers > 1)
+
+
+@pytest.mark.parametrize("kind", [PackedForward, PaddedForward])
+def test_the_masks_of_a_window_are_as_wide_as_the_window(tmp_path, monkeypatch, kind):
+    write_reasoneval(tmp_path / "tiny", sliding_window=9)
+    evaluator = load_evaluator(tmp_path / "tiny")
+    scorer = Scorer(evaluator, kind(evaluator.model))
+    trace = Trace.of("What is 2 + 3? " * 3, ["2 + 3 = 5. " * 4, "So the answer is 5. " * 4, "Check: 5 - 3 = 2."])
+    whole, left_out = scorer.score_one(trace).offline.probs, scorer.leave_one_out(trace).rows()
+    masks, attention = [], network._attention
+
+    def measured(query, key, value, mask, **options):
+        masks.append((query.shape[2], key.shape[2], mask is not None))
+        return attention(query, key, value, mask, **options)
+
+    monkeypatch.setattr(network, "_BLOCK", 8)
+    monkeypatch.setattr(network, "_WHOLE", 8)
+    monkeypatch.setattr(network, "_attention", measured)
+    again = Scorer(evaluator, kind(evaluator.model))
+    np.testing.assert_allclose(again.score_one(trace).offline.probs, whole, atol=1e-6)
+    assert len(evaluator.encode(trace)) > 80
+    # Eight queries in a row see 9 + 7 keys, and those before them up to the beginning of a block.
+    assert max(keys for queries, keys, _ in masks if queries == 8) <= 9 + 7 + 7
+    for place, rows in again.leave_one_out(trace).rows().items():
+        np.testing.assert_allclose(rows, left_out[place], atol=1e-6)
+    assert max(queries for queries, _, _ in masks) == 8
+    assert all(is_masked for _, _, is_masked in masks)
+
+
+def test_small_models_in_float32_are_prepared_and_others_run_as_they_lie(tmp_path):
+    model = load_evaluator(write_evaluator(tmp_path / "tiny")).model
+    assert PackedForward(model).is_prepared
+    half = load_evaluator(tmp_path / "tiny", dtype="bfloat16").model
+    assert not PackedForward(half).is_prepared
+
+
+def test_a_network_of_transformers_is_computed_on_its_own_weights(tmp_path):
+    evaluator = load_evaluator(write_evaluator(tmp_path / "tiny"))
+    theirs = load_evaluator(tmp_path / "tiny", device_map={"": "cpu"}).model
+    traces = [Trace.of("q", ["a", "b"])]
+    ours, other = (list(Scorer(evaluator, PackedForward(one)).score(traces)) for one in (evaluator.model, theirs))
+    np.testing.assert_array_equal(ours[0].result.probs, other[0].result.probs)
+    theirs.config.attention_bias = True
+    assert not PackedForward.supports(theirs)
+    theirs.config.attention_bias = False
+    # Of large ones, and in other types, there is no copy.
+    assert not PackedForward.supports(theirs.half())
+
+
+IDS = np.arange(10)
+
+
+def numbered(*lengths):
+    return [
+        (number, Input(np.zeros(length, np.int64), length, np.array([length - 1])))
+        for number, length in enumerate(lengths)
+    ]
+
+
+def batches(lengths, budget, *, padded):
+    return [[item.length for _, item in batch] for batch in chunks(numbered(*lengths), budget, padded=padded)]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "budget", "expected"),
+    [
+        # 3 + 4 = 7, and 5 more would be 12; 5 + 5 = 10 fits exactly.
+        ([3, 4, 5, 5], 10, [[3, 4], [5, 5]]),
+        ([3, 12, 4], 10, [[3], [12], [4]]),
+        ([12], 10, [[12]]),
+        ([], 10, []),
+    ],
+)
+def test_batches_hold_at_most_the_budget(lengths, budget, expected):
+    assert batches(lengths, budget, padded=False) == expected
+
+
+@pytest.mark.parametrize(
+    ("lengths", "budget", "expected"),
+    [
+        # Each counts as long as the longest: 2 x 4 = 8 fits, 3 x 5 = 15 does not; 2 x 5 = 10 fits.
+        ([3, 4, 5, 5], 10, [[3, 4], [5, 5]]),
+        # 3 + 6 = 9 would fit, but padded to 2 x 6 = 12 does not.
+        ([3, 6], 10, [[3], [6]]),
+        # The longest of a batch that was closed does not count for the next one.
+        ([8, 3, 3, 3], 10, [[8], [3, 3, 3]]),
+        # 4 comes after 5 and counts as 5 too: 2 x 5 = 10, 3 x 5 = 15.
+        ([5, 4, 1], 10, [[5, 4], [1]]),
+        ([12, 1], 10, [[12], [1]]),
+    ],
+)
+def test_padded_batches_count_their_longest_for_each(lengths, budget, expected):
+    assert batches(lengths, budget, padded=True) == expected
+
+
+def test_nothing_is_lost_or_reordered():
+    lengths = np.random.default_rng(0).integers(1, 40, 200).tolist()
+    for padded in (False, True):
+        pairs = [pair for batch in chunks(numbered(*lengths), 64, padded=padded) for pair in batch]
+        assert [number for number, _ in pairs] == list(range(200))
+        assert [item.length for _, item in pairs] == lengths
+
+
+def test_a_key_is_that_of_the_tokens_read_alone():
+    other = np.concatenate([IDS[:4], [99]])
+    assert Input(IDS, 4, np.array([3])).key == Input(other, 4, np.array([1])).key
+    assert Input(IDS, 5, np.array([3])).key != Input(other, 5, np.array([3])).key
+    assert Input(IDS, 4, np.array([3])).key != Input(IDS, 5, np.array([3])).key

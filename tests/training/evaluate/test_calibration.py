@@ -6,7 +6,7 @@ from sklearn.metrics import f1_score, precision_score, recall_score
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.binary import macro_f1
-from stepsight.core.metrics.measurement import Subject
+from stepsight.core.metrics.figures import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Outputs, Thresholds

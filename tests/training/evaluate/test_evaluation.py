@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.metrics.baselines import ALL, BASELINES
 from stepsight.core.metrics.binary import McNemar
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.figures import FIGURES
 from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.shortcuts import ALL, BASELINES
 from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace

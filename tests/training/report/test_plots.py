@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.baselines import BASELINES
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors, Level
+from stepsight.core.metrics.shortcuts import BASELINES
 from stepsight.core.metrics.table import Third
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change
 from stepsight.training.report.plots import (

@@ -14,8 +14,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader
 from transformers import AutoModelForSequenceClassification
 
 from stepsight.app.commands.cli import main
-from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.evaluators.merging import write_merged
+from stepsight.core.evaluators.loading import load_evaluator, write_merged
 from stepsight.core.models.weights import CheckpointWeights
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.train import lora, run

@@ -6,9 +6,8 @@ from datetime import date
 import numpy as np
 import plotly.graph_objects as go
 
-from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod, Ties
+from stepsight.core.metrics.best_of_n import Aggregation, RankingMethod, Ties, official_rule
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.official_rules import official_rule
 from stepsight.training.experiments.reranking.accuracy import (
     BASELINES,
     FIRST,

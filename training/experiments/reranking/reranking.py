@@ -26,9 +26,17 @@ import pandas as pd
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.best_of_n import NO_ANSWER, Aggregation, RankingMethod, Ties, choose, log_scores
+from stepsight.core.metrics.best_of_n import (
+    NO_ANSWER,
+    OFFICIAL_RULES,
+    Aggregation,
+    RankingMethod,
+    Ties,
+    choose,
+    log_scores,
+    official_rule,
+)
 from stepsight.core.metrics.bootstrap import DRAWS
-from stepsight.core.metrics.official_rules import OFFICIAL_RULES, official_rule
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, with_distinct_names

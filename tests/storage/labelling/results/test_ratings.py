@@ -1,7 +1,7 @@
 import numpy as np
 from sqlalchemy import update
 
-from stepsight.core.metrics.labels.ratings import NO_ERROR, RATING_NAMES, UNLABELLED
+from stepsight.core.metrics.ratings import NO_ERROR, RATING_NAMES, UNLABELLED
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.labelling.results.ratings import read_ratings

@@ -9,8 +9,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.prompts.sentencepiece import SentencePiece
-from stepsight.core.prompts.tokenizer_files import TokenizerFiles
+from stepsight.core.prompts.tokenizer_files import SentencePiece, TokenizerFiles
 from stepsight.core.scoring.scorer import Scorer
 from tests import vocabularies
 from tests.checkpoints import write_math_shepherd

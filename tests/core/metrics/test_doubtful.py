@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stepsight.core.metrics.labels.doubtful import doubts
+from stepsight.core.metrics.doubtful import doubts
 
 
 def planted(seed=0, count=300):

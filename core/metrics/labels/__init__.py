@@ -1,1 +1,0 @@
-"""Measurements of labels from people: agreement, doubtful labels, links to later steps. Start with `Ratings`."""
