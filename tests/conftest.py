@@ -39,14 +39,13 @@ _STORAGE = ROOT / "tests" / "storage"
 _ON_BOTH_DATABASES = [
     _STORAGE / "test_backup.py",
     _STORAGE / "browse/test_metadata.py",
-    _STORAGE / "browse/test_verdict_columns.py",
+    _STORAGE / "browse/test_columns.py",
     _STORAGE / "database",
     _STORAGE / "jobs",
     _STORAGE / "labelling/test_queue.py",
     _STORAGE / "people/test_attempts.py",
     _STORAGE / "people/test_server_secret.py",
     _STORAGE / "traces/test_bad_rows.py",
-    _STORAGE / "traces/test_saving.py",
     _STORAGE / "traces/test_search.py",
     _STORAGE / "traces/test_writer.py",
 ]

@@ -15,9 +15,8 @@ from stepsight.storage.backup import tables
 from stepsight.storage.database import schema
 from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow, ServerSecretRow
 from stepsight.storage.database.schema import now
-from stepsight.storage.jobs.fetches import start_fetch
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
-from stepsight.storage.jobs.jobs import start_job
+from stepsight.storage.jobs.jobs import start_fetch, start_job
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.left_outs import save_left_out

@@ -18,7 +18,7 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import BrowseRow, browse
-from stepsight.storage.judgments.records import trace_records
+from stepsight.storage.judgments.judgments import trace_records
 from stepsight.storage.people.blindness import check_traces, hidden_traces
 from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
 

@@ -15,7 +15,7 @@ from stepsight.app.markup.text import counted
 from stepsight.app.web.html import render
 from stepsight.core.arrays import Ints
 from stepsight.storage.browse.browse import Distribution
-from stepsight.storage.browse.verdict_columns import BINS
+from stepsight.storage.browse.columns import BINS
 
 # The label whose colour each gold has.
 _COLOURS = {"wrong": "neg", "redundant": "neu", "right": "pos", "with": "neu", "without": "pos"}

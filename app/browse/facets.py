@@ -11,9 +11,8 @@ from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.markup.text import counted
 from stepsight.app.web.html import macro, render
 from stepsight.storage.browse.browse import FieldCounts
+from stepsight.storage.browse.columns import BINS, SOLUTION_GOLD
 from stepsight.storage.browse.metadata import MetaCondition, MetaField, quoted
-from stepsight.storage.browse.trace_columns import SOLUTION_GOLD
-from stepsight.storage.browse.verdict_columns import BINS
 
 Counts = Mapping[str, Mapping[str, int]]
 Words = Mapping[str, str] | None

@@ -43,7 +43,7 @@ from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles, fetch_data, find_data, is_hub_id
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.jobs.import_folder import find_files, import_found, list_unread
-from stepsight.storage.jobs.import_work import fetch_benchmark
+from stepsight.storage.jobs.imports import fetch_benchmark
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user

@@ -34,7 +34,7 @@ from stepsight.core.paths import asset
 from stepsight.core.validation import Model
 from stepsight.storage.database.jobs_schema import Job, State
 from stepsight.storage.database.store import ForbiddenError, Store
-from stepsight.storage.jobs.fetches import list_fetches, start_fetch
+from stepsight.storage.jobs.jobs import list_fetches, start_fetch
 from stepsight.storage.judgments.evaluators import list_evaluators
 
 PATH = "/evaluators"

@@ -30,9 +30,8 @@ from stepsight.core.models.placement import Placement, dtype_in_name
 from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
-from stepsight.storage.jobs.fetches import Fetch, read_fetch
-from stepsight.storage.jobs.import_work import run_import
-from stepsight.storage.jobs.jobs import Judging, read_judging
+from stepsight.storage.jobs.imports import run_import
+from stepsight.storage.jobs.jobs import Fetch, Judging, read_fetch, read_judging
 from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import find_dataset

@@ -1,7 +1,7 @@
 """Browsing a dataset: filtering its traces, counting them for every filter option, sorting and paging them; and
 counting the values of a metadata field, or the scores of an evaluator, among the matching traces.
 
-The columns used for filtering and sorting (`storage.traces.columns`, `storage.browse.verdict_columns`) are read
+The columns used for filtering and sorting (`storage.traces.columns`, `storage.browse.columns`) are read
 once and kept in memory until the store changes (`Store.cache`). The rows of a page are read on every request.
 """
 
@@ -16,11 +16,10 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
+from stepsight.storage.browse.columns import BINS, OUTCOME_NAMES, SOLUTION_GOLD, STEP_GOLD
 from stepsight.storage.browse.filter_columns import BrowseColumns, read_versions
 from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaField, read_fields
-from stepsight.storage.browse.trace_columns import SOLUTION_GOLD, STEP_GOLD
-from stepsight.storage.browse.verdict_columns import BINS, OUTCOME_NAMES
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import thresholds_in_force

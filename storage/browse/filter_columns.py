@@ -14,23 +14,21 @@ from stepsight.core.arrays import Bools, Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT, Third
-from stepsight.storage.browse.filters import Sort, TraceFilter
-from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
-from stepsight.storage.browse.trace_columns import (
+from stepsight.storage.browse.columns import (
+    BINS,
     GOLD,
+    OUTCOME_NAMES,
     SOLUTION_GOLD,
     STEP_GOLD,
     TraceColumns,
-    read_trace_columns,
-)
-from stepsight.storage.browse.verdict_columns import (
-    BINS,
-    OUTCOME_NAMES,
     VerdictColumns,
     bins_of,
     cell_bit,
+    read_trace_columns,
     read_verdicts,
 )
+from stepsight.storage.browse.filters import Sort, TraceFilter
+from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow, TraceRow
 from stepsight.storage.database.store import Store

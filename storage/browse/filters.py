@@ -15,9 +15,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.trace import check_text
 from stepsight.core.validation import invalid
+from stepsight.storage.browse.columns import BINS, SOLUTION_GOLD, STEP_GOLD
 from stepsight.storage.browse.metadata import MetaCondition
-from stepsight.storage.browse.trace_columns import SOLUTION_GOLD, STEP_GOLD
-from stepsight.storage.browse.verdict_columns import BINS
 
 LONGEST_TEXT = 1000
 MOST_META = 8

@@ -57,7 +57,7 @@ class Job(Base):
     """Work that runs in the background, outside any request, and its progress (see `storage.jobs.jobs`).
 
     `request` holds the parameters of the task: those of `storage.jobs.jobs.Judging`, `storage.jobs.imports` or
-    `storage.jobs.fetches`. `subject` describes an import or a fetch to users. `dataset` is the name of the dataset
+    `storage.jobs.jobs`. `subject` describes an import or a fetch to users. `dataset` is the name of the dataset
     `dataset_id`, or "" as long as an import has none. Deleting a dataset deletes its jobs.
 
     For a judging job, `total` counts the traces to judge, and `done` those already judged, of which `began` were

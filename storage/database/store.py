@@ -1,8 +1,11 @@
-"""The store: one database of traces, judgments and labels, on SQLite or PostgreSQL."""
+"""The store: one database of traces, judgments and labels, on SQLite or PostgreSQL.
+
+At the end are inserts of rows of which some may exist, which the two write in different ways.
+"""
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from shutil import disk_usage
 from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
@@ -10,7 +13,8 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, NullPool, Select, create_engine, event, select
+from sqlalchemy import URL, Connection, Engine, NullPool, Select, create_engine, event, or_, select
+from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
@@ -20,6 +24,7 @@ from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.text.signs import searchable
 from stepsight.storage.database.creation import create, is_created
 from stepsight.storage.database.location import describe, locate
+from stepsight.storage.database.schema import Base
 from stepsight.storage.database.stored_json import DamagedError, read_stored, write_stored
 
 # Below the 700 new objects after which Python's garbage collector runs, which takes longer than reading the rows.
@@ -360,3 +365,36 @@ def read_columns(session: Session, statement: Select[*tuple[Any, ...]]) -> list[
         for column, values in zip(columns, zip(*part, strict=True), strict=True):
             column.extend(values)
     return columns
+
+
+Rows = Sequence[dict[str, Any]]
+
+
+def insert_once(session: Session, model: type[Base], rows: Rows, *key: str) -> None:
+    """Insert `rows`, skipping those whose values in the `key` columns already exist in the table."""
+    session.execute(_insert(session, model).on_conflict_do_nothing(index_elements=key), rows)
+
+
+def insert_or_update(
+    session: Session, model: type[Base], rows: Rows, key: Sequence[str], unless_same: Sequence[str]
+) -> None:
+    """Insert `rows`, replacing existing rows with the same values in the `key` columns if they differ in one of the
+    `unless_same` columns."""
+    statement = _insert(session, model)
+    new, old = statement.excluded, model.__table__.c
+    changed = or_(*[old[name].is_distinct_from(new[name]) for name in unless_same])
+    values = {column.name: new[column.name] for column in old if column.name not in (*key, "id")}
+    session.execute(statement.on_conflict_do_update(index_elements=key, set_=values, where=changed), rows)
+
+
+def count_up(session: Session, model: type[Base], key: dict[str, Any], counter: str) -> None:
+    """Add 1 to the column `counter` of the row with the key `key`, or insert that row with a count of 1."""
+    column = model.__table__.c[counter]
+    statement = _insert(session, model).values(key | {counter: 1})
+    session.execute(statement.on_conflict_do_update(index_elements=list(key), set_={counter: column + 1}))
+
+
+def _insert(session: Session, model: type[Base]) -> Any:
+    # The two have the same methods but no common type.
+    dialect = session.get_bind().dialect.name
+    return (postgresql if dialect == "postgresql" else sqlite).insert(model)

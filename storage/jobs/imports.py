@@ -1,20 +1,49 @@
-"""Import jobs and their requests, each for a benchmark from the catalogue or a file uploaded from a browser."""
+"""Imports as jobs, each of a benchmark of the catalogue or of a file that a browser has sent.
 
-from collections.abc import Mapping
+Each file is stored completely or not at all, and a file that is already stored is skipped. An interrupted import
+can therefore simply be repeated.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
+from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
 from stepsight.core.validation import STRICT, Record, choice, validate
 from stepsight.storage.database.jobs_schema import Job, Task
-from stepsight.storage.database.store import Store
-from stepsight.storage.importers.catalogue import find_benchmark
+from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.importers import find_kind
+from stepsight.storage.importers.catalogue import Benchmark, PublicFile, find_benchmark, list_parts
 from stepsight.storage.importers.column_mapping import ColumnMap
+from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.jobs.jobs import start_request
-from stepsight.storage.jobs.uploads import get_upload, keep_upload
+from stepsight.storage.jobs.preview import bad_rows, check_upload, read_upload_rows
+from stepsight.storage.jobs.uploads import (
+    MOST_STORED,
+    UploadSource,
+    check_disk,
+    get_upload,
+    keep_upload,
+    remove_upload,
+)
+from stepsight.storage.judgments.score_files import import_score_lines, import_scores
+from stepsight.storage.labelling.files.import_labels import import_label_lines
+from stepsight.storage.traces.bad_rows import LeftOutRows
+from stepsight.storage.traces.imports import (
+    FileSource,
+    ImportSummary,
+    LineSource,
+    import_source,
+    store_rows,
+    waiting_rows,
+)
+from stepsight.storage.traces.queries import find_dataset, list_datasets
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -79,3 +108,164 @@ def read_request(request: Mapping[str, Any]) -> FileImport | BenchmarkImport:
     """Parse the request of a stored job. Raises `UserError` if it is not a valid import request."""
     kind: type[FileImport] | type[BenchmarkImport] = BenchmarkImport if "benchmark" in request else FileImport
     return validate(kind, dict(request), "the request of the job")
+
+
+Progress = Callable[[int, int], None]
+"""Called with the number of bytes processed and their total; an exception it raises ends the import."""
+
+
+class Imported(NamedTuple):
+    """The outcome of an import: a summary sentence, the dataset's id, and the number of rows left out."""
+
+    summary: str
+    dataset_id: int
+    left_out: int = 0
+
+
+def run_import(store: Store, request: Mapping[str, Any], progress: Progress) -> Imported:
+    """Carry out the request of an import job. Raises `UserError` if the request is invalid or the import fails."""
+    wanted = read_request(request)
+    if isinstance(wanted, BenchmarkImport):
+        return fetch_benchmark(store, find_benchmark(wanted.benchmark), progress, scores=wanted.scores)
+    return _import_upload(store, wanted, progress)
+
+
+def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
+    """Import a benchmark from the catalogue with its published scores, downloading files that are not cached. Bad
+    rows, such as those of PRMBench, are left out, because the user cannot correct a published file."""
+    files = _Files(benchmark, progress, scores=scores)
+    path = files.fetch(benchmark.file)
+    with _opened(benchmark, path, files) as source:
+        bad = LeftOutRows(path.name, path.name)
+        summary = import_source(store, find_kind(benchmark.kind), source, benchmark.dataset, bad, files.check)
+    said = [str(summary)]
+    for score in benchmark.scores if scores else ():
+        import_scores(store, benchmark.dataset, files.fetch(score.file), score.evaluator)
+    if scores and benchmark.scores:
+        said.append(f"Scores of {', '.join(benchmark.evaluators)}.")
+    return Imported(" ".join(said), find_dataset(store, benchmark.dataset).id, summary.left_out)
+
+
+@contextmanager
+def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineSource]:
+    """Open the lines of a benchmark's file. If the benchmark has `parts`, open those of all files in the parts
+    instead."""
+    if not benchmark.parts:
+        with open_input(path) as file:
+            yield FileSource(Path(path.name), file)
+        return
+    parts = list_parts(benchmark, path.read_text(encoding="utf-8"))
+    files.expect(parts, benchmark.size or 0)
+    yield _PartLines(path.name, [files.fetch(part) for part in parts], benchmark.file.sha256 or "")
+
+
+class _PartLines:
+    """The lines of several files, each of which is JSON Lines or a single JSON object. `name` and `sha256` are
+    those of the index file that lists these files and their hashes."""
+
+    def __init__(self, name: str, paths: Sequence[Path], sha256: str) -> None:
+        self.name = self.file_name = name
+        self.sha256 = sha256
+        self.size = sum(path.stat().st_size for path in paths)
+        self._paths = paths
+        self._done = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for path in self._paths:
+            with open_input(path) as file:
+                if path.suffix == ".json":
+                    # No JSON text spans lines.
+                    yield b"".join(line.strip() for line in file) + b"\n"
+                else:
+                    yield from file
+            self._done += 1
+
+    @property
+    def fraction(self) -> float:
+        return self._done / len(self._paths)
+
+
+class _Files:
+    """Downloads the files of a benchmark one after the other and reports their combined progress."""
+
+    def __init__(self, benchmark: Benchmark, progress: Progress, *, scores: bool) -> None:
+        self._progress = progress
+        self._sizes = {benchmark.file.name: benchmark.size or 0}
+        if scores:
+            self._sizes |= {score.file.name: score.size or 0 for score in benchmark.scores}
+        self._before = 0
+
+    def expect(self, files: Sequence[PublicFile], size: int) -> None:
+        """Add files to the download, which has `size` bytes in all. Bytes not downloaded yet are divided equally
+        among the files."""
+        self._sizes |= {file.name: max(0, size - self._before) // len(files) for file in files}
+
+    def check(self, *_: object) -> None:
+        """Report the current progress again, which raises an exception if the import has to stop."""
+        self._progress(self._before, sum(self._sizes.values()))
+
+    def fetch(self, file: PublicFile) -> Path:
+        def show(there: int, size: int | None) -> None:
+            self._sizes[file.name] = size or max(there, self._sizes[file.name])
+            self._progress(self._before + there, sum(self._sizes.values()))
+
+        path = fetch(file, show)
+        self._sizes[file.name] = path.stat().st_size
+        self._before += self._sizes[file.name]
+        self._progress(self._before, sum(self._sizes.values()))
+        return path
+
+
+def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Imported:
+    try:
+        upload = get_upload(store, wanted.upload)
+    except NotFoundError:
+        return _stored_before(store, wanted)
+    if wanted.sha256 != upload.sha256:
+        raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
+    source = UploadSource(upload)
+    parts = _watched(source, upload.size, progress)
+    # This process reads no file of a stranger before, and none of traces at all.
+    if wanted.holds == Holds.TRACES:
+        done = _import_traces(store, source, parts, wanted, lambda: progress(upload.size, upload.size))
+        remove_upload(store, upload.id)
+        return Imported(str(done), find_dataset(store, wanted.dataset).id, done.left_out)
+    check_upload(source, parts, asdict(wanted))
+    if wanted.holds == Holds.LABELS:
+        labels, dataset_id = import_label_lines(
+            store, source, upload.name, wanted.user, wanted.campaign, wanted.dataset, wanted.annotator
+        )
+        remove_upload(store, upload.id)
+        return Imported(str(labels), dataset_id)
+    scores = import_score_lines(store, wanted.dataset, source, upload.name, wanted.evaluator, Mode(wanted.mode))
+    remove_upload(store, upload.id)
+    return Imported(str(scores), find_dataset(store, wanted.dataset).id)
+
+
+def _import_traces(
+    store: Store, source: UploadSource, parts: Iterable[bytes], wanted: FileImport, check: Callable[[], None]
+) -> ImportSummary:
+    """Store the rows that a child makes of an upload. If `check` raises an exception, nothing is stored."""
+    bad = bad_rows(source.name, leave_out=wanted.leave_out)
+    with waiting_rows(source.name, source.size, MOST_STORED) as waiting:
+        content = read_upload_rows(source, parts, asdict(wanted), waiting, bad)
+        check_disk(store, source.name, waiting.written)
+        return store_rows(store, wanted.dataset, content, source, waiting, bad, lambda *_: check())
+
+
+def _stored_before(store: Store, wanted: FileImport) -> Imported:
+    """Return the outcome of an import that had already stored the file when its worker stopped. Raises
+    `NotFoundError` if the dataset does not contain the file."""
+    for dataset in list_datasets(store):
+        if dataset.name == wanted.dataset and dataset.sha256 == wanted.sha256:
+            return Imported(f"{dataset.name}: stored.", dataset.id, dataset.left_out)
+    raise NotFoundError("The file that was to be added is no longer here.", "Choose it again.")
+
+
+def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:
+    there = 0
+    for part in source.parts():
+        progress(there, size)
+        there += len(part)
+        yield part
+    progress(there, size)

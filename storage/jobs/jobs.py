@@ -7,9 +7,9 @@ should it recover, finds that it has lost the job. Judgments that are already in
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, field
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from pydantic.dataclasses import dataclass
@@ -22,6 +22,11 @@ from stepsight.core.validation import STRICT, Record, validate
 from stepsight.storage.database.jobs_schema import ACTIVE, Job, State, Task
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name, in_range, now
 from stepsight.storage.database.store import NotFoundError, Store
+
+if TYPE_CHECKING:
+    # Loading these takes long, and only their attributes are read here.
+    from stepsight.core.hubs.hub_cache import Fetched
+    from stepsight.core.hubs.hub_lookup import Remote
 
 LEASE = timedelta(seconds=30)
 """The time without a heartbeat after which a job is free."""
@@ -288,3 +293,34 @@ def _get(session: Session, job_id: int, *, lock: bool = False) -> Job:
     if job is None:
         raise NotFoundError(f"There is no job {job_id}.", "It may have been deleted with its dataset.")
     return job
+
+
+@dataclass(frozen=True, config=STRICT)
+class Fetch(Record):
+    """A request to fetch the hub model `repo` at the commit `revision`.
+
+    If the model depends on other models, `parts` maps the `part_key` of each of them to a commit, so that a job
+    resumed days later still fetches the same versions.
+    """
+
+    repo: str
+    revision: str
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+
+def start_fetch(store: Store, remote: "Remote | Fetched") -> Job:
+    """Queue a job that downloads a hub model if it is not yet downloaded, and loads it. Raises `UserError` if the
+    name of the model cannot be stored."""
+    check_name(remote.repo, "the name of the model")
+    request = asdict(Fetch(remote.repo, remote.revision, remote.pins))
+    return start_request(store, Task.FETCH, remote.repo, request, remote.size)
+
+
+def list_fetches(store: Store, failed_since: timedelta = timedelta()) -> list[Job]:
+    """List the fetches that are queued or running, oldest first, and those that failed within `failed_since`."""
+    return list_requests(store, Task.FETCH, failed_since)
+
+
+def read_fetch(request: Mapping[str, Any]) -> Fetch:
+    """Parse the request of a stored job. Raises `UserError` if it is not a fetch."""
+    return validate(Fetch, dict(request), "the request of the job")

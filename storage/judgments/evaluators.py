@@ -25,8 +25,7 @@ from stepsight.storage.database.schema import (
     TraceRow,
     check_name,
 )
-from stepsight.storage.database.store import Store
-from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.database.store import Store, insert_once
 from stepsight.storage.traces.queries import Dataset
 
 if TYPE_CHECKING:

@@ -18,12 +18,13 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.judgment import Judgment, Mode, Usage
+from stepsight.core.judgment_record import JudgmentRecord, judgment_record
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, JudgmentRow, TraceRow, TriangleRow, now
-from stepsight.storage.database.store import ConflictError, Store
+from stepsight.storage.database.store import ConflictError, Store, count_up, insert_or_update
 from stepsight.storage.database.stored_json import DamagedError
-from stepsight.storage.database.upsert import count_up, insert_or_update
-from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds
+from stepsight.storage.judgments.left_outs import left_outs_of
 from stepsight.storage.traces.queries import StoredTrace, iterate, traces
 
 _TOLERANCE = 1e-3
@@ -269,3 +270,21 @@ def unpack(data: bytes, mode: Mode, spread: bytes | None = None) -> StepScores |
 
 def _floats(data: bytes) -> Floats32:
     return np.frombuffer(data, dtype=_PACKED).astype(np.float32)
+
+
+def trace_records(store: Store, trace: StoredTrace, *, left_out: bool) -> list[JudgmentRecord]:
+    """Return the records of all judgments of a trace, sorted by evaluator name and mode.
+
+    If `left_out` is True, the records of offline scores include the same evaluator's scores with each step left
+    out. Stale judgments are excepted.
+    """
+    without = left_outs_of(store, trace) if left_out else {}
+    return [
+        judgment_record(
+            judgment,
+            judgment.evaluator,
+            find_thresholds(store, judgment.evaluator.id),
+            left_out=() if judgment.stale else without.get(judgment.evaluator.id, ()),
+        )
+        for judgment in read_judgments(store, trace)
+    ]

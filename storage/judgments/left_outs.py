@@ -16,9 +16,8 @@ from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
 from stepsight.core.metrics.evidence import LabelledFall, NeededSteps, measure_falls
 from stepsight.core.scores import StepScores
 from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, LeftOutScoresRow, TraceRow, now
-from stepsight.storage.database.store import Store
+from stepsight.storage.database.store import Store, insert_or_update
 from stepsight.storage.database.stored_json import DamagedError
-from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.importers.benchmarks.strict_prmbench import INERT, NECESSARY
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate, traces
 

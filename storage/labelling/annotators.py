@@ -12,8 +12,7 @@ from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import in_range, now
-from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
-from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store, insert_once
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.people.users import User, user_of_row
 

@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import find_answer
-from stepsight.storage.browse.verdict_columns import read_validities
+from stepsight.storage.browse.columns import read_validities
 from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering, Shows

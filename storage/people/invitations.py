@@ -11,8 +11,7 @@ from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import in_range, now
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store, insert_once
 from stepsight.storage.people.logins import digest, new_token
 from stepsight.storage.people.passwords import hash_password
 from stepsight.storage.people.users import LOCAL, Role, User, check_new_name, end_logins, user_of_row

@@ -12,8 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from stepsight.storage.database.people_schema import ServerSecretRow
-from stepsight.storage.database.store import Store
-from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.database.store import Store, insert_once
 
 _NAME = "pseudonyms"
 _BYTES = 32

@@ -11,8 +11,7 @@ from stepsight.core.text.signs import reads_alike, shows_nothing
 from stepsight.storage.database.labelling_schema import InvitationRow
 from stepsight.storage.database.people_schema import LoginRow, UserRow
 from stepsight.storage.database.schema import check_name, now
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.database.store import ConflictError, NotFoundError, Store, insert_once
 from stepsight.storage.people.passwords import as_compared, hash_password
 
 LOCAL = "local"

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.database.schema import LeftOutRow
-from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.database.store import insert_once
 
 # The rows named in a refusal, and those stored at once.
 _SHOWN = 5

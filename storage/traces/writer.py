@@ -14,8 +14,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Step, Trace, check_text
 from stepsight.storage.database.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow, check_name
-from stepsight.storage.database.store import Store
-from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.database.store import Store, insert_once
 from stepsight.storage.importers.rows.kind import OnBad
 from stepsight.storage.traces.queries import StoredTrace, find_trace
 from stepsight.storage.traces.search import index_texts

@@ -12,8 +12,7 @@ from stepsight.core.hubs.hub_cache import cache_of_hub, check_files, is_hash, li
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.storage.database.jobs_schema import Job, State
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.jobs.fetches import start_fetch
-from stepsight.storage.jobs.jobs import get_job, list_jobs, resume_job
+from stepsight.storage.jobs.jobs import get_job, list_jobs, resume_job, start_fetch
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.people.users import User
 from tests.checkpoints import write_token_classifier

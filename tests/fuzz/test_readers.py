@@ -43,7 +43,7 @@ from tests.core.test_judgment_record import TRACE as JUDGED
 from tests.core.test_judgment_record import described
 from tests.fuzz.attack import attack
 from tests.fuzz.mutations import changed_json, changed_lines, damaged
-from tests.storage.importers.test_inspect_logs import HEADER, SAMPLE
+from tests.storage.importers.test_chat import HEADER, SAMPLE
 from tests.storage.labelling.labelled_sums import TRACES, labelled
 from tests.storage.samples import add, plain_row
 

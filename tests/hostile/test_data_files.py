@@ -7,7 +7,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.storage.importers.recognition import Holds
-from stepsight.storage.jobs.import_work import run_import
+from stepsight.storage.jobs.imports import run_import
 from stepsight.storage.jobs.preview import preview
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import list_datasets

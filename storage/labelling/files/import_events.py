@@ -20,7 +20,7 @@ from stepsight.storage.database.labelling_schema import (
 )
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
-from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.database.store import insert_once
 from stepsight.storage.importers.rows.fields import field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator

@@ -11,7 +11,7 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.browse.browse import Distribution
-from stepsight.storage.browse.verdict_columns import BINS
+from stepsight.storage.browse.columns import BINS
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces

@@ -11,9 +11,8 @@ from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import browse, list_matching, read_distribution
+from stepsight.storage.browse.columns import BINS, SOLUTION_GOLD, STEP_GOLD
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.browse.trace_columns import SOLUTION_GOLD, STEP_GOLD
-from stepsight.storage.browse.verdict_columns import BINS
 from stepsight.storage.judgments.judgments import save_judgments
 from tests.messages import refused
 from tests.storage.browse.test_browse import drawn

@@ -5,16 +5,16 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, SubstepRow, TraceRow, TriangleRow
-from stepsight.storage.database.store import open_store
+from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, JudgedRow, SubstepRow, TraceRow, TriangleRow
+from stepsight.storage.database.store import count_up, insert_once, insert_or_update, open_store, snapshot
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import list_datasets
 from tests.messages import refused
-from tests.storage.samples import add, evaluator, judge, many
+from tests.storage.samples import SAMPLES, add, evaluator, judge, many
 
 
 def test_a_new_store_is_empty_and_stays_what_it_is_when_opened_again(address):
@@ -255,3 +255,52 @@ def test_postgresql_behind_a_pooler_of_transactions(postgresql):
                 for number in range(12):
                     add(store, many(3), f"sums {number}")
                 assert len(list_datasets(store)) == 12
+
+
+def test_a_snapshot_does_not_see_later_writes(store):
+    add(store)
+    counted = select(func.count(TraceRow.id))
+    with snapshot(store) as session:
+        assert session.scalar(counted) == len(SAMPLES)
+        add(store, many(3), "later")
+        assert session.scalar(counted) == len(SAMPLES)
+    with snapshot(store) as session:
+        assert session.scalar(counted) == len(SAMPLES) + 3
+    # The connection goes back as it was.
+    with store.read() as session:
+        assert session.connection().get_isolation_level() in ("SERIALIZABLE", "READ COMMITTED")
+
+
+def row(**values):
+    return {"name": "n", "fingerprint": "f", "format": "x", "attention": "causal", "info": {}} | values
+
+
+def names(store):
+    with store.read() as session:
+        return {found.fingerprint: found.name for found in session.scalars(select(EvaluatorRow))}
+
+
+def test_insert_once_leaves_what_is_there(store):
+    with store.write() as session:
+        insert_once(session, EvaluatorRow, [row()], "fingerprint")
+        insert_once(session, EvaluatorRow, [row(name="other"), row(fingerprint="g")], "fingerprint")
+    assert names(store) == {"f": "n", "g": "n"}
+
+
+def test_insert_or_update_replaces_unless_the_same(store):
+    with store.write() as session:
+        for rows in ([row()], [row(name="same format")], [row(name="new format", format="y")]):
+            insert_or_update(session, EvaluatorRow, rows, key=["fingerprint"], unless_same=["format"])
+            found = session.scalars(select(EvaluatorRow).execution_options(populate_existing=True)).one()
+            assert found.name == {"n": "n", "same format": "n", "new format": "new format"}[str(rows[0]["name"])]
+
+
+def test_counting_up_begins_with_one(store):
+    add(store)
+    ids = [evaluator(store, name).id for name in ("a", "b")]
+    for id in (ids[0], ids[1], ids[0]):
+        with store.write() as session:
+            count_up(session, JudgedRow, {"dataset_id": 1, "evaluator_id": id}, "revision")
+    with store.read() as session:
+        found = {row.evaluator_id: row.revision for row in session.scalars(select(JudgedRow))}
+    assert found == {ids[0]: 2, ids[1]: 1}

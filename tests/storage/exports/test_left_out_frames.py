@@ -9,8 +9,8 @@ from stepsight.core.left_out import Gap
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import COLUMNS
+from stepsight.storage.judgments.judgments import trace_records
 from stepsight.storage.judgments.left_outs import find_left_out
-from stepsight.storage.judgments.records import trace_records
 from stepsight.storage.judgments.score_files import import_scores
 from tests.messages import refused
 from tests.storage.samples import add, write_lines

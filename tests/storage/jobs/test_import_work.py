@@ -19,13 +19,15 @@ from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.importers import downloads
 from stepsight.storage.importers.catalogue import PublicFile, find_benchmark
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.jobs.import_work import Imported, fetch_benchmark, run_import
 from stepsight.storage.jobs.imports import (
     BenchmarkImport,
     FileImport,
+    Imported,
+    fetch_benchmark,
     import_benchmark,
     import_upload,
     read_request,
+    run_import,
 )
 from stepsight.storage.jobs.jobs import list_jobs, list_requests
 from stepsight.storage.jobs.preview import preview

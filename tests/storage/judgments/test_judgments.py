@@ -10,8 +10,8 @@ from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow
+from stepsight.storage.database.store import insert_or_update
 from stepsight.storage.database.stored_json import DamagedError
-from stepsight.storage.database.upsert import insert_or_update
 from stepsight.storage.judgments import judgments
 from stepsight.storage.judgments.judgments import (
     count_missing,

@@ -11,8 +11,7 @@ from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import now
-from stepsight.storage.database.store import NotFoundError
-from stepsight.storage.database.upsert import insert_once
+from stepsight.storage.database.store import NotFoundError, insert_once
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import create_campaign, get_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
