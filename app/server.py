@@ -15,11 +15,11 @@ from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from stepsight.app.access.headers import PrivateHeaders
+from stepsight.app.access.current import PrivateHeaders
 from stepsight.app.annotate.adjudicate import router as adjudication_routes
 from stepsight.app.annotate.agreement import router as agreement_page
+from stepsight.app.annotate.campaigns import router as label_files
 from stepsight.app.annotate.disputes import router as dispute_routes
-from stepsight.app.annotate.export import router as label_files
 from stepsight.app.annotate.pages import pages as annotate_pages
 from stepsight.app.api.service import add_api
 from stepsight.app.browse.page import BrowsePages
@@ -75,7 +75,7 @@ def build_app(
     seconds: float = REQUEST_SECONDS,
     has_worker: Callable[[], bool] | None = None,
 ) -> FastAPI:
-    """Build the whole application, ready for uvicorn. Its pages are `app.access.rules.PAGES`.
+    """Build the whole application, ready for uvicorn. Its pages are `app.access.rights.PAGES`.
 
     With `public`, visitors who are not logged in may view pages and have solutions scored. `read_only` implies
     `public`, and also keeps every page from writing to the store. With `loopback`, only this machine can connect,

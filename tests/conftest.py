@@ -12,7 +12,7 @@ from argon2 import PasswordHasher
 
 from stepsight.core.models.memory import has_room, release_memory
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.people import passwords
+from stepsight.storage.people import users
 from tests.postgresql import PostgreSQL, postgresql_server
 
 pytest_plugins = ["tests.messages", "tests.seconds"]
@@ -104,10 +104,10 @@ def no_umask():
 @pytest.fixture(autouse=True, scope="session")
 def costly_hasher():
     """The product's hasher of passwords, for the tests of it; all others have one that takes less than 1 ms."""
-    costly = passwords._HASHER
-    passwords._HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+    costly = users._HASHER
+    users._HASHER = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
     yield costly
-    passwords._HASHER = costly
+    users._HASHER = costly
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

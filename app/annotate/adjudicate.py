@@ -20,8 +20,7 @@ from markupsafe import Markup
 
 from stepsight.app.access.rights import Adjudicator
 from stepsight.app.annotate.campaigns import choose_html
-from stepsight.app.annotate.label import ERROR_NAMES, formula
-from stepsight.app.annotate.label_keys import DECISION_KEYS, script_keys
+from stepsight.app.annotate.label import DECISION_KEYS, ERROR_NAMES, formula, script_keys
 from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_query import Number, PageQuery, read_query
@@ -30,9 +29,15 @@ from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
 from stepsight.storage.labelling.campaigns import get_campaign, guideline_text
+from stepsight.storage.labelling.results.adjudication import (
+    Adjudication,
+    Decision,
+    Disagreement,
+    decide,
+    past_decisions,
+    read_adjudication,
+)
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, vote
-from stepsight.storage.labelling.results.decisions import Decision, decide, past_decisions
-from stepsight.storage.labelling.results.disagreements import Adjudication, Disagreement, read_adjudication
 from stepsight.storage.people.blindness import hidden_traces
 from stepsight.storage.people.server_secret import shuffle_people
 from stepsight.storage.people.users import User

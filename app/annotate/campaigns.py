@@ -1,23 +1,61 @@
-"""The list of campaigns, the page of a campaign for its manager, and the texts and progress bars that describe
-campaigns."""
+"""Pages of campaigns: the list, the form for a new campaign of the traces that a Browse URL selects
+(`/annotate/new`), a campaign's page for its manager, the download of its labels, and the texts and progress bars
+that describe campaigns."""
 
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, cast
+from urllib.parse import urlencode
 
+from fastapi import APIRouter, Request
 from markupsafe import Markup
+from pydantic import ConfigDict, model_validator
+from pydantic.fields import FieldInfo
+from sqlalchemy import select
+from starlette.responses import Response
 
-from stepsight.app.access.rights import Right, may
+from stepsight.app.access.rights import Manager, Right, may
+from stepsight.app.browse.address import Address
 from stepsight.app.browse.facets import meta_words
 from stepsight.app.browse.hits import excerpt
+from stepsight.app.browse.selection import Selection
 from stepsight.app.markup.text import counted, text_html
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
+from stepsight.app.web.page_query import Number, PageQuery, Query, read_query
+from stepsight.app.web.whole_file import whole_file
+from stepsight.core.errors import UserError
+from stepsight.core.validation import choice
+from stepsight.storage.browse.browse import list_matching
+from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotators import list_annotators, may_label_in
-from stepsight.storage.labelling.campaigns import Campaign, get_campaign, guideline_text, list_campaigns
-from stepsight.storage.labelling.files.export_labels import LABEL_FORMATS
-from stepsight.storage.labelling.plan import AfterSubmission, Ordering, Shows
+from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.labelling.campaigns import (
+    Campaign,
+    get_campaign,
+    guideline_text,
+    list_annotators,
+    list_campaigns,
+    may_label_in,
+)
+from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES, LABEL_FORMATS, export_labels
+from stepsight.storage.labelling.plan import (
+    ERROR_KINDS,
+    LONGEST_KIND,
+    MOST_OVERLAP,
+    AfterSubmission,
+    CampaignPlan,
+    CampaignSettings,
+    Ordering,
+    Shows,
+)
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import list_turns, next_availability
+from stepsight.storage.people.blindness import check_traces
 from stepsight.storage.people.users import LOCAL, Role, User, list_users
+from stepsight.storage.traces.queries import find_dataset, list_datasets
+from stepsight.training.report.tables import slug
 
 _ORDERS = {
     Ordering.FILE: "in the order of the file",
@@ -211,3 +249,152 @@ def progress_bars(
         complete = f"{progress.items_done:,} of {progress.items:,} traces complete"
         bars.append(CampaignBar("All", progress.submitted, progress.slots, complete))
     return bars
+
+
+_GUIDELINE = """Judge every step by itself, given the problem and the steps before it.
+
+neg: the step is wrong: a wrong fact, a wrong calculation, or a conclusion that does not follow.
+neu: the step is right, but the solution would lose nothing without it.
+pos: the step is right and brings the solution forward.
+unsure: you cannot tell. Say why in a comment.
+
+A step that is right by itself but builds on an earlier mistake is not wrong for that."""
+
+
+_PERCENT = ("random_share", "gold_rate")
+
+
+class NewCampaign(CampaignPlan):
+    """The fields of the form. `traces` is the query of a Browse URL. Numbers arrive as text, and an empty field
+    takes its default value. Shares are in percent, and each line of `error_kinds` is one."""
+
+    model_config = ConfigDict(strict=False, extra="ignore", str_strip_whitespace=True)
+
+    traces: str = ""
+    dataset: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_texts(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping):
+            return values
+        read: dict[str, Any] = {"name": "", "guideline": ""}
+        read |= {name: value for name, value in values.items() if value not in ("", None)}
+        for name in _PERCENT:
+            with suppress(KeyError, TypeError, ValueError):
+                read[name] = float(read[name]) / 100
+        kinds = read.pop("error_kinds", "")
+        lines = list(filter(None, map(str.strip, kinds.splitlines()))) if isinstance(kinds, str) else kinds
+        return read | ({"error_kinds": lines} if lines else {})
+
+
+@dataclass(frozen=True)
+class FormField:
+    """A setting on the form. `choices` are (value, words); without any, the setting is a number, and `value` is
+    None if it may be left out."""
+
+    name: str
+    title: str
+    value: Any
+    choices: tuple[tuple[str, str], ...]
+    least: float | None
+    most: float | None
+
+
+def form_fields() -> list[FormField]:
+    """Return the settings with a title, in the order of `CampaignSettings`."""
+    return [_form_field(name, info) for name, info in CampaignSettings.model_fields.items() if info.title]
+
+
+def _form_field(name: str, info: FieldInfo) -> FormField:
+    words = cast(dict[str, Any], info.json_schema_extra)["words"] or {}
+    value = info.default
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
+    least, most = (
+        next((getattr(bound, side) for bound in info.metadata if hasattr(bound, side)), None)
+        for side in ("ge", "le")
+    )
+    if name in _PERCENT:
+        value, least, most = (f"{100 * cast(float, number):g}" for number in (value, least, most))
+    return FormField(name, str(info.title), value, tuple(words.items()), least, most)
+
+
+def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
+    """Render the form for a new campaign of the traces that the query of a Browse URL selects. Raises `UserError`
+    if the store has no datasets."""
+    datasets = list_datasets(store)
+    if not datasets:
+        raise UserError("The store is empty.", "Add data on the Data page.")
+    address, _ = Address.read(query)
+    dataset = find_dataset(store, address.dataset) if address.dataset else datasets[0]
+    selection = Selection.exact(store, evaluators, dataset.id, address)
+    names = [(one.name, one.name) for one in datasets]
+    return render(
+        "annotate/new_campaign.html",
+        dataset=dataset,
+        datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in datasets],
+        conditions=" · ".join(one.text for one in selection.conditions.links),
+        traces=urlencode(address.query(dataset=dataset.name, trace=None, page=1), doseq=True),
+        count=len(list_matching(store, dataset.id, selection.where.pruned())) if address.active else 0,
+        browse=address.narrowed(dataset=dataset.name),
+        guideline=_GUIDELINE,
+        most_overlap=MOST_OVERLAP,
+        fields=form_fields(),
+        evaluators=[("", "none"), *((str(row.id), row.name) for row in evaluators_of(store, dataset.id))],
+        gold_datasets=[("", "the rest of the dataset, or the gallery"), *names],
+        error_kinds="\n".join(ERROR_KINDS),
+        longest_kind=LONGEST_KIND,
+    )
+
+
+def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> CampaignPlan:
+    """Convert a completed form to a plan. Raises `UserError` if its dataset or traces cannot be found."""
+    address = Address.exact(read_query(form.traces))
+    dataset = find_dataset(store, form.dataset or address.dataset)
+    where = Selection.exact(store, evaluators, dataset.id, address).where.pruned()
+    values = {name: getattr(form, name) for name in CampaignPlan.model_fields}
+    return CampaignPlan(**values | {"dataset": dataset.name, "conditions": where})
+
+
+_ENDINGS = {"csv": "csv", "label-studio": "json", "argilla": "json"}
+
+
+class LabelsAddress(PageQuery):
+    """The query of the download: the id of a campaign and the format of the file. With `each`, the file has a row
+    for each person."""
+
+    PATH: ClassVar[str] = "/annotate/export"
+
+    campaign: Number = 0
+    format: Annotated[str, choice(FORMAT_NAMES)] = "jsonl"
+    each: Annotated[str, choice(("1",))] = ""
+
+
+def router(store: Store) -> APIRouter:
+    """Build the route of the download. The application turns any `UserError` that it raises into a response."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(LabelsAddress.PATH)
+    def export(request: Request, user: Manager) -> Response:
+        address = LabelsAddress.exact(read_query(request.url.query))
+        campaign = get_campaign(store, address.campaign)
+        others = (SlotRow.campaign_id == campaign.id, SlotRow.state == "submitted", SlotRow.user_id != user.id)
+        with store.read() as session:
+            labelled = select(ItemRow.trace_id).join(SlotRow, SlotRow.item_id == ItemRow.id).where(*others)
+            trace_ids = session.scalars(labelled).all()
+        check_traces(store, user, *trace_ids)
+        # A format that cannot express the labels fails only at the end.
+        return whole_file(
+            lambda path: export_labels(
+                store, campaign.name, path, address.format, per_annotator=bool(address.each)
+            ),
+            _name(campaign.name, address),
+        )
+
+    return routes
+
+
+def _name(campaign: str, address: LabelsAddress) -> str:
+    each = "-by-person" if address.each and address.format != EVENTS else ""
+    return f"{slug(campaign)}-labels-{address.format}{each}.{_ENDINGS.get(address.format, 'jsonl')}"

@@ -11,10 +11,16 @@ from markupsafe import Markup
 from pydantic import Field
 
 from stepsight.app.access.rights import Annotator, Manager, Person
-from stepsight.app.annotate.campaigns import campaign_html, list_html, sees_everybody, turns_html
-from stepsight.app.annotate.label import label_html, next_html, steps_html
-from stepsight.app.annotate.new_campaign import NewCampaign, form_html, read_plan
-from stepsight.app.annotate.review import review_html, skipped_html
+from stepsight.app.annotate.campaigns import (
+    NewCampaign,
+    campaign_html,
+    form_html,
+    list_html,
+    read_plan,
+    sees_everybody,
+    turns_html,
+)
+from stepsight.app.annotate.label import label_html, next_html, review_html, skipped_html, steps_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.bodies import body
 from stepsight.app.web.failures import error_json
@@ -27,7 +33,6 @@ from stepsight.core.errors import UserError
 from stepsight.core.validation import ListOf, Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Key, NewEvent
-from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.assignments import SUBMITTED, find_slot, load_slot
 from stepsight.storage.labelling.campaigns import (
     add_guideline,
@@ -35,6 +40,7 @@ from stepsight.storage.labelling.campaigns import (
     create_campaign,
     get_campaign,
     guideline_text,
+    set_annotators,
 )
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot

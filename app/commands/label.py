@@ -8,7 +8,7 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
-from stepsight.app.annotate.agreement_measure import CampaignAgreement, measure_agreement
+from stepsight.app.annotate.agreement import CampaignAgreement, measure_agreement
 from stepsight.app.commands.conditions import add_conditions, read_conditions
 from stepsight.app.commands.store import NAME, NEW, delete, rename
 from stepsight.app.options.command import (
@@ -28,16 +28,16 @@ from stepsight.core.files.json_values import read_bytes
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.validation import validate
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.labelling.annotators import set_annotators
-from stepsight.storage.labelling.campaign_changes import ChangeableCampaign
 from stepsight.storage.labelling.campaigns import (
     Campaign,
+    ChangeableCampaign,
     add_guideline,
     close_campaign,
     create_campaign,
     find_campaign,
     get_campaign,
     list_campaigns,
+    set_annotators,
 )
 from stepsight.storage.labelling.files.export_labels import EVENTS, export_labels
 from stepsight.storage.labelling.plan import LONGEST_GUIDELINE, CampaignPlan, Shows

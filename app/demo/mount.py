@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from stepsight.app.access.headers import POLICY, content_policy
+from stepsight.app.access.current import POLICY, content_policy
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_json

@@ -12,8 +12,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from stepsight.app.access.rights import Manager, RequiresRight
-from stepsight.app.access.rules import LOGIN
+from stepsight.app.access.rights import LOGIN, Manager, RequiresRight
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.login import enter
@@ -30,14 +29,14 @@ from stepsight.storage.people.invitations import (
     list_invitations,
     revoke,
 )
-from stepsight.storage.people.overview import list_people
-from stepsight.storage.people.passwords import SHORTEST
 from stepsight.storage.people.users import (
     LOCAL,
+    SHORTEST,
     Role,
     User,
     end_user,
     has_users,
+    list_people,
     list_users,
     reactivate_user,
     set_role,

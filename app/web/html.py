@@ -12,7 +12,7 @@ from typing import Any
 from markupsafe import Markup
 
 from stepsight.app.access.current import script_nonce
-from stepsight.app.access.rules import PAGES
+from stepsight.app.access.rights import PAGES
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, duration, sentence, text_html
 from stepsight.app.web.bundles import ADDRESSES

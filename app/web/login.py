@@ -7,16 +7,24 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from stepsight.app.access.rights import Person, RequiresRight, Right, cookie_name, find_user_of, rights_of, state_of
-from stepsight.app.access.rules import LOGIN, PAGES, Rules
+from stepsight.app.access.rights import (
+    LOGIN,
+    PAGES,
+    Person,
+    RequiresRight,
+    Right,
+    Rules,
+    cookie_name,
+    find_user_of,
+    rights_of,
+    state_of,
+)
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
-from stepsight.storage.people.attempts import LimitError
-from stepsight.storage.people.logins import WrongLoginError, log_in, log_out, open_login, user_of
-from stepsight.storage.people.passwords import SHORTEST
-from stepsight.storage.people.users import LOCAL, User, has_users, set_password
+from stepsight.storage.people.logins import LimitError, WrongLoginError, log_in, log_out, open_login, user_of
+from stepsight.storage.people.users import LOCAL, SHORTEST, User, has_users, set_password
 
 LOGOUT = "/logout"
 PASSWORD = f"{LOGIN}/password"

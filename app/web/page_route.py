@@ -13,8 +13,7 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 from starlette.requests import HTTPConnection
 
-from stepsight.app.access.rights import RequiresRight
-from stepsight.app.access.rules import PAGES
+from stepsight.app.access.rights import PAGES, RequiresRight
 from stepsight.app.web.failures import page_status
 from stepsight.app.web.html import plain_page
 from stepsight.app.web.page_query import PageQuery, Query, read_query
@@ -71,7 +70,7 @@ def answer_query(
 
 
 def address_page(name: str, content: Content, part: str = "") -> APIRouter:
-    """Build the route of the page called `name` in `app.access.rules.PAGES`.
+    """Build the route of the page called `name` in `app.access.rights.PAGES`.
 
     `content` renders the page for a query. The result is put into an element with the id `part`, which defaults to
     the page's name in lower case.

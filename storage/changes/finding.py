@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from stepsight.storage.jobs.job_changes import ChangeableJobs
 from stepsight.storage.judgments.score_changes import ChangeableScores
-from stepsight.storage.labelling.campaign_changes import ChangeableCampaign
+from stepsight.storage.labelling.campaigns import ChangeableCampaign
 from stepsight.storage.people.changes import Changeable
 from stepsight.storage.traces.dataset_changes import ChangeableDataset
 

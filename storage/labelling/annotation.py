@@ -22,7 +22,7 @@ from stepsight.core.trace import check_text
 from stepsight.core.validation import Model, choice, validate
 from stepsight.storage.database.labelling_schema import KEY_LENGTH, EventRow
 from stepsight.storage.database.stored_json import DamagedError
-from stepsight.storage.labelling.error_kinds import Kind
+from stepsight.storage.labelling.plan import Kind
 
 UNSURE = "unsure"
 LABELS = (*LABEL_NAMES, UNSURE)
@@ -34,9 +34,9 @@ ON_STEPS = ("label", "comment", "correction", "error", EVIDENCE)
 UNDOABLE = (*ON_STEPS, "flag")
 SUGGEST = "suggest"
 """The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step.
-No client sends one: see `storage.labelling.suggestions`."""
+No client sends one: see `storage.labelling.review`."""
 DECIDE = "decide"
-"""The kind of a decision, which belongs to no slot: see `storage.labelling.results.decisions`."""
+"""The kind of a decision, which belongs to no slot: see `storage.labelling.results.adjudication`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """The actions possible in a slot. `new` holds: for `label`, one of `LABELS` or None; for `comment`, `correction`
 and `flag`, a text or None; for `error`, one of the campaign's kinds of

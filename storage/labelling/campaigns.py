@@ -1,23 +1,44 @@
-"""Campaigns, which are sets of traces for people to label, fixed at creation, and the guidelines of campaigns."""
+"""Campaigns, which are sets of traces for people to label, fixed at creation: their guidelines and annotators, and
+their renaming and deletion.
+
+The annotators are either everybody who may label, or only the people assigned to the campaign. People who are
+removed get no more traces, but they may finish the trace they hold, and their work is kept.
+
+What people did in a campaign is deleted only once a complete export of its log contains all of it. The log only
+grows, so the number of events in an export tells whether there are newer ones.
+"""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Select, func, insert, select
+from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import check_text
 from stepsight.storage.browse.browse import list_matching
-from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
+from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task
+from stepsight.storage.database.labelling_schema import (
+    CampaignAnnotatorRow,
+    CampaignRow,
+    EventRow,
+    GuidelineRow,
+    InvitationRow,
+    ItemRow,
+    SlotRow,
+)
+from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, in_range, now
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store, insert_once
 from stepsight.storage.labelling.ordering import GOLD, Place, arrange, draw_gold
 from stepsight.storage.labelling.plan import CampaignPlan, CampaignSettings, check_guideline, read_settings
-from stepsight.storage.people.users import User
+from stepsight.storage.people.changes import Changeable, Dependents, count, counted, name_taken
+from stepsight.storage.people.users import User, user_of_row
+from stepsight.storage.traces.dataset_changes import busy
 from stepsight.storage.traces.queries import find_dataset
 
 # Values in one statement.
@@ -243,3 +264,165 @@ def _campaign(row: Any) -> Campaign:
     stored, dataset, guideline, items = row
     columns = {name: getattr(stored, name) for name in Campaign.model_fields if hasattr(CampaignRow, name)}
     return read_settings(Campaign, stored.settings, **columns, dataset=dataset, guideline=guideline, items=items)
+
+
+@dataclass(frozen=True)
+class ChangeableCampaign(Changeable[CampaignRow]):
+    """The campaign with the database id `id`, which is deleted with its queue, its guidelines and everything that
+    people did in it.
+
+    It is neither deleted nor renamed while labels are being imported into it.
+    """
+
+    id: int
+
+    kind = "campaign"
+    renames = True
+
+    def find(self, session: Session, *, lock: bool = False) -> CampaignRow:
+        row = session.get(CampaignRow, in_range(self.id), with_for_update=True if lock else None)
+        if row is None:
+            raise NotFoundError(f"There is no campaign {self.id}.", "It may have been deleted meanwhile.")
+        return row
+
+    def dependents(self, session: Session, row: CampaignRow) -> Dependents:
+        people = select(UserRow.name).where(
+            UserRow.id.in_(select(EventRow.user_id).where(EventRow.campaign_id == row.id))
+        )
+        names = session.scalars(people.order_by(UserRow.name)).all()
+        counts = {
+            "traces": count(session, ItemRow.campaign_id == row.id, ItemRow.chosen != GOLD),
+            "annotations": count(session, SlotRow.campaign_id == row.id, SlotRow.state == "submitted"),
+            "actions": count(session, EventRow.campaign_id == row.id),
+            "invitations": count(session, InvitationRow.campaign_id == row.id),
+        }
+        lines = {
+            f"its queue of {counted(counts['traces'], 'trace')} of {_dataset(session, row)}": True,
+            counted(counts["annotations"], "submitted annotation"): counts["annotations"],
+            f"{counted(counts['actions'], 'logged action')} by {', '.join(names)}": counts["actions"],
+            f"{counted(counts['invitations'], 'open invitation')} to it": counts["invitations"],
+        }
+        return Dependents(
+            row.name,
+            counts,
+            tuple(line for line, is_there in lines.items() if is_there),
+            kept="The traces stay, and so does the record of what people have seen of them.",
+            obstacle=busy(_importing(session, row)) or _unexported(session, row),
+        )
+
+    def remove(self, session: Session, row: CampaignRow) -> None:
+        row.closed = row.closed or now()
+        session.flush()
+        # Browse marks the traces that people have labelled.
+        labelled = select(TraceRow.dataset_id).join(ItemRow, ItemRow.trace_id == TraceRow.id)
+        touched = update(DatasetRow).where(DatasetRow.id.in_(labelled.where(ItemRow.campaign_id == row.id)))
+        session.execute(touched.values(revision=DatasetRow.revision + 1))
+        _remove_events(session, row.id)
+        for table in (SlotRow, ItemRow, InvitationRow, CampaignAnnotatorRow, GuidelineRow):
+            session.execute(delete(table).where(table.campaign_id == row.id))
+        session.delete(row)
+
+    def check_rename(self, session: Session, row: CampaignRow, new: str) -> None:
+        if session.scalar(select(CampaignRow.id).where(CampaignRow.name == new)) is not None:
+            raise name_taken(self.kind, new)
+        if working := busy(_importing(session, row)):
+            raise working
+
+
+def note_export(store: Store, campaign_id: int, events: int) -> None:
+    """Remember that a complete export of a campaign's log has been made, with this number of events."""
+    with store.write() as session:
+        session.execute(update(CampaignRow).where(CampaignRow.id == campaign_id).values(exported=events))
+
+
+def _unexported(session: Session, row: CampaignRow) -> ConflictError | None:
+    later = count(session, EventRow.campaign_id == row.id) - (row.exported or 0)
+    if later <= 0:
+        return None
+    actions = "1 action of people is" if later == 1 else f"{later:,} actions of people are"
+    return ConflictError(f"{actions} in no complete export.", "Download every event first, as JSON Lines.")
+
+
+def _remove_events(session: Session, campaign_id: int) -> None:
+    """Delete the log of a campaign: repeatedly delete the events to which no other event refers, until none are
+    left."""
+    mine = EventRow.campaign_id == campaign_id
+    undone = select(EventRow.of).where(mine, EventRow.of.is_not(None))
+    while count(session, mine):
+        free = delete(EventRow).where(mine, EventRow.id.not_in(undone))
+        session.execute(free.execution_options(synchronize_session=False))
+
+
+def _importing(session: Session, row: CampaignRow) -> list[str]:
+    """Return the subjects of the active jobs that import labels into the campaign."""
+    active = select(Job).where(Job.state.in_(ACTIVE), Job.task == Task.IMPORT)
+    jobs = session.scalars(active.order_by(Job.id))
+    return [job.subject for job in jobs if job.request.get("campaign") == row.name]
+
+
+def _dataset(session: Session, row: CampaignRow) -> str | None:
+    return session.scalar(select(DatasetRow.name).where(DatasetRow.id == row.dataset_id))
+
+
+def list_annotators(store: Store, campaign_id: int) -> list[User]:
+    """List the people assigned to a campaign, sorted by name, even if the campaign is open to everybody."""
+    assigned = select(UserRow).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
+    mine = CampaignAnnotatorRow.campaign_id == in_range(campaign_id)
+    with store.read() as session:
+        return [user_of_row(row) for row in session.scalars(assigned.where(mine).order_by(UserRow.name))]
+
+
+def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | None, by: User) -> None:
+    """Restrict a campaign to these people. If `user_ids` is None, open it to everybody who may label.
+
+    Raises `NotFoundError` if the campaign or a person does not exist, `ConflictError` if the campaign is closed,
+    and `UserError` if the list is empty.
+    """
+    if user_ids is not None and not user_ids:
+        raise UserError("Nobody is chosen.", "Choose at least one person, or let everybody label.")
+    with store.write() as session:
+        row = _open_campaign(session, campaign_id)
+        row.restricted = user_ids is not None
+        if user_ids is None:
+            return
+        wanted = {in_range(id) for id in user_ids}
+        found = set(session.scalars(select(UserRow.id).where(UserRow.id.in_(wanted), UserRow.ended.is_(None))))
+        if missing := wanted - found:
+            raise NotFoundError(f"There is no active user {min(missing)}.")
+        mine = CampaignAnnotatorRow.campaign_id == campaign_id
+        session.execute(delete(CampaignAnnotatorRow).where(mine, CampaignAnnotatorRow.user_id.not_in(wanted)))
+        add_annotators(session, campaign_id, wanted, by.id)
+
+
+def add_annotators(session: Session, campaign_id: int, user_ids: Collection[int], by: int) -> None:
+    """Assign more people to a campaign. Existing assignments are kept."""
+    rows = [{"campaign_id": campaign_id, "user_id": id, "added": now(), "added_by": by} for id in sorted(user_ids)]
+    insert_once(session, CampaignAnnotatorRow, rows, "campaign_id", "user_id")
+
+
+def check_annotator(session: Session, campaign: Campaign, user: User) -> None:
+    """Raise `ForbiddenError` if a person is not an annotator of a campaign."""
+    if campaign.restricted and not session.scalar(select(_is_assigned(campaign.id, user))):
+        raise ForbiddenError(
+            f"You are not among the annotators of {campaign.name!r}.", "Ask who runs the campaign to add you."
+        )
+
+
+def may_label_in(store: Store, campaign: Campaign, user: User) -> bool:
+    """True if a person is an annotator of a campaign."""
+    with store.read() as session:
+        return bool(session.scalar(select(_is_assigned(campaign.id, user)))) if campaign.restricted else True
+
+
+def _is_assigned(campaign_id: int, user: User) -> ColumnElement[bool]:
+    mine = CampaignAnnotatorRow.campaign_id == campaign_id
+    return exists().where(mine, CampaignAnnotatorRow.user_id == user.id)
+
+
+def _open_campaign(session: Session, campaign_id: int) -> CampaignRow:
+    row = session.get(CampaignRow, in_range(campaign_id), with_for_update={"key_share": True})
+    if row is None:
+        raise NotFoundError(f"There is no campaign {campaign_id}.")
+    if row.closed is not None:
+        raise ConflictError("The campaign is closed.", "Nobody labels in it any more.")
+    return row

@@ -17,7 +17,6 @@ from stepsight.core.trace import Step, find_answer
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, Store
-from stepsight.storage.labelling.annotators import check_annotator, may_label_in
 from stepsight.storage.labelling.assignments import (
     FREE,
     LEASED,
@@ -31,9 +30,9 @@ from stepsight.storage.labelling.assignments import (
     shorten,
     take,
 )
-from stepsight.storage.labelling.campaigns import Campaign, load_campaign
+from stepsight.storage.labelling.campaigns import Campaign, check_annotator, load_campaign, may_label_in
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.suggestions import add_suggestions
+from stepsight.storage.labelling.review import add_suggestions
 from stepsight.storage.people.blindness import may_be_given, was_open_to, was_shown
 from stepsight.storage.people.server_secret import keyed_digest, load_secret
 from stepsight.storage.people.users import User

@@ -13,8 +13,7 @@ from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import in_range, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store, insert_once
 from stepsight.storage.people.logins import digest, new_token
-from stepsight.storage.people.passwords import hash_password
-from stepsight.storage.people.users import LOCAL, Role, User, check_new_name, end_logins, user_of_row
+from stepsight.storage.people.users import LOCAL, Role, User, check_new_name, end_logins, hash_password, user_of_row
 
 LASTS = timedelta(days=7)
 """The lifetime of an invitation."""

@@ -1,20 +1,181 @@
-"""Logins: creating them, finding the user who belongs to a token, and letting logins expire."""
+"""Logins: creating them, limiting the attempts, finding the user who belongs to a token, and letting logins expire.
+
+Recent failures are counted by user name and by network address. The addresses from which each user normally logs in
+are remembered.
+"""
 
 import hashlib
 import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from ipaddress import IPv6Address, ip_address, ip_network
+from math import ceil
 
 from sqlalchemy import delete, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.storage.database.people_schema import LoginRow, UserRow
+from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow, LoginRow, UserRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
-from stepsight.storage.people.attempts import begin_attempt, forgive
-from stepsight.storage.people.passwords import as_compared, is_outdated, is_password, rehash_password
-from stepsight.storage.people.users import User, find_row, user_of_row
+from stepsight.storage.people.users import (
+    User,
+    as_compared,
+    find_row,
+    is_outdated,
+    is_password,
+    rehash_password,
+    user_of_row,
+)
+
+FREE_BY_NAME = 5
+FREE_BY_ADDRESS = 20
+"""The number of failures before a pause begins, which each further failure doubles."""
+
+FIRST_PAUSE = timedelta(seconds=5)
+
+LONGEST_BY_NAME = timedelta(minutes=15)
+LONGEST_BY_ADDRESS = timedelta(minutes=1)
+"""The longest pause; many people may share one address."""
+
+WINDOW = timedelta(hours=1)
+"""The time for which a failure counts."""
+
+AT_HOME = timedelta(days=90)
+"""The time for which an address counts as a person's home after a login from it."""
+
+# A user with IPv6 can choose any address of a network of this size.
+_NETWORK = 64
+
+
+class LimitError(UserError):
+    """Raised after too many failed attempts. The next attempt is allowed after `seconds`."""
+
+    def __init__(self, seconds: int) -> None:
+        wait = f"{seconds} s" if seconds < 60 else f"{ceil(seconds / 60)} min"
+        super().__init__("Too many logins failed.", f"Try again in {wait}.")
+        self.seconds = seconds
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A login attempt, which counts as failed until `forgive` is called.
+
+    `name` and `home` are keys under which the attempt is counted: the user name alone, and the user name together
+    with the network address. `rows` are the ids of its rows in the table of failed logins.
+    """
+
+    name: str
+    home: str
+    rows: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class _Limit:
+    """The number of failures that a key may have before a pause is required, and the longest possible pause."""
+
+    key: str
+    free: int
+    longest: timedelta
+
+    def pause(self, failures: int) -> timedelta:
+        """Return the pause that follows this many failures."""
+        if failures < self.free:
+            return timedelta(0)
+        # No pause is doubled as often as that.
+        doubled: int = 2 ** min(20, failures - self.free)
+        return min(self.longest, FIRST_PAUSE * doubled)
+
+
+def begin_attempt(store: Store, name: str, address: str) -> Attempt:
+    """Start a login attempt. Raises `LimitError` during the pause that follows failed attempts.
+
+    The pause depends on the failures for this name and the failures from this address. If the user has recently
+    logged in from this address, only failures for this name and address count, so that other people's failures
+    cannot lock users out where they normally log in. The attempt is counted immediately, so that parallel attempts
+    get no more tries than sequential ones.
+    """
+    by_name, by_address, home = _name_key(name), _address_key(address), _home_key(name, address)
+    rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
+    with store.write() as session:
+        moment = now()
+        session.execute(delete(FailedLoginRow).where(FailedLoginRow.moment <= moment - WINDOW))
+        # Failures from before the clock was set back lie in the future, and would cause a pause until then.
+        session.execute(update(FailedLoginRow).where(FailedLoginRow.moment > moment).values(moment=moment))
+        session.add_all(rows)
+        session.flush()
+        attempt = Attempt(by_name, home, tuple(row.id for row in rows))
+        if _is_at_home(session, home):
+            limits = [_Limit(home, FREE_BY_NAME, LONGEST_BY_NAME)]
+        else:
+            limits = [
+                _Limit(by_name, FREE_BY_NAME, LONGEST_BY_NAME),
+                _Limit(by_address, FREE_BY_ADDRESS, LONGEST_BY_ADDRESS),
+            ]
+    with store.read() as session:
+        left = max(_left(session, limit, attempt) for limit in limits)
+    if left > timedelta(0):
+        # A refused attempt does not count, and does not make the pause longer.
+        with store.write() as session:
+            session.execute(delete(FailedLoginRow).where(FailedLoginRow.id.in_(attempt.rows)))
+        raise LimitError(ceil(left.total_seconds()))
+    return attempt
+
+
+def forgive(session: Session, attempt: Attempt) -> None:
+    """Record that an attempt succeeded, and remember that the user logs in from this address.
+
+    The failures for the name are cleared. Other failures from the address still count.
+    """
+    of_name = FailedLoginRow.key.in_([attempt.name, attempt.home])
+    session.execute(delete(FailedLoginRow).where(of_name | FailedLoginRow.id.in_(attempt.rows)))
+    session.execute(delete(HomeRow).where((HomeRow.key == attempt.home) | (HomeRow.moment <= now() - AT_HOME)))
+    session.add(HomeRow(key=attempt.home))
+
+
+def _left(session: Session, limit: _Limit, attempt: Attempt) -> timedelta:
+    """Return the remaining pause caused by all failures before this attempt and by simultaneous attempts. The
+    remaining pause never exceeds the full pause, even if the clock has been set back."""
+    rows = select(FailedLoginRow.moment).where(
+        FailedLoginRow.key == limit.key,
+        FailedLoginRow.id.not_in(attempt.rows),
+        FailedLoginRow.moment > now() - WINDOW,
+    )
+    moments = list(session.scalars(rows))
+    pause = limit.pause(len(moments))
+    return min(pause, max(moments) + pause - now()) if moments else timedelta(0)
+
+
+def _is_at_home(session: Session, key: str) -> bool:
+    homes = select(HomeRow.key).where(HomeRow.key == key, HomeRow.moment > now() - AT_HOME)
+    return session.scalar(homes) is not None
+
+
+def _name_key(name: str) -> str:
+    # Some people type their password into the field for the name, and it must not be readable here.
+    return f"name {_digest(name)}"
+
+
+def _home_key(name: str, address: str) -> str:
+    # Nor must the addresses be readable from which a person logs in.
+    return f"home {_digest(f'{_name_key(name)} {_address_key(address)}')}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _address_key(address: str) -> str:
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return "address unknown"
+    if isinstance(parsed, IPv6Address):
+        if parsed.ipv4_mapped is None:
+            return f"address {ip_network((parsed, _NETWORK), strict=False)}"
+        parsed = parsed.ipv4_mapped
+    return f"address {parsed}"
+
 
 LASTS = timedelta(days=14)
 """The lifetime of a login after its last use, which is renewed at most once an hour."""
@@ -46,7 +207,7 @@ class Login:
 def log_in(store: Store, name: str, password: str, address: str) -> str:
     """Log a user in and return the token. `address` is the client's network address as far as the server knows it.
 
-    Raises `WrongLoginError` if the name or the password is wrong, and `storage.people.attempts.LimitError` after
+    Raises `WrongLoginError` if the name or the password is wrong, and `storage.people.logins.LimitError` after
     too many such failures. Rejecting an unknown name takes as long as rejecting a wrong password.
     """
     name = name.strip()

@@ -1,18 +1,83 @@
-"""The users of a store and their roles."""
+"""The users of a store: their roles, their passwords, which are stored only as Argon2id hashes, and their
+activity."""
 
+import unicodedata
+from collections import defaultdict
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from functools import cache
+from threading import Semaphore
 
-from sqlalchemy import delete, select
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from argon2.profiles import RFC_9106_LOW_MEMORY
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.text.signs import reads_alike, shows_nothing
-from stepsight.storage.database.labelling_schema import InvitationRow
+from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationRow, SlotRow
 from stepsight.storage.database.people_schema import LoginRow, UserRow
 from stepsight.storage.database.schema import check_name, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store, insert_once
-from stepsight.storage.people.passwords import as_compared, hash_password
+
+SHORTEST = 10
+"""The minimum length of a password in characters. There is no other rule."""
+
+_HASHER = PasswordHasher.from_parameters(RFC_9106_LOW_MEMORY)
+# Each hash takes 64 MiB and all cores; many at once would leave none for anything else.
+_AT_ONCE = Semaphore(2)
+
+
+def hash_password(password: str) -> str:
+    """Return the hash to store, including salt and parameters. Raises `UserError` if the password is too short."""
+    if len(password) < SHORTEST:
+        raise UserError(
+            f"The password has {len(password)} characters, expected at least {SHORTEST}.",
+            "A sentence is easy to remember and hard to guess.",
+        )
+    return rehash_password(password)
+
+
+def rehash_password(password: str) -> str:
+    """Hash a password that was accepted before, without checking its length."""
+    with _AT_ONCE:
+        return _HASHER.hash(_bytes(password))
+
+
+def is_password(hashed: str | None, password: str) -> bool:
+    """True if `hashed` is the hash of this password. If `hashed` is None, return False, but take as long as a real
+    check."""
+    # Made on the first call in any case, since making it takes as long as a check.
+    nobodys = _nobodys()
+    with _AT_ONCE:
+        try:
+            _HASHER.verify(nobodys if hashed is None else hashed, _bytes(password))
+        except (VerificationError, InvalidHashError):
+            return False
+    return hashed is not None
+
+
+def is_outdated(hashed: str) -> bool:
+    """True if the hash was made with parameters that differ from those of new hashes."""
+    return _HASHER.check_needs_rehash(hashed)
+
+
+@cache
+def _nobodys() -> str:
+    return _HASHER.hash("the password of nobody")
+
+
+def as_compared(text: str) -> str:
+    """Return the form in which a password or the name of a user is compared, NFKC. Keyboards differ in how they
+    compose a letter such as ö, and in the width of letters."""
+    return unicodedata.normalize("NFKC", text)
+
+
+def _bytes(password: str) -> bytes:
+    return as_compared(password).encode("utf-8", "surrogatepass")
+
 
 LOCAL = "local"
 """The name of the user who acts if nobody can log in."""
@@ -221,3 +286,42 @@ def end_logins(session: Session, row: UserRow) -> None:
     """End the logins of a user, and the links with which they could choose a new password."""
     session.execute(delete(LoginRow).where(LoginRow.user_id == row.id))
     session.execute(delete(InvitationRow).where(InvitationRow.user_id == row.id))
+
+
+@dataclass(frozen=True)
+class Person:
+    """A user and their activity.
+
+    `last_login` is None if the user has never logged in. `submitted` is the number of annotations that the user has
+    submitted. `can_log_in` is True if the user has a password. `campaigns` names the open restricted campaigns that
+    the user is assigned to.
+    """
+
+    user: User
+    last_login: datetime | None
+    can_log_in: bool
+    submitted: int
+    campaigns: tuple[str, ...]
+
+
+def list_people(store: Store) -> list[Person]:
+    """List all users and their activity, sorted by name, including deactivated users."""
+    submitted = select(func.count()).where(SlotRow.user_id == UserRow.id, SlotRow.state == "submitted")
+    rows = select(UserRow, submitted.scalar_subquery()).order_by(UserRow.name)
+    with store.read() as session:
+        campaigns = _campaigns(session)
+        return [
+            Person(user_of_row(row), row.last_login, row.password is not None, count, tuple(campaigns[row.id]))
+            for row, count in session.execute(rows)
+        ]
+
+
+def _campaigns(session: Session) -> defaultdict[int, list[str]]:
+    """Return the names of the open restricted campaigns that each user is assigned to, keyed by user id."""
+    assigned = select(CampaignAnnotatorRow.user_id, CampaignRow.name)
+    assigned = assigned.join(CampaignRow, CampaignRow.id == CampaignAnnotatorRow.campaign_id)
+    assigned = assigned.where(CampaignRow.restricted, CampaignRow.closed.is_(None)).order_by(CampaignRow.name)
+    names: defaultdict[int, list[str]] = defaultdict(list)
+    for user_id, name in session.execute(assigned):
+        names[user_id].append(name)
+    return names

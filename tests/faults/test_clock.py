@@ -12,11 +12,18 @@ from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.jobs.jobs import LEASE, get_job, start_job, take_job, update_job
 from stepsight.storage.labelling.queue import assign_next, last_submitted
 from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.results.adjudication import decide
 from stepsight.storage.labelling.results.annotations import iterate_annotations
-from stepsight.storage.labelling.results.decisions import decide
-from stepsight.storage.people.attempts import FREE_BY_NAME, LimitError, begin_attempt
 from stepsight.storage.people.invitations import LASTS, accept, find_invitation, invite
-from stepsight.storage.people.logins import log_in, open_login, renew, user_of
+from stepsight.storage.people.logins import (
+    FREE_BY_NAME,
+    LimitError,
+    begin_attempt,
+    log_in,
+    open_login,
+    renew,
+    user_of,
+)
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset
 from tests.faults.clocks import HOUR, clock

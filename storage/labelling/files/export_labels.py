@@ -8,8 +8,7 @@ from pathlib import Path
 from stepsight.core.errors import UserError
 from stepsight.core.files.atomic import atomic_file
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.campaign_changes import note_export
-from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.storage.labelling.campaigns import find_campaign, note_export
 from stepsight.storage.labelling.files.export_events import write_events
 from stepsight.storage.labelling.files.formats import FORMATS
 from stepsight.storage.labelling.results.consensus import LabelledTraces

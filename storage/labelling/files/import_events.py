@@ -25,20 +25,18 @@ from stepsight.storage.importers.rows.fields import field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
 from stepsight.storage.labelling.files.export_events import (
+    AGAIN,
     EVALUATOR,
     EVENT,
     FORMAT,
     SLOT,
     VERSION,
-    iterate_rows,
-)
-from stepsight.storage.labelling.files.rows import (
-    AGAIN,
     CampaignLine,
     EventLine,
     GuidelineLine,
     ItemLine,
     SlotLine,
+    iterate_rows,
 )
 from stepsight.storage.labelling.plan import Ordering
 from stepsight.storage.people.users import LOCAL, Role, find_row

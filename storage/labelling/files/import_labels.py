@@ -20,7 +20,7 @@ from stepsight.storage.importers import guess_kind
 from stepsight.storage.importers.rows.fields import located
 from stepsight.storage.importers.rows.kind import LabelSource, Row, check_label_fields, json_rows, label_source
 from stepsight.storage.labelling.files.import_events import EventImporter
-from stepsight.storage.labelling.files.import_label_studio import LabelStudioImporter
+from stepsight.storage.labelling.files.label_studio import LabelStudioImporter
 from stepsight.storage.people.users import User, get_user
 
 Located = Iterator[tuple[str, Row]]

@@ -16,9 +16,8 @@ from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.annotators import set_annotators
 from stepsight.storage.labelling.assignments import find_slot
-from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
+from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign, set_annotators
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import iterate_traces

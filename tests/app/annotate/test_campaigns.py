@@ -1,20 +1,46 @@
-"""Pages of campaigns: all of them, as people in different roles see them, and one for those who run it."""
+"""Pages of campaigns: all of them, as people in different roles see them, the form, one campaign, and its
+labels."""
+
+import csv
+import io
+import tempfile
 
 import pytest
 
-from stepsight.app.annotate.campaigns import campaign_html, list_html, progress_bars, queue_terms, terms, turns_html
+from stepsight.app.access.rights import COOKIE
+from stepsight.app.annotate.campaigns import (
+    LabelsAddress,
+    NewCampaign,
+    campaign_html,
+    form_html,
+    list_html,
+    progress_bars,
+    queue_terms,
+    read_plan,
+    terms,
+    turns_html,
+)
+from stepsight.app.browse.page import BrowsePages
 from stepsight.app.web.html import macro
+from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import NotFoundError
-from stepsight.storage.labelling.annotators import set_annotators
-from stepsight.storage.labelling.campaigns import add_guideline, close_campaign
-from stepsight.storage.labelling.plan import Ordering
+from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.campaigns import add_guideline, close_campaign, create_campaign, set_annotators
+from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
+from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.labelling.progress import CampaignProgress
-from stepsight.storage.people.users import Role
+from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.users import Role, User, local_user
 from stepsight.storage.traces.queries import get_trace
+from tests.app.client import PAGE, asking
 from tests.app.elements import INJECTIONS, read
+from tests.cases import each
+from tests.messages import refused
+from tests.storage.labelling.labelled_sums import labelled
 from tests.storage.labelling.samples import GUIDELINE, TWO, campaign, do, label_all, people, person, take
-from tests.storage.samples import evaluator
+from tests.storage.people.samples import user as new_user
+from tests.storage.samples import SAMPLES, add, evaluator, judge
 
 
 def test_an_admin_sees_everything(sqlite_store):
@@ -230,3 +256,160 @@ def test_a_guideline_is_text_with_maths():
     assert (shown.one("summary").text, shown.one(cls="math").text) == ("Guideline, version 2", "x")
     for text in INJECTIONS:
         read(macro("annotate/parts.html", "guideline", 1, text))
+
+
+FIELDS = {"name": " first ", "guideline": " Look. ", "dataset": "sums"}
+
+
+def plan_of(store, evaluators, fields):
+    return read_plan(store, evaluators, validate(NewCampaign, fields, "the body"))
+
+
+def test_a_form_as_it_comes_makes_a_plan_that_works(sqlite_store, evaluators):
+    add(sqlite_store, SAMPLES)
+    page = read(form_html(sqlite_store, evaluators, {}))
+    fields = {field["name"]: field.attributes.get("value", "") for field in page.all("input")}
+    fields |= {area["name"]: area.text for area in page.all("textarea")}
+    for choice in page.all("select"):
+        fields[choice["name"]] = choice.one("option", selected=None)["value"]
+    plan = plan_of(sqlite_store, evaluators, fields | {"name": "first"})
+    assert plan == CampaignPlan(
+        name="first", dataset="sums", guideline=str(fields["guideline"]), conditions=TraceFilter(), overlap=2,
+        random_share=0.2, gold_rate=0.0,
+    )  # fmt: skip
+    assert create_campaign(sqlite_store, plan, local_user(sqlite_store)).items == len(SAMPLES)
+
+
+def test_every_field_counts(sqlite_store, evaluators):
+    add(sqlite_store, SAMPLES)
+    plan = plan_of(
+        sqlite_store,
+        evaluators,
+        FIELDS | {"traces": "dataset=sums&gold=error&q=1+%2B+1", "overlap": "3", "view": "stepwise",
+                 "after_error": "no", "shows": "scores", "evaluator": "5", "ordering": "disagreement",
+                 "random_share": "12.5", "gold_rate": "10", "gold_dataset": "other", "shows_answer": "no",
+                 "after_submission": "gold", "error_kinds": " sign \r\n\nunit", "sample": "1", "seed": "9",
+                 "suggests": "no", "shows_equations": "yes", "qualification_items": "5"},
+    )  # fmt: skip
+    assert plan == CampaignPlan(
+        name="first", dataset="sums", guideline="Look.", conditions=TraceFilter(gold="error", text="1 + 1"),
+        overlap=3, after_error=False, view=CampaignView.STEPWISE, shows=Shows.SCORES, evaluator=5,
+        ordering=Ordering.DISAGREEMENT,
+        random_share=0.125, gold_rate=0.1, gold_dataset="other", shows_answer=False,
+        after_submission=AfterSubmission.GOLD, error_kinds=("sign", "unit"), sample=1, seed=9,
+        shows_equations=True, qualification_items=5,
+    )  # fmt: skip
+
+
+def test_conditions_come_along_from_browse(sqlite_store, evaluators):
+    traces = add(sqlite_store, SAMPLES)
+    known = evaluator(sqlite_store)
+    save_judgments(sqlite_store, known.id, [judge(trace, "offline") for trace in traces])
+    query = {"dataset": "sums", "gold": "error", "verdict": "valid", "evaluator": "mini", "page": "3"}
+    page = read(form_html(sqlite_store, evaluators, query))
+    traces_field = page.one("input", name="traces")["value"]
+    assert traces_field == "dataset=sums&gold=error&evaluator=mini&verdict=valid"
+    assert page.all("select", name="dataset") == []
+    plan = plan_of(sqlite_store, evaluators, {"name": "n", "guideline": "g", "traces": traces_field})
+    assert plan.conditions == TraceFilter(gold="error", verdict="valid", evaluator=known.id)
+    (option,) = [one for one in page.one("select", name="evaluator").all("option") if one.text == "mini"]
+    assert option["value"] == str(known.id)
+
+
+@each(
+    "fields",
+    [
+        {"after_submission": "all"},
+        {"sample": "some"},
+        {"overlap": "two"},
+        {"gold_rate": "many"},
+        {"view": "sideways"},
+        {"shows": "all"},
+        {"ordering": "best"},
+        {"traces": "gold=golden"},
+        {"traces": "dataset=sums&verdict=valid&evaluator=nobody"},
+    ],
+)
+def test_nonsensical_fields_are_named(sqlite_store, evaluators, fields):
+    add(sqlite_store, SAMPLES)
+    with refused():
+        plan_of(sqlite_store, evaluators, FIELDS | fields)
+
+
+def test_datasets_that_are_not_there(sqlite_store, evaluators):
+    with refused():
+        form_html(sqlite_store, evaluators, {})
+    with pytest.raises(NotFoundError):
+        plan_of(sqlite_store, evaluators, FIELDS)
+    add(sqlite_store, SAMPLES)
+    with pytest.raises(NotFoundError):
+        form_html(sqlite_store, evaluators, {"dataset": "other"})
+
+
+def test_browse_leads_here_with_its_conditions(sqlite_store, evaluators):
+    add(sqlite_store, SAMPLES)
+    boss, ann = person(sqlite_store, "boss", Role.ADMIN), person(sqlite_store, "ann")
+    query = {"dataset": "sums", "gold": "error", "page": "2", "q": "1 + 1"}
+
+    def ways(user: User, query: dict[str, str]) -> list[str]:
+        page = read(BrowsePages(sqlite_store, evaluators).content(query, user).html)
+        return [link["href"] for link in page.all("a") if link.text == "Label these traces"]
+
+    assert ways(boss, query) == ["/annotate/new?dataset=sums&gold=error&q=1+%2B+1"]
+    assert ways(ann, query) == []
+    assert ways(boss, query | {"q": "nowhere"}) == []
+
+
+PATH = LabelsAddress.PATH
+
+
+@pytest.fixture
+def made(sqlite_store):
+    return labelled(sqlite_store, name="All of “sums”")
+
+
+@pytest.fixture
+def client(sqlite_store, evaluators):
+    with asking(sqlite_store, evaluators) as client:
+        yield client
+
+
+@each("format", FORMAT_NAMES)
+def test_every_format_of_the_command_comes_from_the_page_byte_for_byte(
+    client, made, sqlite_store, tmp_path, format
+):
+    answer = client.get(PATH, params={"campaign": made.id, "format": format})
+    ending = {"csv": "csv", "label-studio": "json", "argilla": "json"}.get(format, "jsonl")
+    name = f'attachment; filename="All-of-sums-labels-{format}.{ending}"'
+    assert (answer.status_code, answer.headers["content-disposition"]) == (200, name)
+    export_labels(sqlite_store, made.name, tmp_path / format, format)
+    assert answer.content == (tmp_path / format).read_bytes()
+
+
+def test_each_ones_labels_come_where_they_are_asked_for_and_nothing_is_left_behind(
+    client, made, tmp_path, monkeypatch
+):
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    answer = client.get(PATH, params={"campaign": made.id, "format": "csv", "each": "1"})
+    assert answer.headers["content-disposition"] == 'attachment; filename="All-of-sums-labels-csv-by-person.csv"'
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"), newline="")))
+    assert {row["annotator"] for row in rows} == {"annotator 1", "annotator 2", "annotator 3"}
+    # What would be a formula is none.
+    assert "'=1+1 begins like a formula, “quoted”" in {row["comment"] for row in rows}
+    assert list(folder.iterdir()) == []
+
+
+def test_a_campaign_that_is_not_there_and_a_format_that_is_none_are_told(client, made):
+    assert client.get(PATH, params={"campaign": 99}).status_code == 404
+    assert client.get(PATH, params={"campaign": made.id, "format": "xlsx"}).status_code == 422
+
+
+def test_downloading_labels_of_an_open_campaign_is_an_exposure(sqlite_store, evaluators, made):
+    boss = new_user(sqlite_store, "head", Role.ADMIN)
+    login = {"cookie": f"{COOKIE}={open_login(sqlite_store, boss)}"}
+    with asking(sqlite_store, evaluators) as client:
+        page = client.get("/annotate/campaign", params={"campaign": made.id}, headers=PAGE | login).text
+        assert "Download the labels" in page
+        assert client.get(PATH, params={"campaign": made.id}, headers=login).status_code == 200

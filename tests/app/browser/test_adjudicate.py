@@ -8,9 +8,8 @@ from playwright.sync_api import Route, expect
 
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes
-from stepsight.storage.labelling.results.decisions import decide as decide_there
-from stepsight.storage.labelling.results.decisions import past_decisions, read_decisions
-from stepsight.storage.labelling.results.disagreements import read_adjudication
+from stepsight.storage.labelling.results.adjudication import decide as decide_there
+from stepsight.storage.labelling.results.adjudication import past_decisions, read_adjudication, read_decisions
 from tests.app.annotate.disagreeing import disagreeing
 from tests.app.browser.acts import listening, overflow
 from tests.app.browser.test_accessibility import in_both_schemes, violations

@@ -9,8 +9,7 @@ import pytest
 
 from stepsight.app.access.rights import COOKIE
 from stepsight.app.commands.serve import check_host, is_loopback, listen, public_names
-from stepsight.storage.people.attempts import FREE_BY_ADDRESS
-from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.logins import FREE_BY_ADDRESS, open_login
 from stepsight.storage.people.users import end_user
 from tests.forked import Forked
 from tests.messages import refused

@@ -6,8 +6,7 @@ from stepsight.app.annotate.campaigns import queue_terms
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.annotators import list_annotators
-from stepsight.storage.labelling.campaigns import find_campaign, guideline_text, list_campaigns
+from stepsight.storage.labelling.campaigns import find_campaign, guideline_text, list_annotators, list_campaigns
 from tests.storage.labelling.samples import TRACES, do, label_all, people, take
 from tests.storage.samples import add, evaluator, judge
 

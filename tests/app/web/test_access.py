@@ -9,8 +9,7 @@ import pytest
 from sqlalchemy import select, update
 from starlette.routing import Mount
 
-from stepsight.app.access.rights import COOKIE
-from stepsight.app.access.rules import Rules
+from stepsight.app.access.rights import COOKIE, Rules
 from stepsight.app.demo.mount import PATH
 from stepsight.app.server import build_app
 from stepsight.storage.database.people_schema import LoginRow

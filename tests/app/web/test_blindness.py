@@ -8,8 +8,7 @@ import pytest
 from stepsight.app.access.rights import COOKIE
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.annotators import set_annotators
-from stepsight.storage.labelling.campaigns import close_campaign
+from stepsight.storage.labelling.campaigns import close_campaign, set_annotators
 from stepsight.storage.labelling.disputes import open_dispute
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, find_user

@@ -12,8 +12,7 @@ from stepsight.app.server import build_app
 from stepsight.storage.database.people_schema import FailedLoginRow, LoginRow, UserRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.people.attempts import FREE_BY_NAME
-from stepsight.storage.people.logins import open_login, user_of
+from stepsight.storage.people.logins import FREE_BY_NAME, open_login, user_of
 from stepsight.storage.people.users import Role, find_user
 from tests.app.client import PAGE, asking
 from tests.cases import each

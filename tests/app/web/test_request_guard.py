@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from starlette.websockets import WebSocketDisconnect
 
-from stepsight.app.access.rules import PAGES
+from stepsight.app.access.rights import PAGES
 from stepsight.app.web.request_guard import LARGEST_BODY, Gate
 from stepsight.app.web.requests import Failures
 from stepsight.core import gone

@@ -1,11 +1,12 @@
-"""Recording: what an event says, what is refused, and that nothing is stored twice."""
+"""Recording: what an event says, what is refused, that nothing is stored twice, and whose a slot is."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import DBAPIError
 
 from stepsight.core.errors import UserError
@@ -13,6 +14,11 @@ from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import NewEvent
+from stepsight.storage.labelling.assignments import (
+    add_slot,
+    find_slot,
+    load_slot,
+)
 from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
 from stepsight.storage.labelling.queue import Assignment, assign_next
 from stepsight.storage.labelling.record import read_annotation, record
@@ -21,10 +27,12 @@ from tests.messages import refused
 from tests.storage.labelling.samples import (
     ONE,
     THREE,
+    TWO,
     act,
     campaign,
     do,
     expire,
+    key,
     label_all,
     people,
     person,
@@ -343,3 +351,81 @@ def test_undo_says_what_it_takes_back(scene):
     event = log(scene.store)[-1]
     assert (event.kind, event.step, event.old, event.new) == ("label", 0, "neg", "pos")
     assert (event.cause, event.of) == ("undo", second.event_id)
+
+
+def test_a_free_slot_has_no_labels(store):
+    made = campaign(store, [TWO], overlap=2)
+    take(store, made, people(store, 1)[0])
+    with store.read() as session:
+        free = session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one()
+    assert read_annotation(store, free).labels == (None, None)
+    with pytest.raises(NotFoundError):
+        read_annotation(store, 99)
+
+
+def test_undo_and_redo_reach_back_across_submissions(store):
+    made = campaign(store, [TWO])
+    (user,) = people(store, 1)
+    task = take(store, made, user)
+    slot = task.slot_id
+    label_all(store, task, user, ["pos", "neg"])
+    with refused(ConflictError):
+        undo(store, slot, user, key())
+    do(store, slot, user, "reopen")
+    do(store, slot, user, "comment", 1, "Why?")
+    before = [read_annotation(store, slot)]
+    for _ in range(3):
+        undo(store, slot, user, key())
+        before.append(read_annotation(store, slot))
+    assert [draft.labels for draft in before] == [("pos", "neg"), ("pos", "neg"), ("pos", None), (None, None)]
+    assert [draft.comments[1] for draft in before] == ["Why?", None, None, None]
+    for expected in before[-2::-1]:
+        redo(store, slot, user, key())
+        found = read_annotation(store, slot)
+        assert (found.labels, found.comments, found.undo, found.redo) == (
+            expected.labels, expected.comments, expected.undo, expected.redo,
+        )  # fmt: skip
+
+
+def first(store):
+    with store.read() as session:
+        return load_slot(session, session.scalars(select(SlotRow.id).order_by(SlotRow.id)).first() or 0)
+
+
+@pytest.fixture
+def slot(store):
+    campaign(store, [TWO], lease=100, view="stepwise", after_error=False)
+    return first(store)
+
+
+def test_public_ids_tell_neither_order_nor_gaps(store):
+    made = campaign(store, [ONE, TWO], overlap=50)
+    with store.write() as session:
+        # As a hidden gold item's is made, long after the others.
+        late = [add_slot(session, made.id, item) for item in (1, 2)]
+    with store.read() as session:
+        ids = session.execute(select(SlotRow.id, SlotRow.public_id).order_by(SlotRow.id)).all()
+    public = [row.public_id for row in ids]
+    assert len(set(public)) == len(ids) == 102
+    assert all(len(one) == 16 and set(one) <= set("0123456789abcdef") for one in public)
+    # Of 102 in a random order, hardly ever more than 80 or fewer than 20 are larger than the one before.
+    assert 20 < sum(one < other for one, other in pairwise(public)) < 80
+    assert [find_slot(store, row.public_id) for row in ids[-2:]] == late
+
+
+@pytest.mark.parametrize("link", ["1", "", "00000000", "x" * 300])
+def test_a_link_to_no_slot_says_where_to_go_on(store, slot, link):
+    assert slot.id == 1
+    with refused(NotFoundError):
+        find_slot(store, link)
+
+
+def test_slots_that_are_added_at_once_get_numbers_of_their_own(store, slot):
+    def add(_: int) -> int:
+        with store.write() as session:
+            return add_slot(session, slot.campaign_id, slot.item_id)
+
+    with ThreadPoolExecutor(6) as pool:
+        assert len(set(pool.map(add, range(12)))) == 12
+    with store.read() as session:
+        assert session.scalar(select(func.max(SlotRow.number))) == 12

@@ -3,8 +3,7 @@
 from functools import cache
 
 from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.people.passwords import hash_password
-from stepsight.storage.people.users import Role, user_of_row
+from stepsight.storage.people.users import Role, hash_password, user_of_row
 
 PASSWORD = "correct horse"
 

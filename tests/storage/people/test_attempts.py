@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 
 from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow
 from stepsight.storage.database.schema import now
-from stepsight.storage.people.attempts import (
+from stepsight.storage.people.logins import (
     AT_HOME,
     FREE_BY_ADDRESS,
     FREE_BY_NAME,

@@ -9,8 +9,7 @@ import pytest
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import ForbiddenError, Store
-from stepsight.storage.labelling.annotators import set_annotators
-from stepsight.storage.labelling.campaigns import Campaign, close_campaign
+from stepsight.storage.labelling.campaigns import Campaign, close_campaign, set_annotators
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.people.blindness import check_texts, check_traces, hidden_traces, is_unblinded
 from stepsight.storage.people.users import Role, User, local_user

@@ -10,9 +10,10 @@ from stepsight.storage.database.people_schema import FailedLoginRow, LoginRow, U
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people import logins
-from stepsight.storage.people.attempts import FREE_BY_NAME, LimitError
 from stepsight.storage.people.logins import (
+    FREE_BY_NAME,
     LASTS,
+    LimitError,
     WrongLoginError,
     find_login,
     log_in,
@@ -21,8 +22,7 @@ from stepsight.storage.people.logins import (
     renew,
     user_of,
 )
-from stepsight.storage.people.passwords import is_outdated
-from stepsight.storage.people.users import Role, add_user, end_user, set_password
+from stepsight.storage.people.users import Role, add_user, end_user, is_outdated, set_password
 from tests.messages import refused
 from tests.storage.people.samples import PASSWORD, user
 

@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepsight.storage.labelling.files.formats.label_format import Row
+from stepsight.storage.labelling.results.adjudication import Decision
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import LabelledTrace
-from stepsight.storage.labelling.results.decisions import Decision
 
 
 def rows(versions: list[LabelledTrace], campaign: str) -> list[Row]:
