@@ -24,7 +24,6 @@ from stepsight.app.annotate.pages import pages as annotate_pages
 from stepsight.app.api.service import add_api
 from stepsight.app.browse.page import BrowsePages
 from stepsight.app.data import page as data
-from stepsight.app.data.files import router as data_files
 from stepsight.app.demo.mount import DemoOnRequest
 from stepsight.app.evaluators import page as model_list
 from stepsight.app.evidence.page import EvidencePage
@@ -102,7 +101,7 @@ def build_app(
     application.include_router(BrowsePages(store, evaluators, checks).routes())
     application.include_router(ResultsPage(store, evaluators, Measurements(store)).routes(read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
-    application.include_router(data_files(store, read_only=read_only))
+    application.include_router(data.file_router(store, read_only=read_only))
     application.include_router(model_list.router(store, evaluators, read_only=read_only))
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
     application.include_router(score.routes())

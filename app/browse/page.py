@@ -15,8 +15,6 @@ from starlette.datastructures import QueryParams
 from stepsight.app.access.rights import Right, find_user_of, may
 from stepsight.app.browse import export
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.comparison import comparison_html, outcomes_by_html
-from stepsight.app.browse.distribution import distribution_html
 from stepsight.app.browse.evaluator_choice import (
     MOST_BESIDE,
     EvaluatorChoice,
@@ -24,11 +22,10 @@ from stepsight.app.browse.evaluator_choice import (
     list_choices,
     shown_choices,
 )
-from stepsight.app.browse.facets import ActiveFilters, metadata_html
-from stepsight.app.browse.people import PeopleLabels, dispute_links
+from stepsight.app.browse.facets import ActiveFilters, distribution_html, metadata_html
 from stepsight.app.browse.selection import Selection
-from stepsight.app.browse.trace_list import list_html, list_orders
-from stepsight.app.browse.trace_view import trace_html
+from stepsight.app.browse.trace_list import comparison_html, list_html, list_orders, outcomes_by_html
+from stepsight.app.browse.trace_view import PeopleLabels, dispute_links, trace_html
 from stepsight.app.markup.text import counted
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered
 from stepsight.app.score.files import judgment_files

@@ -8,7 +8,7 @@ from functools import cached_property
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choice, find_choice, list_choices
 from stepsight.app.browse.facets import ActiveFilters
-from stepsight.app.browse.hits import has_hit
+from stepsight.app.markup.marking import has_hit
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.step_bars import words_of
 from stepsight.core.errors import UserError

@@ -1,18 +1,26 @@
-"""A page of a dataset's traces as a table, with problems, gold labels, and an evaluator's verdicts."""
+"""A page of a dataset's traces as a table, with problems, gold labels, and an evaluator's verdicts, and the tables
+of outcomes above it.
+
+The tables hold two evaluators' outcomes against each other, and outcomes by the values of a metadata field or by
+length. Each count links to its traces.
+"""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
-from stepsight.app.browse.facets import FILTERS
-from stepsight.app.browse.hits import excerpt, marked_html
+from stepsight.app.browse.facets import FILTERS, FilterLink
+from stepsight.app.markup.marking import excerpt, marked_html
 from stepsight.app.markup.text import text_html
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import NOTABLE
+from stepsight.core.metrics.first_error import Outcome
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
+from stepsight.storage.browse.outcomes import OutcomePairs, ValueOutcomes
 
 _PREVIEW = 200
 # With a search, an excerpt of two lines, so that the hit is visible.
@@ -102,3 +110,113 @@ def _problem(wanted: str, row: BrowseRow) -> Markup:
 
 def _hit(wanted: str, text: str) -> Markup:
     return marked_html(text_html(excerpt(text, _EXCERPT, wanted)), wanted)
+
+
+# The possible outcomes in words, of first errors and of redundancy, if gold has an error and if it has none.
+_CLEAN = ((Outcome.RIGHT, "right"), (Outcome.FALSE_ALARM, "false alarm"))
+_OUTCOMES: Mapping[bool, Mapping[bool, tuple[tuple[Outcome, str], ...]]] = {
+    False: {
+        True: ((Outcome.RIGHT, "right step"), (Outcome.WRONG_STEP, "other step"), (Outcome.MISSED, "missed")),
+        False: _CLEAN,
+    },
+    True: {True: ((Outcome.RIGHT, "found"), (Outcome.MISSED, "missed")), False: _CLEAN},
+}
+# The condition on gold and its title.
+_TITLES = {
+    False: {True: ("error", "Gold has an error"), False: ("clean", "Gold has no error")},
+    True: {
+        True: ("redundant", "Gold has a redundant step"),
+        False: ("not-redundant", "Gold has no redundant step"),
+    },
+}
+_SUBJECTS = {False: "First errors", True: "Redundant solutions"}
+_UNKNOWN = {
+    False: "gold or one of the two does not tell the first error",
+    True: "gold or one of the two does not tell whether a step is redundant",
+}
+
+
+def comparison_html(pairs: OutcomePairs | None, address: Address, first: str, second: str) -> Markup:
+    """Render a table that compares the outcomes of the evaluators `first` and `second`. If the address names no
+    second evaluator, `pairs` is None and the result is empty markup."""
+    if pairs is None:
+        return Markup()
+    words = {True: "right", False: "wrong"}
+    both = ((True, False), (False, True), (True, True), (False, False))
+    return render(
+        "browse/comparison.html",
+        subject=_SUBJECTS[pairs.on_redundancy],
+        first=first,
+        second=second,
+        sums=[
+            (one, other, _cell(pairs.count(one, other), address, "any", words[one], words[other]))
+            for one, other in both
+        ],
+        tables=[_table(pairs, address, error) for error in (True, False)],
+        unknown=pairs.unknown,
+        why_unknown=_UNKNOWN[pairs.on_redundancy],
+        forgotten=address.without("other", "other_mistake", "page").narrowed(),
+    )
+
+
+def _table(pairs: OutcomePairs, address: Address, error: bool) -> dict[str, object]:
+    gold, title = _TITLES[pairs.on_redundancy][error]
+    outcomes = _OUTCOMES[pairs.on_redundancy][error]
+    rows = [
+        (
+            words,
+            [
+                _cell(pairs.count(one, other, (error,)), address, gold, one.value, other.value)
+                for other, _ in outcomes
+            ],
+        )
+        for one, words in outcomes
+    ]
+    return {"title": title, "columns": [words for _, words in outcomes], "rows": rows}
+
+
+def _cell(count: int, address: Address, gold: str, first: str, second: str) -> FilterLink:
+    conditions = {"gold": gold, "mistake": first, "other_mistake": second}
+    chosen = all(getattr(address, name) == value for name, value in conditions.items())
+    return FilterLink("", address.narrowed(**conditions), count, chosen)
+
+
+def outcomes_by_html(
+    found: Mapping[str, Sequence[ValueOutcomes]], address: Address, title: str, *, on_redundancy: bool
+) -> Markup:
+    """Render a table for each evaluator: its outcomes by the values of the address's field, whose title is `title`.
+    The second evaluator is the one that the first is compared with."""
+    results = {"dataset": address.dataset, "by": address.outcomes, "mode": address.mode}
+    results |= {"errors": "redundant"} if on_redundancy else {}
+    return render(
+        "browse/outcomes_by.html",
+        subject=f"{_SUBJECTS[on_redundancy]} by {title}",
+        field=title,
+        tables=[
+            _table_of(key, rows, address, condition)
+            for (key, rows), condition in zip(found.items(), ("mistake", "other_mistake"), strict=False)
+        ],
+        forgotten=address.without("outcomes", "page").narrowed(),
+        results=f"/results?{urlencode(results)}",
+    )
+
+
+def _table_of(key: str, rows: Sequence[ValueOutcomes], address: Address, condition: str) -> dict[str, object]:
+    kinds = [kind for kind in Outcome if any(row.counts[kind] for row in rows)]
+    return {
+        "evaluator": key,
+        "columns": [kind.value.replace("-", " ") for kind in kinds],
+        "rows": [(row, [_cell_of(row, kind, address, condition) for kind in kinds]) for row in rows],
+    }
+
+
+def _cell_of(row: ValueOutcomes, kind: Outcome, address: Address, condition: str) -> FilterLink:
+    given = {**row.conditions, condition: kind.value}
+    own = row.conditions.get("meta", ())
+    chosen = set(own) <= set(address.meta) and all(
+        getattr(address, name) == value for name, value in given.items() if name != "meta"
+    )
+    if own:
+        others = (str(one) for one in address.on_metadata if one.field != address.outcomes)
+        given["meta"] = (*others, *own)
+    return FilterLink("", address.narrowed(**given), row.counts[kind], chosen)

@@ -1,22 +1,143 @@
-"""A trace, on the Browse page and in the demo: for every sub-step, the gold label and the evaluators' verdicts."""
+"""A trace, on the Browse page and in the demo: the gold label and the evaluators' verdicts on every sub-step, their
+verdicts on the solution in words, and people's labels, for users who may see them."""
 
 from collections.abc import Sequence
 
+import numpy as np
 from markupsafe import Markup
 
-from stepsight.app.browse.hits import marked_markdown
-from stepsight.app.browse.verdicts import verdict_pieces
-from stepsight.app.web.html import render
+from stepsight.app.access.rights import Right, may
+from stepsight.app.markup.marking import marked_markdown
+from stepsight.app.markup.text import counted
+from stepsight.app.web.html import macro, render
 from stepsight.app.web.step_bars import (
+    ONLY_VALIDITY,
     TraceJudgments,
     column_names,
     conclusion_html,
     failing_steps,
     judged_steps,
     legend_html,
+    solution_html,
 )
-from stepsight.core.scores import Outputs
+from stepsight.core.arrays import Bools
+from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
+from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
+from stepsight.storage.database.store import Store
+from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
+from stepsight.storage.labelling.results.consensus import TraceLabels, read_trace_labels
+from stepsight.storage.people.users import User
+from stepsight.storage.traces.queries import StoredTrace
+
+
+def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False) -> list[Markup]:
+    """Return the evaluator's verdicts on the whole solution as pieces of HTML. With `hints`, the modes are
+    explained."""
+    if answer.outputs == Outputs.SOLUTION:
+        return [_number_piece(answer.solution)]
+    if answer.outputs == Outputs.CHECKS:
+        return [_checks_piece(answer, trace)]
+    if answer.outputs == Outputs.VERDICT:
+        return [_verdict_piece(scores, answer.solution, trace) for scores in answer.modes.values()]
+    pieces = [_mode_piece(answer, mode, trace, hints=hints) for mode in answer.modes]
+    if answer.change is not None:
+        pieces.append(macro("terms.html", "moved", answer.largest_change(trace), hints))
+    return pieces if answer.outputs != Outputs.VALIDITY else [*pieces, Markup(ONLY_VALIDITY)]
+
+
+def first_wrong(answer: TraceJudgments, mode: Mode, trace: Trace) -> int | None:
+    """Return the index of the first step that an evaluator calls wrong in one mode, or None if there is no such
+    step."""
+    return first_below(answer.modes[mode], answer.thresholds.validity, trace, answer.silent[mode])
+
+
+def first_below(scores: StepScores, threshold: float, trace: Trace, silent: Bools | None = None) -> int | None:
+    """Return the index of the first step with a sub-step whose validity is below the threshold, or None if there is
+    none. Sub-steps marked in `silent` are skipped, because the evaluator says nothing about them."""
+    below = scores.validity < threshold
+    wrong = np.flatnonzero(below if silent is None else below & ~silent)
+    return int(trace.owners[wrong[0]]) if len(wrong) else None
+
+
+def outcome_words(wrong: int | None, trace: Trace) -> str:
+    """Compare in words the first step called wrong with the first error in the gold labels. If the gold labels do
+    not tell whether there is an error, only the step called wrong is mentioned."""
+    gold = trace.first_error
+    if gold is None and not all(step.valid for step in trace.steps):
+        return "" if wrong is None else f"first wrong step {wrong + 1}"
+    if gold is None:
+        return "agrees with gold" if wrong is None else f"false alarm at step {wrong + 1}"
+    if wrong is None:
+        return f"misses the error in step {gold + 1}"
+    return (
+        f"finds the error in step {gold + 1}"
+        if wrong == gold
+        else f"first error at step {wrong + 1}, gold at step {gold + 1}"
+    )
+
+
+def _number_piece(value: float | None) -> Markup:
+    if value is None:
+        return Markup("no verdict on the solution")
+    return Markup("score of the solution: <strong>{}</strong>").format(f"{value:.3g}")
+
+
+def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Markup:
+    wrong, redundant = (np.unique(trace.owners[scores.probs[:, label] == 1]) for label in (Label.NEG, Label.NEU))
+    if len(redundant):
+        steps = f"{'step' if len(redundant) == 1 else 'steps'} {', '.join(map(str, redundant + 1))}"
+        return Markup("redundant: <strong>{}</strong>").format(steps)
+    if len(wrong):
+        blamed = int(wrong[0])
+        verdict = Markup('<strong class="bad">wrong</strong> from step {}{}')
+        return verdict.format(blamed + 1, _beside_gold(blamed, trace))
+    if value is None:
+        return Markup("its verdict could not be read")
+    if not value:
+        return Markup('<strong class="bad">finds an error</strong>, names no step')
+    # Gold with redundant steps does not tell about errors.
+    redundancy = any(step.label == Label.NEU for step in trace.steps)
+    return Markup("finds no error{}").format("" if redundancy else _beside_gold(None, trace))
+
+
+def _checks_piece(answer: TraceJudgments, trace: Trace) -> Markup:
+    """Render the verdict of an evaluator that checks equations. The verdict is the same in every mode, because
+    later steps do not change it."""
+    mode = next(iter(answer.modes))
+    wrong = first_wrong(answer, mode, trace)
+    if wrong is not None:
+        verdict = Markup('<strong class="bad">wrong</strong> in step {}{}')
+        return verdict.format(wrong + 1, _beside_gold(wrong, trace))
+    steps = len(set(trace.owners[~answer.silent[mode]].tolist()))
+    if not steps:
+        return Markup("nothing to check")
+    return Markup("every equation that it can check holds, in {} of {} steps").format(steps, len(trace.steps))
+
+
+def _beside_gold(blamed: int | None, trace: Trace) -> str:
+    gold = trace.first_error
+    if gold is None and not all(step.valid for step in trace.steps):
+        return ""
+    if blamed == gold:
+        return ", agrees with gold"
+    if blamed is None:
+        return f", misses the error in step {(gold or 0) + 1}"
+    return ", a false alarm" if gold is None else f", gold at step {gold + 1}"
+
+
+def _mode_piece(answer: TraceJudgments, mode: Mode, trace: Trace, *, hints: bool) -> Markup:
+    title: str | Markup = mode.value.capitalize()
+    if hints:
+        title = macro("terms.html", "term", mode.value, title)
+    scores = StepScores(answer.modes[mode].probs[~answer.silent[mode]])
+    if not len(scores):
+        return Markup("{}: no scores for the steps").format(title)
+    outcome = outcome_words(first_wrong(answer, mode, trace), trace)
+    verdict = solution_html(scores, answer.thresholds, answer.outputs)
+    return Markup("{}: {}{}").format(title, verdict, outcome and f", {outcome}")
 
 
 def trace_html(
@@ -50,3 +171,73 @@ def trace_html(
         people=people or [None] * len(trace.steps),
         disputes=disputes or [""] * len(trace.steps),
     )
+
+
+_TEMPLATE = "browse/people.html"
+_REASONS = {
+    "adjudicated": "decided",
+    "majority": "majority",
+    "tie": "a tie",
+    "unsure": "unsure",
+    "none": "nobody",
+}
+_ALIVE = (DisputeState.OPEN, DisputeState.ACCEPTED)
+
+
+class PeopleLabels:
+    """The labels that people gave to a trace, as far as `user` may see them.
+
+    `user` is None for a visitor who is not logged in. Everybody who sees the trace may see the consensus, except
+    visitors while a campaign is open. Individual labels are visible once their campaign is closed. Its manager can
+    see them earlier.
+    """
+
+    def __init__(self, store: Store, trace_id: int, user: User | None) -> None:
+        labels = read_trace_labels(store, trace_id)
+        self._shown = [one for one in labels if user is not None or one.campaign.closed is not None]
+        self._manages = user is not None and may(user, Right.MANAGE, store)
+        self._logged_in = user is not None
+
+    @property
+    def labels(self) -> tuple[str | None, ...]:
+        """The consensus labels of the newest campaign, one per step, or an empty tuple if there are no labels to
+        show."""
+        return self._shown[0].consensus.labels if self._shown else ()
+
+    @property
+    def words(self) -> str:
+        """A short summary of the labels, shown below the trace."""
+        if not self._shown:
+            return "none yet"
+        return ", ".join(
+            f"{counted(len(one.annotations), 'annotator')} in {one.campaign.name}" for one in self._shown
+        )
+
+    def html(self) -> Markup:
+        """A table for each campaign, with the consensus and every annotator's label for each step."""
+        if not self._shown:
+            return Markup()
+        return macro(_TEMPLATE, "tables", [(one, self._annotations(one)) for one in self._shown], _REASONS)
+
+    def _annotations(self, labels: TraceLabels) -> Sequence[SubmittedAnnotation]:
+        closed = labels.campaign.closed is not None
+        return labels.annotations if self._logged_in and (self._manages or closed) else ()
+
+
+def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:
+    """Return, for each step, the links below its gold label: to its disputes and, if `user` may label, to
+    a form to file one. Returns an empty tuple if the trace has no gold labels."""
+    if not trace.has_gold:
+        return ()
+    disputes = _alive_disputes(store, trace.trace_id)
+    labels = user is not None and may(user, Right.LABEL, store)
+    return tuple(
+        macro(
+            _TEMPLATE, "disputes", [one for one in disputes if one.step == step], trace.trace_id, step + 1, labels
+        )
+        for step in range(len(trace.steps))
+    )
+
+
+def _alive_disputes(store: Store, trace_id: int) -> list[Dispute]:
+    return [one for one in list_disputes(store, DisputeFilter(trace_id=trace_id)) if one.state in _ALIVE]

@@ -1,28 +1,43 @@
 """The Data page: the datasets in the store, the catalogue of benchmarks, and the files waiting to be imported.
 
-The page's script uploads files, and refreshes the rest of the page while imports are running.
+The page's script uploads files, previews and imports them by the routes of `file_router`, and refreshes the rest of
+the page while imports are running.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRouter
 from markupsafe import Markup
-from starlette.responses import Response
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import JSONResponse, Response
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
+from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, user_of_request
+from stepsight.app.web.bodies import body
+from stepsight.app.web.changes import write_dependencies
 from stepsight.app.web.html import render
 from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.core.errors import UserError
+from stepsight.core.validation import Model
 from stepsight.storage.database.jobs_schema import Job, State, Task
+from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
-from stepsight.storage.importers import KINDS
+from stepsight.storage.importers import KINDS, THINKING
 from stepsight.storage.importers.catalogue import Benchmark, benchmarks
+from stepsight.storage.importers.column_mapping import LABELS, THOUGHTS, ColumnMap
+from stepsight.storage.importers.column_mapping import NAME as COLUMNS
+from stepsight.storage.importers.recognition import Finding, Holds
+from stepsight.storage.importers.rows.fields import located
+from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
 from stepsight.storage.jobs.jobs import list_requests
-from stepsight.storage.jobs.uploads import LARGEST, Upload, list_uploads
+from stepsight.storage.jobs.preview import Preview, prepare, preview
+from stepsight.storage.jobs.uploads import LARGEST, Receiving, Upload, get_upload, list_uploads, remove_upload
 from stepsight.storage.judgments.evaluators import count_evaluators
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
@@ -112,3 +127,134 @@ def _title(kind: str) -> str:
     """Describe a dataset's kind in words."""
     known = {"saved": "traces saved on Score", "columns": "a table under its own column names"}
     return KINDS[kind].title if kind in KINDS else known.get(kind, kind)
+
+
+_MOST_STEPS = 6
+# The kinds of file that a file of traces may be read as.
+_KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
+# The fields that a person fills in besides the kind.
+# How the gold of a file may label the steps behind the first error.
+_TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out")
+
+
+class Files(Model):
+    """The files to import, in order."""
+
+    files: Annotated[list[FileImport], Field(max_length=100, fail_fast=True)]
+
+
+class Fetching(Model):
+    """A request to fetch a benchmark and, if `scores` is True, the scores published with it."""
+
+    benchmark: str
+    scores: bool = True
+
+
+def file_router(store: Store, *, read_only: bool = False) -> APIRouter:
+    """Build the routes. The application turns the `UserError`s they raise into responses."""
+    routes = APIRouter(include_in_schema=False, dependencies=write_dependencies(read_only), prefix="/data")
+    _add_sending(routes, store)
+    _add_adding(routes, store)
+    return routes
+
+
+def _add_sending(routes: APIRouter, store: Store) -> None:
+    @routes.post("/uploads")
+    async def send(request: Request, name: str = "") -> JSONResponse:
+        """Receive the file that is the body of the request."""
+        prepare()
+        size, content = int(request.headers.get("content-length", "0")), request.stream()
+        try:
+            with await run_in_threadpool(Receiving, store, user_of_request(request).id, name, size) as receiving:
+                async for piece in content:
+                    await run_in_threadpool(receiving.add, piece)
+                upload = await run_in_threadpool(receiving.finish)
+        except UserError:
+            if size <= LARGEST:
+                # Browsers show no answer that comes before they have sent everything.
+                async for _ in content:
+                    pass
+            raise
+        return JSONResponse({"upload": upload.id}, status_code=201)
+
+    @routes.post("/uploads/{upload:number}/remove")
+    def remove(request: Request, upload: int) -> Response:
+        remove_upload(store, upload, user_of_request(request).id)
+        return Response(status_code=204)
+
+
+def _add_adding(routes: APIRouter, store: Store) -> None:
+    @routes.get("/uploads/{upload:number}")
+    def show(request: Request, upload: int) -> HTMLResponse:
+        """Preview an uploaded file, read with the settings in the query. Without a query, the kind of file is
+        detected."""
+        given = get_upload(store, upload, user_of_request(request).id)
+        return HTMLResponse(_file_html(store, given, dict(request.query_params)))
+
+    @routes.post("/imports")
+    def add(request: Request, given: Annotated[Files, body(Files)]) -> JSONResponse:
+        user = user_of_request(request)
+        # Traces are added before scores and labels of them.
+        wanted = sorted(given.files, key=lambda one: list(Holds).index(Holds(one.holds)))
+        if len({one.upload for one in wanted}) < len(wanted):
+            raise UserError("A file is there twice.", "Add it once.")
+        # No import is started unless all can be.
+        for one in wanted:
+            with located(get_upload(store, one.upload, user.id).name):
+                _check(one)
+        return _started([import_upload(store, one, user.id) for one in wanted])
+
+    @routes.post("/fetch")
+    def fetch(given: Annotated[Fetching, body(Fetching)]) -> JSONResponse:
+        return _started([import_benchmark(store, BenchmarkImport(given.benchmark, given.scores))])
+
+
+def _check(wanted: FileImport) -> None:
+    if not wanted.dataset.strip():
+        raise UserError("the name of the dataset is empty.", "Enter a name.")
+    check_name(wanted.dataset, "the name of the dataset")
+    if wanted.holds == Holds.LABELS:
+        if not wanted.campaign.strip():
+            raise UserError("the name of the campaign is empty.", "Enter a name.")
+        check_name(wanted.campaign, "the name of the campaign")
+        if wanted.annotator:
+            check_name(wanted.annotator, "the name of the annotator")
+    if wanted.holds == Holds.SCORES:
+        if not wanted.evaluator.strip():
+            raise UserError("the name of the evaluator is empty.", "Enter a name.")
+        check_name(wanted.evaluator, "the name of the evaluator")
+
+
+def _started(jobs: list[Job]) -> JSONResponse:
+    return JSONResponse({"jobs": [job.id for job in jobs]}, status_code=201)
+
+
+def _file_html(store: Store, upload: Upload, given: dict[str, str]) -> str:
+    try:
+        shown = preview(store, upload, given.get("kind", ""), _columns(given))
+    except UserError as error:
+        shown = Preview(Finding(Holds.TRACES, "", ""), upload=upload, error=error)
+    return render(
+        "data/file.html",
+        shown=shown,
+        given=dict.fromkeys(_TYPED, "") | given,
+        kinds=_KINDS,
+        labels=list(LABELS.items()),
+        thoughts=list(THOUGHTS.items()),
+        thinking=THINKING,
+        traces=[(trace, list(trace.steps[:_MOST_STEPS])) for trace in shown.traces],
+        columns=COLUMNS,
+    )
+
+
+def _columns(given: dict[str, str]) -> ColumnMap | None:
+    names = ("problem", "steps", "labels", "labels_as", "id", "thoughts")
+    chosen = {name: given[name] for name in names if given.get(name)}
+    if not {"problem", "steps", "thoughts"} & given.keys():
+        return None
+    if chosen.get("labels_as") not in LABELS:
+        # It is told from the values.
+        chosen["labels_as"] = ""
+    if chosen.get("thoughts", "aside") not in THOUGHTS:
+        chosen.pop("thoughts")
+    return ColumnMap(**({"problem": "", "steps": ""} | chosen))

@@ -1,16 +1,15 @@
-"""The evidence on one trace: an evaluator's hindsight matrix for a stored trace or a solution from the Score
-page."""
+"""The evidence on one trace: the query string that names it, and an evaluator's hindsight matrix for a stored trace
+or a solution from the Score page."""
 
 import base64
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, judge_trace, list_choices
-from stepsight.app.evidence.address import VALUES, EvidenceAddress
 from stepsight.app.evidence.sentences import (
     change_sentence,
     constant_sentence,
@@ -22,17 +21,20 @@ from stepsight.app.evidence.sentences import (
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
+from stepsight.app.web.page_query import Number, PageNumber, PageQuery
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.equations.contradictions import FailingEquation, failing_equations
 from stepsight.core.equations.wording import finding
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
-from stepsight.core.evidence import Revision, largest_jump, revisions
+from stepsight.core.evidence import Flip, Revision, largest_jump, revisions
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import judgment_record
+from stepsight.core.label import LABEL_NAMES
 from stepsight.core.left_out import Gap, LeaveOneOut, removals
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace
+from stepsight.core.validation import choice
 from stepsight.storage.browse.flips import hindsight_evaluators
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
@@ -42,6 +44,56 @@ from stepsight.storage.traces.queries import StoredTrace, get_trace
 
 if TYPE_CHECKING:
     from stepsight.core.scoring.scorer import Scorer
+
+
+STAYED = "stayed"
+"""The kind of traces in which no verdict changed."""
+
+KINDS = (*(flip.value for flip in Flip), STAYED)
+"""The kinds of traces in the gallery."""
+
+VALUES = ("validity", *LABEL_NAMES)
+"""The values that the hindsight matrix can show."""
+
+PROBLEM = "problem"
+"""The place at which a presentation begins, before any step is revealed."""
+
+
+class EvidenceAddress(PageQuery):
+    """The query of the Evidence page, for one trace or for the gallery of a `dataset`.
+
+    A trace is given as `trace`, a database id, or as `s`, the token of a permalink to the Score page. `evaluator`
+    is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1.
+
+    The remaining fields apply to one trace. `step` names the selected sub-step, and `after` the last sub-step
+    revealed. `value` is one of `VALUES`, and `gap` says what replaces a step that is left out. `present` opens the
+    page as a presentation, at `PROBLEM`, at the name of the last sub-step revealed, or, as `evidence`, at its end.
+    """
+
+    PATH: ClassVar[str] = "/evidence"
+
+    trace: Number | None = None
+    s: str = ""
+    dataset: str = ""
+    evaluator: str = ""
+    kind: Annotated[str, choice(KINDS)] = ""
+    page: PageNumber = 1
+    step: str = ""
+    after: str = ""
+    value: Annotated[str, choice(VALUES)] = "validity"
+    gap: Annotated[str, choice(tuple(Gap))] = Gap.DELETED.value
+    present: str = ""
+
+    @property
+    def left_out(self) -> Gap:
+        """The value of `gap` as a `Gap`."""
+        return Gap(self.gap)
+
+    @property
+    def opens(self) -> bool:
+        """True if the query names a trace."""
+        return bool(self.s) or self.trace is not None
+
 
 MOST_CELLS = 60
 """The largest number of sub-steps that each have a row and a column of the matrix; more stand in groups."""

@@ -7,9 +7,9 @@ import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice, find_choice, list_choices
-from stepsight.app.browse.hits import excerpt
-from stepsight.app.evidence.address import KINDS, STAYED, EvidenceAddress
+from stepsight.app.evidence.evidence import KINDS, STAYED, EvidenceAddress
 from stepsight.app.evidence.sentences import jump_sentence
+from stepsight.app.markup.marking import excerpt
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import change_html

@@ -14,14 +14,15 @@ from markupsafe import Markup
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.browse.selection import ListPlace
-from stepsight.app.evidence.address import KINDS, PROBLEM, EvidenceAddress
-from stepsight.app.evidence.evidence import Evidence, JudgingError, open_evidence
-from stepsight.app.evidence.file import evidence_file, file_name, title
+from stepsight.app.evidence.evidence import KINDS, PROBLEM, Evidence, EvidenceAddress, JudgingError, open_evidence
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
 from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.trace import (
+    evidence_file,
     evidence_html,
+    file_name,
     left_out_record,
+    title,
     waiting_html,
 )
 from stepsight.app.jobs.page import judge_form

@@ -1,11 +1,15 @@
-"""Marking parts of a text in the HTML that `text_html` and `markdown_html` produce. Formulas are marked as a
-whole."""
+"""Marking parts of a text, such as search hits, in the HTML that `text_html` and `markdown_html` produce, and
+cutting an excerpt around the first hit. Formulas are marked as a whole."""
 
 import re
 from collections.abc import Sequence
 from html import unescape
 
 from markupsafe import Markup, escape
+
+from stepsight.app.markup.markdown import markdown_html
+from stepsight.app.markup.text import text_html
+from stepsight.core.text.signs import pattern
 
 # A formula or a tag; everything else is text.
 _MARKUP = re.compile(r'(<span class="math"[^<>]*>[^<]*</span>|<[^<>]*>)')
@@ -60,3 +64,81 @@ def _mark(text: str, spans: Sequence[Span], mark: Mark) -> Markup:
         marked += escape(text[position:start]) + mark[0] + escape(text[start:end]) + mark[1]
         position = end
     return marked + escape(text[position:])
+
+
+_BEFORE = 40
+_LONGEST_FORMULA = 200
+
+
+def marked_html(html: Markup, wanted: str) -> Markup:
+    """Wrap each hit of the search text `wanted` in a `mark` element, in HTML from `text_html` or `markdown_html`.
+
+    Case and surrounding spaces are ignored, and equivalent signs count as the same. Formulas are searched in their
+    source and marked as a whole.
+    """
+    if not wanted.strip():
+        return html
+    return mark_spans(html, _spans("".join(read_pieces(html)[1]), wanted))
+
+
+def marked_markdown(text: str, wanted: str) -> Markup:
+    """Render a text's Markdown with the hits of the search text `wanted` marked. A hit that includes Markdown
+    syntax, such as `**`, cannot be marked in rendered text. If the text has such a hit, it is shown unrendered."""
+    html = markdown_html(text)
+    if not wanted.strip():
+        return html
+    written = text_html(text)
+    shown, there = (len(_spans("".join(read_pieces(one)[1]), wanted)) for one in (html, written))
+    return marked_html(html if shown >= there else written, wanted)
+
+
+def has_hit(text: str, wanted: str) -> bool:
+    """True if a text contains the search text `wanted`."""
+    return bool(wanted.strip()) and _pattern(wanted).search(text) is not None
+
+
+def excerpt(text: str, length: int, wanted: str = "") -> str:
+    """Return about `length` characters of a text, from its beginning or from around the first hit of `wanted`. The
+    excerpt is cut at spaces, but never within a `$…$` formula."""
+    match = _pattern(wanted).search(text) if wanted.strip() else None
+    start = 0 if match is None or match.end() <= length else _start(text, match.start())
+    end = len(text)
+    if end - start > length:
+        end = text.rfind(" ", start, start + length + 1)
+        end = _whole(text, start, end if end > start else start + length, -1 if match is None else match.start())
+    return f"{'… ' if start else ''}{text[start:end].rstrip()}{' …' if end < len(text) else ''}"
+
+
+def _start(text: str, hit: int) -> int:
+    """Return the start of an excerpt that shows the hit at index `hit`. The excerpt starts a few words before the
+    hit, or earlier if that would cut a formula."""
+    about = max(hit - _BEFORE, 0)
+    start = text.rfind(" ", 0, about) + 1 or about
+    return text.rindex("$", 0, start) if _is_open(text[:start]) else start
+
+
+def _whole(text: str, start: int, end: int, hit: int) -> int:
+    """Return the end of an excerpt, moved so that it does not cut a formula.
+
+    If the excerpt would end inside a formula, the formula is left out, unless it contains the hit or starts the
+    excerpt. In these cases the formula is included, or cut if it is very long.
+    """
+    if not _is_open(text[start:end]):
+        return end
+    opened, closed = text.rindex("$", start, end), text.find("$", end)
+    if start < opened and not opened <= hit:
+        return opened
+    return closed + 1 if 0 <= closed < end + _LONGEST_FORMULA else end
+
+
+def _is_open(text: str) -> bool:
+    """True if the text ends inside a formula."""
+    return len(re.findall(r"(?<!\\)\$", text)) % 2 == 1
+
+
+def _spans(text: str, wanted: str) -> list[Span]:
+    return [match.span() for match in _pattern(wanted).finditer(text)]
+
+
+def _pattern(wanted: str) -> re.Pattern[str]:
+    return pattern(wanted.strip())

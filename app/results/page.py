@@ -18,9 +18,19 @@ from plotly import __version__ as plotly_version
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.page import judge_form
-from stepsight.app.results.dataset import Links, file_links, outcomes_html, sections_html
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
-from stepsight.app.results.overview import FIGURES, Figure, OverviewColumn, gather, overview_html, overview_table
+from stepsight.app.results.tables import (
+    FIGURES,
+    Figure,
+    Links,
+    OverviewColumn,
+    file_links,
+    gather,
+    outcomes_html,
+    overview_html,
+    overview_table,
+    sections_html,
+)
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.background_cache import Pending

@@ -3,7 +3,7 @@
 import pytest
 
 from stepsight.app.browse.address import Address
-from stepsight.app.evidence.address import EvidenceAddress
+from stepsight.app.evidence.evidence import EvidenceAddress
 from stepsight.app.results.page import ResultsAddress
 from stepsight.app.web.page_query import PageQuery, read_query
 from stepsight.core.judgment import Mode

@@ -11,14 +11,18 @@ from safetensors.torch import load_file
 
 from stepsight.app.evaluators import model_list
 from stepsight.app.evaluators import page as evaluators_page
+from stepsight.app.evaluators.page import card_html, state_html
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.baseline_check import card_address
 from stepsight.app.web.page_route import PART
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import find_fetched, storage_folder
 from stepsight.core.models import kernels, memory
+from stepsight.core.models.location import EQUATIONS, shipped_evaluators
 from stepsight.core.models.placement import Placement
+from stepsight.core.paths import asset
 from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
@@ -28,7 +32,7 @@ from tests.app.evaluators.conftest import OTHER, SMALL
 from tests.checkpoints import QWEN2, write_adapter, write_language_model
 from tests.core.formats.test_two_token import tokenizer_of
 from tests.hub import COMMIT, point_to
-from tests.storage.samples import add
+from tests.storage.samples import add, evaluator
 
 NAME = "Qwen2-0.5B-Reward-Math-Sheperd"
 WEIGHTS = "model.safetensors"
@@ -326,3 +330,29 @@ def test_a_read_only_server_offers_nothing(sqlite_store, evaluators):
         page = page_of(client)
         assert (offered(page), page.all("form", cls="other")) == (set(), [])
         assert fetch(client).status_code in (401, 403)
+
+
+@pytest.mark.parametrize("name", shipped_evaluators())
+def test_the_card_of_a_shipped_evaluator_is_whole(name):
+    text = (asset("evaluators", name) / "README.md").read_text(encoding="utf-8")
+    card = read(card_html(name))
+    assert len(card.all("h3")) == text.count("\n## ")
+    assert len(card.all("table")) == text.count("\n\n|")
+    rows = [line for line in text.splitlines() if line.startswith("|") and "---" not in line and line != "| | |"]
+    assert len(card.all("tr")) == len(rows)
+    assert "parameters" in [head.text for head in card.all("th", scope="row")]
+    assert [part.text for part in card.all("p") if "|" in part.text or "**" in part.text] == []
+
+
+def test_an_evaluator_that_is_not_shipped_has_no_card():
+    assert card_html(EQUATIONS) == card_html("../mini-bidir") == card_html("lab/large") == ""
+
+
+def test_every_evaluator_has_a_place_that_its_card_is_found_at(sqlite_store):
+    imported = evaluator(sqlite_store, "imported")
+    evaluators = Evaluators([*shipped_evaluators()[:1], EQUATIONS], shipped=False)
+    page = read(state_html(sqlite_store, evaluators, may_fetch=False))
+    rows = [evaluators.register(sqlite_store, name) for name in evaluators.all_names] + [imported]
+    places = [page.one(id=card_address(row).partition("#")[2]) for row in rows]
+    assert [place.tag for place in places] == ["div", "tr", "tr"]
+    assert page.one("details", cls="model-card").one("summary").text == f"Model card of {rows[0].name}"

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepsight.app.evidence.address import EvidenceAddress
-from stepsight.app.evidence.evidence import open_evidence
+from stepsight.app.evidence.evidence import EvidenceAddress, open_evidence
 from stepsight.app.evidence.page import EvidencePage
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered

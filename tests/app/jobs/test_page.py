@@ -1,11 +1,16 @@
 """What the Jobs page shows, without a browser."""
 
+import io
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import update
 
+from stepsight.app.jobs import worker
 from stepsight.app.jobs.page import jobs_html
+from stepsight.app.jobs.supervisor import Supervisor
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import Job, State
 from stepsight.storage.database.schema import now
@@ -80,3 +85,25 @@ def test_a_read_only_page_has_no_control(sqlite_store, evaluators):
     assert "0 of 4 traces" in shown
     for control in ("<form", "<button", "data-post", "<select"):
         assert control not in shown
+
+
+def test_a_workers_request_for_memory_reaches_its_server_and_other_output_does_not(monkeypatch):
+    lines = io.StringIO()
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", lines)
+        worker._ask_server(3_200_000_000)
+    told = f"a library says hello\n{lines.getvalue()}\n12 apples\n"
+    asked = []
+    supervisor = Supervisor("sqlite:///none", give_room=asked.append)
+    with subprocess.Popen([sys.executable, "-c", f"print({told!r})"], stdout=subprocess.PIPE) as process:
+        supervisor._listen(process)
+    assert asked == [3_200_000_000]
+
+
+def test_a_server_that_is_gone_is_no_fault_of_a_worker(monkeypatch):
+    class Gone(io.StringIO):
+        def flush(self):
+            raise BrokenPipeError
+
+    monkeypatch.setattr(sys, "stdout", Gone())
+    worker._ask_server(1)

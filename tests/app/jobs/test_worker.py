@@ -412,3 +412,25 @@ def test_a_thread_that_ends_stops_the_others_and_tells_the_server(sqlite_store, 
     # One that was told to stop is no fault.
     worker.run_thread()
     assert capsys.readouterr().out == ""
+
+
+def test_an_idle_worker_is_woken_and_learns_whether_to_stop():
+    signals = WorkerSignals()
+    looks = signals.looks
+    threading.Timer(0.05, signals.look).start()
+    began = time.monotonic()
+    assert not signals.wait(60, looks)
+    # What was ordered before the rest began counts too.
+    assert not signals.wait(60, looks)
+    threading.Timer(0.05, signals.stop).start()
+    assert signals.wait(60, signals.looks)
+    assert signals.is_stopping
+    assert time.monotonic() - began < 30
+
+
+def test_a_worker_waiting_for_a_database_is_not_woken_to_look():
+    signals = WorkerSignals()
+    signals.look()
+    began = time.monotonic()
+    assert not signals.wait(0.2)
+    assert time.monotonic() - began >= 0.2

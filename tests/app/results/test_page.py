@@ -1,15 +1,19 @@
+import csv
+import io
+import json
+
 import pytest
-from starlette.testclient import TestClient
+from fastapi.testclient import TestClient
 
 from stepsight.app.results.measurements import Measurements
-from stepsight.app.results.page import ResultsPage
+from stepsight.app.results.page import PLOTLY, ResultsPage
 from stepsight.app.web import background_cache
 from stepsight.app.web.baseline_check import card_address
 from stepsight.app.web.page_query import read_query
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.evaluators import evaluators_of
+from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.people.users import Role
@@ -251,3 +255,134 @@ def test_labels_of_disputes_are_asked_for_where_none_is_accepted(sqlite_store, s
     assert notices(show(dataset=NAME, gold="patched")) == [
         "No dispute of three_way is accepted. Choose the benchmark's own gold."
     ]
+
+
+@pytest.fixture
+def results(sqlite_store):
+    """The measurements of a store whose dataset is measured."""
+    fill(sqlite_store)
+    made = Measurements(sqlite_store)
+    for one in measured(sqlite_store, NAME, made).evaluators:
+        made.find_card(one.fingerprint, patience=60)
+    return made
+
+
+@pytest.fixture
+def show_card(sqlite_store, evaluators, results):
+    return lambda **query: read(ResultsPage(sqlite_store, evaluators, results).content(query).html)
+
+
+def test_a_card_has_its_sections_and_its_files(show_card):
+    page = show_card(card="one_mind")
+    assert page.one("h1").text == "one_mind"
+    titles = [one.text for one in page.all("h2")]
+    assert titles[:2] == ["Solutions and steps", "Calibration of validity"]
+    assert titles[-3:] == ["Length and place of a step", "Agreement with people", "What was measured"]
+    assert page.all("div", cls="plot")
+    links = (link["href"] for link in page.one("p", cls="out").all("a"))
+    files = [href for href in links if "format=" in href]
+    assert [href.partition("format=")[2] for href in files] == ["markdown", "json"]
+    assert page.all("p", role="status") == []
+
+
+def test_a_card_is_found_by_fingerprint_and_from_its_dataset(show_card):
+    links = [link["href"] for link in show_card(dataset=NAME).all("a")]
+    assert f"/results?dataset={NAME}&card=f1" in links
+    assert show_card(card="f1", dataset=NAME).one("h1").text == "one_mind"
+
+
+def test_what_has_no_card_is_said(sqlite_store, show_card):
+    add(sqlite_store, dataset="other")
+    register_evaluator(sqlite_store, name="idle", fingerprint="f9", format="stepsight", attention="causal")
+    said = [show_card(**query).one("div", cls="notice").text for query in (
+        {"card": "nobody"}, {"card": "idle"}, {"card": "one_mind", "dataset": "other"},
+    )]  # fmt: skip
+    assert said == [
+        "There is no evaluator 'nobody' in the store. It has idle, one_mind, words.",
+        "idle has judged no dataset. Have it judge one on the Jobs page.",
+        f"one_mind has not judged other. It has judged {NAME}.",
+    ]
+
+
+def test_files_have_the_card(sqlite_store, evaluators, results):
+    client = TestClient(let_in(ResultsPage(sqlite_store, evaluators, results).files()))
+    asked = {"dataset": NAME, "card": "one_mind"}
+    answer = client.get("/results/card", params=asked | {"format": "json"})
+    assert json.loads(answer.text)["title"] == f"one_mind on {NAME}"
+    answer = client.get("/results/card", params=asked)
+    assert answer.text.startswith("## one\\_mind on three\\_way\n")
+    assert answer.headers["content-disposition"] == 'attachment; filename="one-mind-on-three-way-card.md"'
+
+
+@pytest.fixture
+def client(sqlite_store, evaluators):
+    fill(sqlite_store)
+    results = Measurements(sqlite_store)
+    for dataset in list_datasets(sqlite_store):
+        measured(sqlite_store, dataset.name, results)
+    return TestClient(let_in(ResultsPage(sqlite_store, evaluators, results).files()))
+
+
+def test_a_table_of_a_dataset_in_each_format(client):
+    asked = {"dataset": NAME, "mode": "online", "errors": "invalid", "table": "three-way-invalid-online"}
+    answers = {kind: client.get("/results/table", params=asked | {"format": kind}) for kind in ("csv", "tex", "md")}
+    assert {answer.status_code for answer in answers.values()} == {200}
+    rows = list(csv.DictReader(io.StringIO(answers["csv"].text.removeprefix("\ufeff"))))
+    assert [row["evaluator"] for row in rows][:2] == ["one_mind", "baseline:constant"]
+    assert answers["csv"].headers["content-disposition"] == 'attachment; filename="three-way-invalid-online.csv"'
+    assert r"\begin{tabular}" in answers["tex"].text
+    assert "| one\\_mind" in answers["md"].text
+
+
+def test_the_overview_with_its_differences(client):
+    rows = []
+    # The differences may still be on their way.
+    for _ in range(50):
+        answer = client.get("/results/table", params={"figure": "sol_f1", "against": "baseline:length"})
+        if answer.status_code == 200:
+            rows = list(csv.DictReader(io.StringIO(answer.text.removeprefix("\ufeff"))))
+            break
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert rows[0]["evaluator"] == "one_mind"
+    assert float(rows[0]["three-way-invalid-minus"]) == pytest.approx(
+        float(rows[0]["three-way-invalid"])
+        - float(next(row for row in rows if row["evaluator"] == "baseline:length")["three-way-invalid"])
+    )
+
+
+def test_the_classes_of_the_evaluator_asked_for(client):
+    asked = {"dataset": NAME, "table": "three-way-confusion", "evaluator": "one_mind"}
+    assert client.get("/results/table", params=asked).text.count("one_mind") == 3
+
+
+def test_mcnemars_tests_against_the_evaluator_asked_for(client):
+    tests = {"dataset": NAME, "mode": "offline", "table": "three-way-mcnemar-words", "against": "words"}
+    assert client.get("/results/table", params=tests).text.count("one_mind") == 2
+
+
+def test_the_report_is_a_file_that_no_browser_shows_here(client):
+    answer = client.get("/results/report", params={"dataset": NAME})
+    assert answer.headers["content-disposition"] == 'attachment; filename="three-way-report.html"'
+    assert answer.headers["content-type"] == "application/octet-stream"
+    assert "one_mind" in answer.text
+
+
+def test_plotly_is_the_package_s_own(client):
+    answer = client.get(PLOTLY)
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert "immutable" in answer.headers["cache-control"]
+    assert "plotly.js v" in answer.text[:200]
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "message"),
+    [
+        ("/results/table", {"dataset": NAME, "table": "nothing"}, "There is no table 'nothing' of three_way"),
+        ("/results/table", {"dataset": NAME, "format": "exe"}, "The format is 'exe', expected csv, tex, md"),
+        ("/results/table", {"mode": "x"}, "mode is 'x'"),
+        ("/results/report", {"dataset": "nowhere"}, "There is no dataset 'nowhere'"),
+        ("/results/report", {}, "the name of the dataset is empty"),
+    ],
+)
+def test_a_missing_table_or_report_is_refused(client, path, query, message):
+    assert message in client.get(path, params=query).json()["error"]

@@ -24,10 +24,10 @@ MARKUP = {
     "app/markup/marking.py": 1,
     "app/markup/markdown.py": 1,
     # Words of ours, our own files, and hashes of them.
-    "app/browse/verdicts.py": 1,
+    "app/browse/trace_view.py": 1,
     # What a notebook shows, escaped there.
     "app/demo/step_scores.py": 1,
-    "app/evidence/file.py": 4,
+    "app/evidence/trace.py": 4,
     "app/help/manual.py": 1,
     "app/markup/text.py": 1,
 }

@@ -1,7 +1,7 @@
 import pytest
 
-from stepsight.app.browse.hits import excerpt, has_hit, marked_html, marked_markdown
 from stepsight.app.markup.markdown import markdown_html
+from stepsight.app.markup.marking import excerpt, has_hit, marked_html, marked_markdown
 from stepsight.app.markup.text import text_html
 from tests.app.elements import read
 from tests.app.injection import PAYLOADS

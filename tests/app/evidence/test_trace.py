@@ -8,10 +8,8 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from stepsight.app.evidence.address import EvidenceAddress
-from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.file import evidence_file
-from stepsight.app.evidence.trace import evidence_html
+from stepsight.app.evidence.evidence import Evidence, EvidenceAddress
+from stepsight.app.evidence.trace import evidence_file, evidence_html
 from stepsight.app.web.bundles import bundle
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.judgment import Judgment, Mode
