@@ -1,15 +1,144 @@
-"""A description of an evaluator that can be read without loading its weights or importing PyTorch."""
+"""What is known of an evaluator without loading its weights or importing PyTorch: its summary, and the readings in
+which a causal one takes later steps into account.
 
-from dataclasses import replace
+A causal evaluator can read a solution in both orders (see `core.scoring.both_orders`), and any evaluator a long one
+in windows of whole steps (see `core.prompts.windows`).
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, Strict
-from pydantic.dataclasses import dataclass
+from pydantic.dataclasses import dataclass as record
 
 from stepsight.core.errors import UserError
-from stepsight.core.reading import CAUSAL, Rereading, causal_attention, reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.validation import STRICT, Record, invalid
+
+CAUSAL = "causal"
+"""The `attention` of an evaluator that reads from left to right, once."""
+
+
+class Reading(StrEnum):
+    """The way a causal evaluator reads a solution.
+
+    In `both-orders`, the steps are read once forwards and once backwards, so that later steps can change the
+    judgment of earlier ones.
+    """
+
+    ONCE = "once"
+    BOTH_ORDERS = "both-orders"
+
+
+def sees_later_steps(attention: str) -> bool:
+    """True if a later step can change an evaluator's judgment of an earlier one, or its attention is unknown."""
+    return attention != CAUSAL
+
+
+_WORDS = {Reading.ONCE: "once", Reading.BOTH_ORDERS: "in both orders"}
+_WINDOWS = "in windows of"
+_SPELT = re.compile(
+    rf"(?P<name>.+), read (?:(?P<reading>{'|'.join(_WORDS.values())})(?:, (?={_WINDOWS}))?|(?={_WINDOWS}))"
+    rf"(?:{_WINDOWS} (?P<window>[1-9][0-9]{{0,8}}) tokens)?"
+)
+
+
+@dataclass(frozen=True)
+class Rereading:
+    """A reading for an evaluator. None stands for the evaluator's own reading. With `window`, long solutions are
+    read in windows of that many tokens.
+
+    `str` gives a suffix for the evaluator's name, as in `mini-causal, read in both orders`. Loading the name with
+    the suffix gives the evaluator with this reading.
+    """
+
+    reading: Reading | None = None
+    window: int | None = None
+
+    def __str__(self) -> str:
+        return f", read {self.words}"
+
+    @property
+    def words(self) -> str:
+        """The reading in words, such as `in both orders, in windows of 512 tokens`."""
+        parts = [
+            *([] if self.reading is None else [self.label]),
+            *([] if self.window is None else [f"{_WINDOWS} {self.window} tokens"]),
+        ]
+        return ", ".join(parts)
+
+    @property
+    def label(self) -> str:
+        """The reading as pages show it, without the windows."""
+        return _WORDS[self.reading or Reading.ONCE]
+
+    @property
+    def plain(self) -> "Rereading":
+        """This reading of whole solutions, without windows."""
+        return replace(self, window=None)
+
+    def check(self, name: str, *, is_causal: bool, context: int | None) -> None:
+        """Raise `UserError` if the model called `name` cannot have this reading. Only causal models can be read
+        other than once, and a window has at most `context` tokens."""
+        if self.reading not in (None, Reading.ONCE) and not is_causal:
+            reason = "is bidirectional, and sees later steps already"
+            raise self.refused(name, reason, "Read it once, or choose a causal evaluator.")
+        if self.window is not None and context is not None and self.window > context:
+            raise self.refused(name, f"reads at most {context:,} tokens", f"Choose windows of {context} or fewer.")
+
+    def refused(self, name: str, reason: str, hint: str = "Choose a model on this machine.") -> UserError:
+        """Return an error saying that the evaluator called `name` cannot have this reading. `reason` completes the
+        sentence "it …"."""
+        return UserError(f"{name} cannot be read {self.words}: it {reason}.", hint)
+
+    def fingerprint(self, own: str) -> str:
+        """Return the fingerprint of an evaluator with this reading, given its fingerprint `own` with its own
+        reading."""
+        more = f" {_WINDOWS} {self.window}" if self.window else ""
+        return hashlib.sha256(f"{own} {self.reading} own{more}".encode()).hexdigest()
+
+    def note(self, name: str) -> str:
+        """Return a note on the scores that the evaluator called `name` gives with this reading: that it was not
+        trained for the reading, and that it reads windows."""
+        return " ".join(self._notes(name))
+
+    def _notes(self, name: str) -> Iterator[str]:
+        if self.reading is not None:
+            yield f"{name} was not trained to be read {self.label}."
+        if self.window is not None:
+            yield (
+                f"Of a long solution {name} reads windows of at most {self.window:,} tokens: it judges a step with "
+                "the problem and the steps near it, and no step that is further away can move the verdict."
+            )
+
+
+READINGS = tuple(map(Rereading, Reading))
+"""The readings that a causal model can have."""
+
+
+def causal_attention(reading: Reading) -> str:
+    """Return the value of `Evaluator.attention` for a causal evaluator with this reading."""
+    return CAUSAL if reading == Reading.ONCE else f"{CAUSAL}{Rereading(reading)}"
+
+
+def split_reading(name: str) -> tuple[str, Rereading | None]:
+    """Split an evaluator's name into the bare name and the reading, which is None if the name includes none."""
+    match = _SPELT.fullmatch(name)
+    if match is None:
+        return name, None
+    reading = next((one for one, words in _WORDS.items() if words == match["reading"]), None)
+    return match["name"], Rereading(reading, int(match["window"]) if match["window"] else None)
+
+
+def reading_note(name: str) -> str:
+    """Return the note on an evaluator whose name includes a reading, or "" for any other evaluator."""
+    bare, reading = split_reading(name)
+    return "" if reading is None else reading.note(bare)
+
 
 SERVED = "served"
 """The `dtype` of an evaluator behind a server, whose weights cannot be seen."""
@@ -22,7 +151,7 @@ def _thresholds(values: Any) -> Any:
         raise invalid(error.message, error.hint) from None
 
 
-@dataclass(frozen=True, config=STRICT)
+@record(frozen=True, config=STRICT)
 class EvaluatorSummary(Record):
     """The properties of an evaluator, recorded when it was last loaded so that they are known without its weights.
     `seconds` is the time that loading took."""

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from stepsight.core import notebook
 from stepsight.core.arrays import AnyInts, Floats32, Ints
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
+from stepsight.core.trace import Label
 
 
 @dataclass(frozen=True, eq=False)

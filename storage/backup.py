@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 import stepsight.storage.database.jobs_schema
 import stepsight.storage.database.labelling_schema  # noqa: F401
 from stepsight.core.errors import UserError
-from stepsight.core.files.atomic import atomic_file
+from stepsight.core.files.whole_files import atomic_file
 from stepsight.storage.database.creation import STAMP, check_version
 from stepsight.storage.database.schema import Base
 from stepsight.storage.database.store import Store, open_store, snapshot

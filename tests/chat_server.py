@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from stepsight.core.critics.scoring import _PROBLEM
+from stepsight.core.critics.critic import _PROBLEM
 from tests.local_server import LocalServer
 
 Body = dict[str, Any]

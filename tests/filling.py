@@ -7,9 +7,9 @@ from itertools import count
 import numpy as np
 from sqlalchemy import func, select, text
 
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.hubs.hub_lookup import Remote, RemoteFile
 from stepsight.core.judgment import Judgment, Mode, Usage
-from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.storage.backup import tables
 from stepsight.storage.database import schema

@@ -3,7 +3,7 @@
 import re
 
 from stepsight.core.equations.evaluator import checks_of, faults
-from stepsight.core.label import Label
+from stepsight.core.trace import Label
 from stepsight.training.evaluate.gallery import CLEAN, CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
 from stepsight.training.synth.corpus import generate
 from tests.cases import each

@@ -41,9 +41,9 @@ from stepsight.app.annotate.campaigns import choose_html, terms
 from stepsight.app.markup.text import MARKS, counted
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
-from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics.bootstrap import DRAWS, Value, resamples
 from stepsight.core.metrics.ratings import RATING_NAMES
+from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.core.validation import choice
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import ForbiddenError, NotFoundError, Store

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import Floats64, Ints
-from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics.agreement import (
     Agreement,
     RaterPair,
@@ -29,6 +28,7 @@ from stepsight.core.metrics.agreement import (
 from stepsight.core.metrics.bootstrap import Value, Weights, difference, share
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.table import ONE_CLASS
+from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.storage.labelling.results.annotations import UNASKED
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTraces
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, table_of

@@ -27,8 +27,7 @@ from stepsight.app.web.failures import error_json
 from stepsight.app.web.html import macro, plain_page, render
 from stepsight.app.web.page_query import read_number, read_query
 from stepsight.app.web.page_route import PART
-from stepsight.core.equations.evaluator import checks_of, faults
-from stepsight.core.equations.wording import finding
+from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import UserError
 from stepsight.core.validation import ListOf, Model
 from stepsight.storage.database.store import Store

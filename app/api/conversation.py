@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.text.breaks import STEP_TOKEN
+from stepsight.core.text.response import STEP_TOKEN
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace

@@ -36,7 +36,7 @@ from stepsight.app.web.page_query import Query
 from stepsight.app.web.page_route import PageContent, address_page, answer_query
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import UserError
-from stepsight.core.files.judgment_table import ByMode
+from stepsight.core.judgment_record import ByMode
 from stepsight.storage.browse.browse import list_fields
 from stepsight.storage.browse.filters import LONGEST_TEXT
 from stepsight.storage.database.store import NotFoundError, Store

@@ -22,9 +22,8 @@ from stepsight.app.web.step_bars import (
 )
 from stepsight.core.arrays import Bools
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation

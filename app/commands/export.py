@@ -18,8 +18,8 @@ import pandas as pd
 from stepsight.app.commands.conditions import add_conditions, read_conditions
 from stepsight.app.options.command import DB, Command, flag, option, repeated
 from stepsight.app.options.shared import FORCE, open_output
-from stepsight.core.files.atomic import atomic_file
 from stepsight.core.files.label_patch import format_patch, read_patch
+from stepsight.core.files.whole_files import atomic_file
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.outcomes import outcome_table
 from stepsight.storage.database.store import Store, open_store

@@ -24,7 +24,7 @@ from stepsight.app.options.command import (
 )
 from stepsight.app.options.shared import DRAWS, YES
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import read_bytes
+from stepsight.core.files.whole_files import read_bytes
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.validation import validate
 from stepsight.storage.database.store import Store, open_store

@@ -18,7 +18,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_json
 from stepsight.app.web.request_guard import read_again
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import parse_json
 from stepsight.storage.database.store import Store
 
 if TYPE_CHECKING:

@@ -23,17 +23,14 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.page_query import Number, PageNumber, PageQuery
 from stepsight.app.web.step_bars import TraceJudgments
-from stepsight.core.equations.contradictions import FailingEquation, failing_equations
-from stepsight.core.equations.wording import finding
+from stepsight.core.equations.evaluator import FailingEquation, failing_equations, finding
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
-from stepsight.core.evidence import Flip, Revision, largest_jump, revisions
+from stepsight.core.evidence import Flip, Gap, LeaveOneOut, Revision, largest_jump, removals, revisions
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import judgment_record
-from stepsight.core.label import LABEL_NAMES
-from stepsight.core.left_out import Gap, LeaveOneOut, removals
 from stepsight.core.scores import Hindsight, Thresholds
-from stepsight.core.trace import Trace
+from stepsight.core.trace import LABEL_NAMES, Trace
 from stepsight.core.validation import choice
 from stepsight.storage.browse.flips import hindsight_evaluators
 from stepsight.storage.database.store import Store

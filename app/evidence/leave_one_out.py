@@ -7,8 +7,8 @@ from time import monotonic
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import Check, UserError
+from stepsight.core.evidence import Gap, LeaveOneOut
 from stepsight.core.keyed_cache import KeyedCache
-from stepsight.core.left_out import Gap, LeaveOneOut
 
 # The total size of cached scores in bytes.
 _KEPT = 12_000_000

@@ -3,8 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from stepsight.core.evaluators.conclusion import join_words, name_steps
-from stepsight.core.evidence import Jump, Revision
-from stepsight.core.left_out import NOTABLE, Dependence, Removal
+from stepsight.core.evidence import NOTABLE, Dependence, Jump, Removal, Revision
 from stepsight.core.scores import Hindsight
 
 # A change that two decimals do not show does not count.

@@ -27,8 +27,8 @@ from stepsight.app.web.step_bars import (
     note_html,
 )
 from stepsight.core.errors import UserError
+from stepsight.core.evidence import PLACEHOLDER, Dependence, Gap, LeaveOneOut
 from stepsight.core.judgment_record import triangle_cells
-from stepsight.core.left_out import PLACEHOLDER, Dependence, Gap, LeaveOneOut
 from stepsight.core.paths import asset
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace

@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
+from stepsight.core.evaluator_summary import split_reading
 from stepsight.core.evaluators.loading import load_evaluator, load_fetched
 from stepsight.core.evaluators.opening import Room, fetched_in, open_placement
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import memory_of
 from stepsight.core.models.placement import Placement
-from stepsight.core.reading import split_reading
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.jobs.jobs import Judging
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 from stepsight.app.options.command import flag, group, option
 from stepsight.app.options.shared import positive
-from stepsight.core.critics.presets import list_presets
-from stepsight.core.critics.settings import with_options
+from stepsight.core.critics.settings import list_presets, with_options
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import Reading, Rereading, split_reading
 from stepsight.core.inference_servers.address import is_critic
-from stepsight.core.reading import Reading, Rereading, split_reading
 
 READING = group(
     "how an evaluator reads a solution",

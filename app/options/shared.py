@@ -14,8 +14,7 @@ from typing import IO
 
 from stepsight.app.options.command import Option, Parser, flag, group, option
 from stepsight.core.errors import UserError
-from stepsight.core.files.atomic import atomic_file
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import atomic_file, parse_json
 from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
 
 _DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")

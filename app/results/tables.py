@@ -15,11 +15,11 @@ from stepsight.app.web.html import macro, render
 from stepsight.core.errors import UserError
 from stepsight.core.escaping import breakable
 from stepsight.core.judgment import Mode
-from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.shortcuts import PREFIX
+from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import Row

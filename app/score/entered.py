@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from stepsight.app.score.comparison import StepMatches
 from stepsight.core.errors import AddressError, UserError
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import parse_json
 from stepsight.core.scores import Thresholds
 from stepsight.core.text.split import Split, split_solution
 from stepsight.core.trace import Trace

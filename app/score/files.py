@@ -13,8 +13,8 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.escaping import csv_text
 from stepsight.core.files.jsonl import format_trace
-from stepsight.core.files.judgment_table import LONG, WIDE, ByMode, judgment_table
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment_record import LONG, WIDE, ByMode, judgment_table
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.blindness import check_texts

@@ -28,7 +28,7 @@ from stepsight.app.web.page_events import Event, event_routes
 from stepsight.app.web.page_route import PageContent, client_disconnected
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
-from stepsight.core.text.preamble import thinking_in, unclosed_thought
+from stepsight.core.text.response import thinking_in, unclosed_thought
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments

@@ -20,9 +20,9 @@ from stepsight.app.scoring.fair_queue import (
 from stepsight.app.scoring.limits import REQUEST_TOKENS, ScoringCost
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import Rereading
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import has_room, release_memory
-from stepsight.core.reading import Rereading
 from stepsight.core.trace import Trace
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, d
 from stepsight.core.arrays import Floats32
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import EvaluatorSummary
+from stepsight.core.evaluator_summary import READINGS, EvaluatorSummary, Rereading, split_reading
 from stepsight.core.evaluators.opening import known_description
 from stepsight.core.hubs.hub_cache import Fetched, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
@@ -29,7 +29,6 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.models.location import is_shipped, shipped_summaries
 from stepsight.core.models.placement import Placement, typed_name
-from stepsight.core.reading import READINGS, Rereading, split_reading
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store

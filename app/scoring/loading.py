@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from stepsight.app.scoring.batcher import Batcher
 from stepsight.app.scoring.fair_queue import PendingScore
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import EvaluatorSummary
+from stepsight.core.evaluator_summary import EvaluatorSummary, Rereading
 from stepsight.core.hubs.hub_cache import Fetched
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.memory import has_room, memory_of, total_memory
 from stepsight.core.models.placement import Placement
-from stepsight.core.reading import Rereading
 from stepsight.core.trace import Trace
 
 if TYPE_CHECKING:

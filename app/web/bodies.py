@@ -6,7 +6,7 @@ from fastapi import Depends, Request
 from pydantic import BaseModel
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import parse_json
 from stepsight.core.validation import validate
 
 T = TypeVar("T", bound=BaseModel)

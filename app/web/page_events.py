@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.web.failures import OURS, error_json, logged_under
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import parse_json
 
 # The address that events had when Gradio took them, which programs may know.
 _EVENTS = "/gradio_api/run/"

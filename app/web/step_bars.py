@@ -13,14 +13,12 @@ from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS
 from stepsight.app.web.html import macro
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.equations.checks import Check
-from stepsight.core.equations.evaluator import checks_of, faults
-from stepsight.core.equations.wording import finding
+from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.conclusion import Opinion, conclude
 from stepsight.core.judgment import Judgment, Mode, Usage
-from stepsight.core.label import LABEL_NAMES
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds, judge_solution, verdict_word
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import LABEL_NAMES, Step, Trace
 from stepsight.training.evaluate.strength import opinion_of
 
 _TEMPLATE = "step_bars.html"

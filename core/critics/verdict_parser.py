@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
-from stepsight.core.files.json_values import check_depth
-from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.files.whole_files import check_depth
+from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.core.validation import choice
 
 LONGEST = 4000

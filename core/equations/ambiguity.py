@@ -7,10 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 
 from stepsight.core.equations.chains import Member
-from stepsight.core.equations.numbers import Comparison
-from stepsight.core.equations.parsing.expressions import Expression, Kind, Node, evaluate
-from stepsight.core.equations.parsing.units import CONTAINERS, are_convertible, conversion, is_unknown_conversion
-from stepsight.core.equations.parsing.values import UndecidedError, difference
+from stepsight.core.equations.comparison import Comparison
+from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate
+from stepsight.core.equations.units import CONTAINERS, are_convertible, conversion, is_unknown_conversion
+from stepsight.core.equations.values import UndecidedError, difference
 from stepsight.core.text.signs import CURRENCY
 
 # A range, a score or a mixed number: pages 5-9 = 5 pages, they won 3-1 = 3 points, 2-1/2 cups.

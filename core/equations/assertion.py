@@ -1,4 +1,4 @@
-"""The way a text presents an equation: as a statement, or as supposed, tested, asked for or refuted."""
+"""The way a text presents an equation: as a statement, as a consequence of another, or as supposed or refuted."""
 
 import re
 
@@ -208,3 +208,91 @@ def counts_in_a_base(text: str) -> bool:
 def has_own_arithmetic(problem: str) -> bool:
     """True if a problem uses a base other than ten or defines its own operations."""
     return _OWN_ARITHMETIC.search(problem) is not None
+
+
+_REFUTED = re.compile(
+    r"^\W*(?:no\b|wait|oops|actually|sorry|hmm)|\b(?:wrong|mistaken?|incorrect\w*|error|contradict\w*|not\s+true|false)\b",
+    re.IGNORECASE,
+)
+
+
+_RESTRICTED = re.compile(
+    r"\b(?:only|smallest|largest|greatest|least|valid|option|answer|range|works?|case|either|impossible|reject\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def is_restricted(words: str) -> bool:
+    """True if the words after a solution say that it was selected by a condition other than the equation."""
+    return _RESTRICTED.search(words) is not None
+
+
+def retracts(text: str) -> bool:
+    """True if a sub-step retracts an earlier statement."""
+    return _REFUTED.search(text) is not None
+
+
+_FOLLOWING = re.compile(
+    r"""\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|combin\w+|rearrang\w+|rewrit\w+|rewrote|becomes?|which\s+is
+      |subtract\w*|add|adding|divid\w+|multiply\w*|multipli\w+|solv\w+|isolat\w+|get|gives?|yields?|so|thus|therefore|hence
+      |or|means|equivalent|obtain|cancel\w*|cross|mov\w+|bring\w*|leav\w+|implies)\b|\\implies|\\Rightarrow|⇒|→""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_REWRITING = re.compile(
+    r"\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|rearrang\w+|rewrit\w+|rewrote|combin\w+|written|(?:both|each)\s+sides?)\b",
+    re.IGNORECASE,
+)
+_ANOTHER = re.compile(
+    r"""\b(?:another|second|third|other|also|given|similar\w*|new|case|when|if|let|suppose|assume|try|consider|
+      first|derivative|differentiat\w+|minimum|maximum|vertex|both\s+equations|system|set|setting|equal\s+to|plug\w*
+      |substitut\w+|instead|or\s+else|either|for|at|same|where|inequality|next|one|two|each|test|root|zero|zeros
+      |eliminat\w+|know|want|need|equations|only|smallest|largest|greatest|least|valid|option|answer|range|incorrectly|this\s+time|again|closer)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+# Operations on an equation, in words that otherwise name another one.
+_GOAL = re.compile(
+    r"\b(?:to\s+)?(?:solv\w+|find)\s+(?:it\s+|this\s+|the\s+equation\s+)?for\s+(?:the\s+value\s+of\s+)?[\W]{0,3}[A-Za-z]\b"
+    r"|\b(?:from|on|of|to|by)\s+(?:both|each|all)\s+sides?\b|\bthe\s+value\s+of\b|\bset\s+up\s+the\s+equation\b(?=.{40})"
+    r"|(?:^|\n)\W*step\s+\d+\b|\bnow\b|\bfirst\b(?=,)",
+    re.IGNORECASE,
+)
+
+
+def claims_consequence(words: str) -> bool:
+    """True if the words before an equation present it as a consequence of the previous equation alone."""
+    words = _GOAL.sub(" ", words)
+    follows_at_once = not re.search("[A-Za-z]", words)
+    return (follows_at_once or _FOLLOWING.search(words) is not None) and _ANOTHER.search(words) is None
+
+
+_DERIVED = re.compile(
+    r"""\b(?:subtract\w*|add|adding|eliminat\w+|substitut\w+|simplif\w+|divid\w+|solv\w+|combin\w+|rearrang\w+
+      |multipl\w+|expand\w*|isolat\w+|collect\w*)\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SAME = re.compile(
+    r"\b(?:simplif\w+|combin\w+|expand\w*)\b[^.]{0,30}\b(?:the|this|that)\s+(?:\w+\s+)?equation\b", re.IGNORECASE
+)
+
+
+def names_the_equation(words: str) -> bool:
+    """True if the words before an equation say that it is the previous equation in simplified form."""
+    return _SAME.search(words) is not None
+
+
+_NOT_DERIVED = re.compile(
+    r"\b(?:if|let|suppose|assume|case|when|another|given|try|similarly|likewise|setting|instead|derivative|for\s+\$?\w\s*=|would|also)\b",
+    re.IGNORECASE,
+)
+
+
+def says_it_is_derived(words: str) -> bool:
+    """True if the words before an equation say that it was derived from earlier equations."""
+    return _DERIVED.search(words) is not None and _NOT_DERIVED.search(words) is None
+
+
+def says_it_is_rewritten(words: str) -> bool:
+    """True if the words before an equation say that it is the previous equation in another form."""
+    return _REWRITING.search(words) is not None and _ANOTHER.search(_GOAL.sub(" ", words)) is None

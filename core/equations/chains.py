@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from stepsight.core.equations.parsing.expressions import Expression, Kind
-from stepsight.core.equations.parsing.parser import Reader
-from stepsight.core.equations.parsing.tokens import Token, TokenKind
-from stepsight.core.equations.parsing.units import conversion, is_word, may_be_glued, words
+from stepsight.core.equations.expressions import Expression, Kind
+from stepsight.core.equations.parser import Reader
+from stepsight.core.equations.tokens import Token, TokenKind
+from stepsight.core.equations.units import conversion, is_word, may_be_glued, words
 
 MAX_RELATIONS = 60
 

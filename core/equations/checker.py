@@ -5,7 +5,6 @@ An equation is checked only if its text is unambiguous.
 
 from collections.abc import Iterable, Iterator
 
-from stepsight.core.equations.algebra import value_of
 from stepsight.core.equations.assertion import (
     contains_clock_time,
     counts_in_a_base,
@@ -15,10 +14,10 @@ from stepsight.core.equations.assertion import (
 )
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
 from stepsight.core.equations.checks import Check, Method, check_division, check_pair, check_units
-from stepsight.core.equations.numbers import decimals_in
-from stepsight.core.equations.parsing.tokens import MAX_TEXT, holds_table, read_tokens, without_bold
-from stepsight.core.equations.parsing.values import UndecidedError, difference
+from stepsight.core.equations.comparison import decimals_in, value_of
+from stepsight.core.equations.tokens import MAX_TEXT, holds_table, read_tokens, without_bold
 from stepsight.core.equations.unknowns import Unknowns
+from stepsight.core.equations.values import UndecidedError, difference
 from stepsight.core.text.signs import plain
 
 MAX_NOTES = 40

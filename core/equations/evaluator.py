@@ -1,23 +1,97 @@
-"""The evaluator `equations`, which calls a step wrong if one of its equations fails.
+"""The evaluator `equations`, which calls a step wrong if one of its equations fails, and words for what fails.
 
 A step without equations gets no verdict. The evaluator needs no weights, and later steps never change a verdict.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from threading import Lock
 
 import numpy as np
 
+from stepsight.core.equations.assertion import remainder_behind
 from stepsight.core.equations.checker import Checker
-from stepsight.core.equations.checks import Check
-from stepsight.core.equations.wording import finding
+from stepsight.core.equations.checks import Check, Method
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator_base import RuleEvaluator
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.scores import Hindsight, Outputs, StepScores
+from stepsight.core.text.signs import comparable
 from stepsight.core.trace import Trace
+
+_RELATION = r"(?:[=≈]|\\approx(?![a-z])|\b[a-z]+\b)"
+_AT_START = re.compile(rf"(?<![\s$&])[\s$&]*{_RELATION}[\s$&]*")
+_AT_END = re.compile(f"{_AT_START.pattern}$")
+_WITH_UNIT = re.compile(r"^([-−]?\d[\d.,]*)\s+[A-Za-z][^\d=]*$")
+_DECIMAL = re.compile(r"-?\d+\.\d+")
+_FRACTION = re.compile(r"-?\d+/\d+")
+_TEX = re.compile(r"[\\^_{}]")
+_LONG_POWER = re.compile(r"\^(-?\d{2,})")
+_ENDS_OF_CELLS = re.compile(r"(?<![\\\s&])(?:\\\\|[\s&])+$")
+
+
+def finding(trace: Trace, i: int, check: Check) -> str:
+    """Say in a clause what is right in place of a failing equation of sub-step `i`, for example "74 − 5 is 69, not
+    70". Formulas in LaTeX stand between dollar signs."""
+    text = trace.substeps[i]
+    right = _formula(check.right)
+    if check.method is Method.SOLUTION:
+        return _of_unknown(text, check)
+    before, behind = text[check.start : check.fault_start], text[check.fault_end : check.end]
+    stated = _formula(_WITH_UNIT.sub(r"\1", text[check.fault_start : check.fault_end]))
+    if "remainder" in right and (rest := remainder_behind(text, check.fault_end)):
+        stated = text[check.fault_start : rest.end()]
+    else:
+        right = _like(stated, right)
+    other = _AT_END.sub("", before) if before else _AT_START.sub("", behind, count=1)
+    # A side that cannot be worked out further, such as x^2 + 1, is not repeated.
+    is_same = re.sub(r"[\s$]", "", other) == re.sub(r"[\s$]", "", right)
+    return f"{_formula(other)} is {'' if is_same else f'{right}, '}not {stated}"
+
+
+def _of_unknown(text: str, check: Check) -> str:
+    """Describe an equation with unknowns that an earlier one refutes. `check.right` is the solution of that one, or
+    the equation itself if its solutions are not rational."""
+    written = _formula(text[check.start : check.end])
+    name, _, values = check.right.partition(" = ")
+    if not check.right:
+        return f"{written} contradicts the equations before it"
+    if not name.isalpha():
+        return f"{written} does not follow from {_formula(check.right)}"
+    solution = f"{name} is {values.replace(f'{name} = ', '')}"
+    if check.sides:
+        sides = " and ".join(f"{_formula(text[a:b])} is {value}" for a, b, value in check.sides if value)
+        others = [f"not {_formula(text[a:b])}" for a, b, value in check.sides if not value]
+        return ", ".join([f"{solution}, so {sides}", *others])
+    if check.fault_start == check.start:
+        return f"{written} does not fit, since {solution}"
+    return f"{solution}, not {_formula(text[check.fault_start : check.fault_end])}"
+
+
+def _like(stated: str, right: str) -> str:
+    """Return a number written like another: with as many decimals, or as a fraction."""
+    is_fraction = "/" in stated or "frac" in stated
+    if _FRACTION.fullmatch(right) and not is_fraction:
+        return f"about {float(Fraction(right)):.{max(2, len(stated.partition('.')[2]))}f}"
+    if not _DECIMAL.fullmatch(right):
+        return right
+    if is_fraction:
+        return str(Fraction(right))
+    decimals = stated.partition(".")[2]
+    return right + "0" * (len(decimals) - len(right.partition(".")[2])) if decimals.isdecimal() else right
+
+
+def _formula(text: str) -> str:
+    """Return a piece of a text on one line, between dollar signs if it is in LaTeX."""
+    piece = " ".join(_ENDS_OF_CELLS.sub("", text).split())
+    if "$" in piece.strip("$ ") or not _TEX.search(piece):
+        return piece
+    formula = _LONG_POWER.sub(r"^{\1}", piece.strip("$ "))
+    return f"${formula}$"
+
 
 VERSION = 4
 """Incremented whenever checks change, so that earlier judgments are not mistaken for current ones."""
@@ -112,3 +186,58 @@ def _rationale(trace: Trace, checks: Sequence[Sequence[Check]]) -> str:
         for check in faults(part)
     ]
     return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class FailingEquation:
+    """A failing equation of sub-step `substep`. `contradicted` holds the later sub-steps that contradict it. Both
+    count from 0."""
+
+    substep: int
+    check: Check
+    contradicted: tuple[int, ...]
+
+
+def failing_equations(trace: Trace) -> list[FailingEquation]:
+    """Return the failing equations of a solution in order, each with the later sub-steps that contradict it."""
+    checks, texts = checks_of(trace), trace.substeps
+    return [
+        FailingEquation(
+            place,
+            check,
+            tuple(
+                later
+                for later in range(place + 1, len(texts))
+                if _contradicts(texts[later], checks[later], *_sides(texts[place], check))
+            ),
+        )
+        for place, part in enumerate(checks)
+        for check in faults(part)
+    ]
+
+
+def _sides(text: str, check: Check) -> tuple[str, str]:
+    """Return the calculation in a failing equation and its wrong value, or two empty strings if no side is known to
+    be at fault."""
+    wrong = text[check.fault_start : check.fault_end]
+    if not wrong:
+        return "", ""
+    is_last = check.end - check.fault_end < check.fault_start - check.start
+    rest = text[check.start : check.fault_start] if is_last else text[check.fault_end : check.end]
+    return _packed(rest).strip("="), _packed(wrong)
+
+
+def _contradicts(text: str, checks: Sequence[Check], calculation: str, wrong: str) -> bool:
+    held = [_packed(text[check.start : check.end]) for check in checks if check.holds]
+    if not held or not wrong:
+        return False
+    if calculation and any(calculation in re.split("=", equation) for equation in held):
+        return True
+    value = rf"(?<![\w.]){re.escape(wrong)}(?![\w]|\.\d)"
+    said = comparable(text).replace("$", "")
+    return re.search(rf"\bnot\s+{value}|{value}\s+is\s+(?:wrong|false|incorrect)\b", said) is not None
+
+
+def _packed(text: str) -> str:
+    """Return a formula in a uniform spelling: with plain signs, and without white space and dollar signs."""
+    return re.sub(r"[\s$]", "", re.sub(r"\\(?:cdot|times)(?![a-z])", "*", comparable(text)))

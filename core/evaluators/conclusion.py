@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from stepsight.core.arrays import Bools
-from stepsight.core.equations.evaluator import checks_of, faults
-from stepsight.core.equations.wording import finding
+from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.evidence import Revision, largest_revision, revisions
 from stepsight.core.judgment import Judgment
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds

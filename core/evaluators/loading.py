@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 
-from stepsight.core.critics.evaluator import open_critic
+from stepsight.core.critics.critic import open_critic
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import EvaluatorSummary
+from stepsight.core.evaluator_summary import EvaluatorSummary, Rereading, split_reading
 from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.formats.stepsight import NAME as OWN
@@ -39,7 +39,6 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.memory import check_memory, count_weights, memory_of
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
-from stepsight.core.reading import Rereading, split_reading
 from stepsight.core.scoring.scorer import Scorer
 
 # Weights of fewer bytes are read in less than a second.
@@ -57,7 +56,7 @@ def load_evaluator(
 
     `equations` needs no folder. A server address (see `core.inference_servers.address`) loads an evaluator behind
     that server; the server then determines `device`, `dtype` and `device_map`. A name that ends with
-    `, read in both orders` loads the evaluator with that reading (see `core.reading`).
+    `, read in both orders` loads the evaluator with that reading (see `core.evaluator_summary`).
 
     `dtype` is the type of the weights in memory. If it is None, the stored type is kept if the device supports it
     well; otherwise the weights are converted to float32 (see `core.models.placement`). A type other than float32

@@ -39,7 +39,7 @@ from stepsight.core.formats.answers import Softmax, answer_ids, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.hubs.checkpoint_files import TOKENIZER, is_hub_id, read_config_file
-from stepsight.core.hubs.known_cards import with_known
+from stepsight.core.hubs.public import with_known
 from stepsight.core.inference_servers.address import ServerAddress
 from stepsight.core.inference_servers.server import AT_ONCE, Server, ServerError, together
 from stepsight.core.inference_servers.vllm import (
@@ -50,7 +50,6 @@ from stepsight.core.inference_servers.vllm import (
     server_tokens,
 )
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint, read_card, repository
 from stepsight.core.models.checkpoint_resolver import model_folder
 from stepsight.core.models.evaluator import check_numbers, named
@@ -59,7 +58,7 @@ from stepsight.core.models.model import SIGMOID, THREE_WAY, VALIDITY, Rows, outp
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.scoring.forward import Input, assemble, mode_inputs
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 
 TOKENIZER_OPTION, REQUESTS_OPTION = "tokenizer", "requests"
 

@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import IO, Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import parse_json
 
 Answerer = Callable[[Any, Iterator[bytes]], Any]
 """Answers a request, in the child. It gets the request and the content that comes with it, and returns JSON. A

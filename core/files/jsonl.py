@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import LARGEST, STRICT, parse_json
 from stepsight.core.files.text_lines import decode_line, utf8_lines
+from stepsight.core.files.whole_files import LARGEST, STRICT, parse_json
 from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")

@@ -23,7 +23,7 @@ from typing import Any, Literal, get_args
 from pydantic import Field, PositiveInt
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json, read_bytes
+from stepsight.core.files.whole_files import parse_json, read_bytes
 from stepsight.core.validation import ListOf, Model, validate
 
 FORMAT = "stepsight-label-patch"

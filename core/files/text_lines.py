@@ -10,7 +10,7 @@ from pathlib import PurePath
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.compression import compression_of, unpacked, unpacked_beginning
-from stepsight.core.files.json_values import LARGEST
+from stepsight.core.files.whole_files import LARGEST
 
 PARQUET = b"PAR1"
 COMPRESSED = (".gz", ".zst")

@@ -13,7 +13,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import DEEPEST, read_bytes
+from stepsight.core.files.whole_files import DEEPEST, read_bytes
 from stepsight.core.validation import validate
 
 T = TypeVar("T")

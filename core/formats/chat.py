@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
-from stepsight.core.files.json_values import read_bytes, read_json
+from stepsight.core.files.whole_files import read_bytes, read_json
 
 if TYPE_CHECKING:
     from stepsight.core.models.checkpoint import Checkpoint

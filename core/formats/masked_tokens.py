@@ -29,11 +29,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.answers import answer_head, answer_ids, check_language_head, exact_id
 from stepsight.core.formats.chat import rendered_chat
 from stepsight.core.formats.format import Loaded
-from stepsight.core.label import Label
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoded, Encoder, Mark
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 
 NAME = "masked-tokens"
 

@@ -20,7 +20,7 @@ from stepsight.core.formats import (
     value_head,
 )
 from stepsight.core.formats.format import CheckpointFormat, RecognisableFormat
-from stepsight.core.hubs.known_cards import check_separator, namesake
+from stepsight.core.hubs.public import check_separator, namesake
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import Checkpoint, repository
 from stepsight.core.prompts.encoding import Encoder

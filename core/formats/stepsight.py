@@ -14,12 +14,12 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
 from stepsight.core.hubs.checkpoint_files import CARD
-from stepsight.core.label import Label
 from stepsight.core.models import llada
 from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import linear_head
 from stepsight.core.models.placement import Placement
+from stepsight.core.trace import Label
 
 NAME = "stepsight"
 

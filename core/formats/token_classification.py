@@ -17,7 +17,7 @@ A single class, as in MATH-Minos, is a logit whose sigmoid is the probability th
 The input is the same as in TRL: the begin-of-sequence token, if the tokenizer has one, then the problem, and then
 each step followed by the separator. All of these are tokenized separately. A step is read at the last token of its
 separator. TRL's default is a line break, but no file says which separator a model was trained with, so
-stepsight.json or `core.hubs.known_cards` has to name it (`recognition.read_card_of` asks for it). Classes that are
+stepsight.json or `core.hubs.public` has to name it (`recognition.read_card_of` asks for it). Classes that are
 only numbered, such as LABEL_0 and LABEL_1, are those of TRL, in which 1 is right. Whether a backbone sees later
 tokens is tested, not taken from its config.
 """
@@ -30,12 +30,12 @@ from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import Loaded
-from stepsight.core.label import Label
 from stepsight.core.models.backbone import beside, decoder_of, looks_ahead, main_device
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import SIGMOID, Rows, StepModel, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
+from stepsight.core.trace import Label
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel

@@ -18,8 +18,7 @@ from pydantic import AfterValidator, ConfigDict, Field
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.files.atomic import digest_of
-from stepsight.core.files.json_values import read_json, write_json
+from stepsight.core.files.whole_files import digest_of, read_json, write_json
 from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id
 from stepsight.core.paths import CACHE_VARIABLE, cache_folder, format_bytes
 from stepsight.core.validation import Model, invalid, validate

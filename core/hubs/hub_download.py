@@ -16,7 +16,6 @@ from filelock import FileLock, Timeout
 from tqdm import tqdm
 
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.client import RemoteFile, explained, list_files
 from stepsight.core.hubs.hub_cache import (
     NEWEST,
     Fetched,
@@ -30,7 +29,7 @@ from stepsight.core.hubs.hub_cache import (
     save_part,
     storage_folder,
 )
-from stepsight.core.hubs.hub_lookup import Remote, look_up, look_up_part
+from stepsight.core.hubs.hub_lookup import Remote, RemoteFile, explained, list_files, look_up, look_up_part
 from stepsight.core.paths import format_bytes
 
 Progress = Callable[[int, int], None]

@@ -25,7 +25,7 @@ from typing import Any, Self, TypeVar
 import httpx2
 
 from stepsight.core.errors import Check, UserError, never_cancel
-from stepsight.core.files.json_values import check_unicode, parse_json
+from stepsight.core.files.whole_files import check_unicode, parse_json
 from stepsight.core.inference_servers.address import KEY
 from stepsight.core.net.http import (
     BROKEN,

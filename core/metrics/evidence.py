@@ -1,7 +1,7 @@
 """How well an evaluator's evidence matches what benchmarks and people say of it.
 
 Needed steps: the fall of a step is the largest fall in the validity of a later step when the step is left out
-(`core.left_out.Dependence.largest_falls`). A benchmark's gold labels say which steps are needed, and the AUC, with
+(`core.evidence.Dependence.largest_falls`). A benchmark's gold labels say which steps are needed, and the AUC, with
 an interval over problems, how well falls tell them from other steps. The measure is our own.
 
 Links: a person who changes a label once a later step is in view says which step changed it. The evaluator's

@@ -15,7 +15,6 @@ from operator import attrgetter
 import numpy as np
 
 from stepsight.core.arrays import AnyInts, Floats64
-from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, brier, expected_calibration_error, macro_f1
 from stepsight.core.metrics.bootstrap import Measurement, Statistic, Value, Weights, interval, ratio, statistic
@@ -31,6 +30,7 @@ from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, items, 
 from stepsight.core.metrics.shortcuts import correlate_ranks
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.trace import Label
 
 
 @dataclass(frozen=True)

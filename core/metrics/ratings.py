@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import Bools, Floats64, Ints
-from stepsight.core.label import LABEL_NAMES, Label
+from stepsight.core.trace import LABEL_NAMES, Label
 
 UNSURE, UNLABELLED = 3, -1
 RATING_NAMES = (*LABEL_NAMES, "unsure")

@@ -23,9 +23,9 @@ from enum import StrEnum
 import numpy as np
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64
-from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.trace import Label
 
 SOLUTION_THRESHOLD = 0.025
 """The threshold of evaluators with one score per solution (ROSCOE, in the official script)."""

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
-from stepsight.core.label import Label
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import VALID, Trace
+from stepsight.core.trace import VALID, Label, Trace
 
 _OF_STEPS = ("trace", "position", "label", "valid", "redundancy", "probs", "share")
 

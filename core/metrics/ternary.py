@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepsight.core.arrays import AnyInts, Floats32, Floats64, Ints
-from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc, f1
 from stepsight.core.metrics.bootstrap import Weights, share_draws, statistic
 from stepsight.core.metrics.table import NO_ITEMS, ONE_CLASS, SILENT, Items, StepTable
+from stepsight.core.trace import Label
 
 
 @dataclass(frozen=True, eq=False)

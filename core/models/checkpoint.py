@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import read_json
+from stepsight.core.files.whole_files import read_json
 from stepsight.core.hubs.checkpoint_files import (
     CARD,
     CARD_VERSION,

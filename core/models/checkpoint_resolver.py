@@ -21,10 +21,10 @@ from stepsight.core.hubs.checkpoint_files import (
     read_adapter_file,
     read_config_file,
 )
-from stepsight.core.hubs.client import UnreachableError
 from stepsight.core.hubs.hub_cache import NEWEST, Fetched, find_fetched, is_from_hub, part_key
 from stepsight.core.hubs.hub_download import fetch_if_missing, fetch_part_if_missing
-from stepsight.core.hubs.known_cards import with_known
+from stepsight.core.hubs.hub_lookup import UnreachableError
+from stepsight.core.hubs.public import with_known
 from stepsight.core.models.adapter import Adapter
 from stepsight.core.models.checkpoint import Checkpoint, read_card, repository
 from stepsight.core.models.location import (

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import Rereading, split_reading
 from stepsight.core.hubs.checkpoint_files import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
-from stepsight.core.label import Label
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint
 from stepsight.core.models.devices import dtype_name
@@ -24,9 +24,8 @@ from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder, encode_in_windows
 from stepsight.core.prompts.template import Read
-from stepsight.core.reading import Rereading, split_reading
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
+from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary, Rereading, reading_note, sees_later_steps
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.reading import Rereading, reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
 

@@ -9,15 +9,14 @@ import os
 from functools import cache
 from pathlib import Path
 
-from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.files.json_values import read_json
+from stepsight.core.evaluator_summary import EvaluatorSummary, split_reading
+from stepsight.core.files.whole_files import read_json
 from stepsight.core.hubs.checkpoint_files import ADAPTER, ADAPTER_PICKLE, CARD, is_hub_id
-from stepsight.core.hubs.client import cached_snapshot
 from stepsight.core.hubs.hub_cache import find_fetched
-from stepsight.core.hubs.known_cards import known_card
+from stepsight.core.hubs.hub_lookup import cached_snapshot
+from stepsight.core.hubs.public import known_card
 from stepsight.core.inference_servers.address import is_address
 from stepsight.core.paths import asset
-from stepsight.core.reading import split_reading
 from stepsight.core.validation import validate
 
 EQUATIONS = "equations"

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from stepsight.core.label import Label
 from stepsight.core.models.backbone import main_device
 from stepsight.core.scores import Outputs
+from stepsight.core.trace import Label
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel

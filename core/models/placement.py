@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepsight.core.reading import split_reading
+from stepsight.core.evaluator_summary import split_reading
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The types that weights can be given; scores are float32 in any case."""

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import parse_json
 
 ClientKind = TypeVar("ClientKind", httpx2.Client, httpx2.AsyncClient)
 

@@ -25,7 +25,7 @@ from typing import Any
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import read_json
+from stepsight.core.files.whole_files import read_json
 from stepsight.core.hubs.checkpoint_files import CARD, SENTENCEPIECE, SLOW_TOKENIZERS, TOKENIZER
 
 SPACE = "▁"

@@ -14,11 +14,10 @@ import numpy as np
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import parse_json
 from stepsight.core.inference_servers.address import checked_url
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, StepRecord, probabilities
-from stepsight.core.label import LABEL_NAMES
 from stepsight.core.net.http import (
     BROKEN,
     FailedAttemptError,
@@ -31,7 +30,7 @@ from stepsight.core.net.http import (
     reason,
 )
 from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
-from stepsight.core.trace import Trace, check_candidates
+from stepsight.core.trace import LABEL_NAMES, Trace, check_candidates
 from stepsight.core.validation import validate
 
 KEY_VARIABLE = "STEPSIGHT_KEY"

@@ -12,15 +12,14 @@ import torch
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import Check, UserError, never_cancel
-from stepsight.core.label import Label
-from stepsight.core.left_out import Gap, LeaveOneOut, shortened
+from stepsight.core.evidence import Gap, LeaveOneOut, shortened
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.forward import Forward, Input, call_inputs, chunks, verdicts
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.prefixes import Prefix, PrefixContinuation, Prefixes, can_continue, shared
-from stepsight.core.trace import Trace, check_candidates
+from stepsight.core.trace import Label, Trace, check_candidates
 
 # Tokens of a batch: those of the prefix and the longest input, times the number of inputs.
 _BUDGET = 16_384

@@ -17,12 +17,12 @@ import numpy as np
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import Check, UserError, never_cancel
+from stepsight.core.evaluator_summary import Reading, Rereading, causal_attention
+from stepsight.core.evidence import Gap, LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import BatchEvaluator, Evaluator, RuleEvaluator
 from stepsight.core.prompts.encoding import Encoded
-from stepsight.core.reading import Reading, Rereading, causal_attention
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.forward import (
     Forward,

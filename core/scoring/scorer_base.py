@@ -7,8 +7,8 @@ import numpy as np
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import Check, UserError, never_cancel
+from stepsight.core.evidence import Gap, LeaveOneOut, shortened
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.left_out import Gap, LeaveOneOut, shortened
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
 

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from stepsight.core.text.breaks import STEP_TOKEN, at_step_tokens, marked_up_lines, plain_lines, unwrapped
-from stepsight.core.text.formulas import formula_blocks, formulas, outside, unbroken_lines
 from stepsight.core.text.marks import (
     BULLET,
     HEADINGS,
@@ -22,10 +20,18 @@ from stepsight.core.text.marks import (
     seen,
     unmarked,
 )
-from stepsight.core.text.preamble import set_openings_aside, thinking_in
-from stepsight.core.text.sentences import sentences
+from stepsight.core.text.printed import read_step_list
+from stepsight.core.text.response import (
+    STEP_TOKEN,
+    at_step_tokens,
+    marked_up_lines,
+    plain_lines,
+    set_openings_aside,
+    thinking_in,
+    unwrapped,
+)
+from stepsight.core.text.sentences import formula_blocks, formulas, outside, sentences, unbroken_lines
 from stepsight.core.text.signs import is_blank
-from stepsight.core.text.step_lists import read_step_list
 
 _RULE = re.compile(r"(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|={3,})\s*")
 _HEADING = re.compile(
@@ -430,18 +436,15 @@ def _paragraphs(lines: list[str]) -> list[str]:
 
 
 def _goes_on(paragraph: str, following: str) -> bool:
+    """True if a paragraph announces the maths, code or list after it, or ends in a comma or an open formula."""
     end = paragraph.rstrip()
     if end.rstrip("*_").endswith((":", ",")) and _GOES_ON.match(following):
         return True
-    return end.endswith(("\\]", "$$", "}", ",")) and _SMALL_WORD.match(following) is not None and _ends_open(end)
-
-
-def _ends_open(text: str) -> bool:
-    """True if a text ends in a comma, or in a formula without a full stop."""
-    if text.endswith(","):
-        return True
-    blocks = formula_blocks(text)
-    return bool(blocks) and blocks[-1][1] == len(text) and not text.rstrip("\\]$ \n").endswith(".")
+    if not end.endswith(("\\]", "$$", "}", ",")) or not _SMALL_WORD.match(following):
+        return False
+    blocks = formula_blocks(end)
+    is_formula = bool(blocks) and blocks[-1][1] == len(end) and not end.rstrip("\\]$ \n").endswith(".")
+    return end.endswith(",") or is_formula
 
 
 def _by_line(lines: list[str]) -> list[str]:

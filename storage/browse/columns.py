@@ -12,11 +12,11 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32, Ints
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome, knows_first_error, outcome_codes
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
 from stepsight.core.metrics.table import SILENT, StepTable, thirds
 from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.trace import Label
 from stepsight.storage.database.schema import TraceRow, TriangleRow
 from stepsight.storage.database.store import read_columns
 from stepsight.storage.judgments.columns import TraceGold, read_gold_columns, read_scores, starts

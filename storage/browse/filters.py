@@ -12,8 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.trace import check_text
+from stepsight.core.trace import LABEL_NAMES, Label, check_text
 from stepsight.core.validation import invalid
 from stepsight.storage.browse.columns import BINS, SOLUTION_GOLD, STEP_GOLD
 from stepsight.storage.browse.metadata import MetaCondition

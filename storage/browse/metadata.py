@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import parse_json
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import check_text
 from stepsight.storage.database.store import IN_PARTS

@@ -318,7 +318,7 @@ class LeftOutScoresRow(Base):
     trace. `steps` is an int32 array of shape (m,) with the indices of the sub-steps that were left out, in
     ascending order. `probabilities` is a float32 array of shape (m, n - 1, 3) with the probabilities of the
     remaining sub-steps in each case. `gap` says what takes the place of the sub-step that is left out (see
-    `core.left_out.Gap`).
+    `core.evidence.Gap`).
     """
 
     __tablename__ = "left_out_scores"

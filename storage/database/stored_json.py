@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import JSON, Dialect, TypeDecorator
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.whole_files import parse_json
 from stepsight.core.scores import Outputs
 from stepsight.core.validation import choice, user_error
 

@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from stepsight.core.arrays import Bools, Floats32, Ints
 from stepsight.core.errors import UserError
-from stepsight.core.files.judgment_table import LONG, SCORES
 from stepsight.core.judgment import Mode
-from stepsight.core.label import LABEL_NAMES
+from stepsight.core.judgment_record import LONG, SCORES
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs
+from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.judgment_rows import JudgmentRows, read_ends, read_gold_of, read_rows
 from stepsight.storage.judgments.columns import TraceGold, starts, step_rows, unsaid, within

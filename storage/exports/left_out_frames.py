@@ -14,9 +14,9 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
-from stepsight.core.label import LABEL_NAMES
-from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
+from stepsight.core.evidence import Dependence, Gap, LeaveOneOut
 from stepsight.core.scores import Outputs
+from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import named_ids
 from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators
@@ -29,7 +29,7 @@ _SCORES = (*LABEL_NAMES, "validity", "change")
 COLUMNS = (*_TEXTS, *_PLACES, *_SCORES)
 """The columns of a frame.
 
-`gap` is the replacement for the missing sub-step (`core.left_out.Gap`). `change` is validity minus the validity
+`gap` is the replacement for the missing sub-step (`core.evidence.Gap`). `change` is validity minus the validity
 with nothing missing. neg, neu and pos are NaN unless the evaluator gives all three.
 """
 # Traces of a frame.

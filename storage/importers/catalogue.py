@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import read_json
+from stepsight.core.files.whole_files import read_json
 from stepsight.core.paths import asset
 from stepsight.storage.importers import find_kind
 

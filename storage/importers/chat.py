@@ -29,7 +29,7 @@ from functools import partial
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.text.preamble import set_thoughts_aside
+from stepsight.core.text.response import set_thoughts_aside
 from stepsight.core.text.split import Split, split_answer
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.rows.fields import (

@@ -17,9 +17,9 @@ from urllib.parse import unquote
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.arrow import arrow_batches, is_arrow, parquet_batches
-from stepsight.core.files.json_values import read_bytes, read_json
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import COMPRESSED, PARQUET, check_beginning, stem_of, without_suffix
+from stepsight.core.files.whole_files import read_bytes, read_json
 from stepsight.core.files.yaml_files import parse_yaml
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind

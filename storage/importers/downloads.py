@@ -11,7 +11,7 @@ import httpx2
 from filelock import FileLock, Timeout
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.atomic import digest_of
+from stepsight.core.files.whole_files import digest_of
 from stepsight.core.net.http import (
     BROKEN,
     FailedAttemptError,

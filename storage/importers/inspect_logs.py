@@ -22,9 +22,9 @@ from itertools import chain
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import LARGEST, parse_json
+from stepsight.core.files.compression import read_zip
 from stepsight.core.files.text_lines import ZIP
-from stepsight.core.files.zip_files import read_zip
+from stepsight.core.files.whole_files import LARGEST, parse_json
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.chat import read_chat
 from stepsight.storage.importers.rows.fields import ASIDE, check_object, describe, identifier, listed

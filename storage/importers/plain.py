@@ -15,8 +15,7 @@ from itertools import islice
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import SHARES, format_trace, open_input, read_trace
-from stepsight.core.label import Label
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.storage.importers.rows.fields import (
     VALIDITY,
     Meaning,

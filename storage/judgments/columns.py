@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.scores import first_of_steps, least_valid
+from stepsight.core.trace import Label
 from stepsight.storage.database.schema import JudgmentRow, StepRow, SubstepRow, TraceRow, TriangleRow
 from stepsight.storage.database.store import IN_PARTS, Store, read_columns
 from stepsight.storage.database.stored_json import DamagedError

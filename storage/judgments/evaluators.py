@@ -14,7 +14,7 @@ from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.reading import reading_note, sees_later_steps
+from stepsight.core.evaluator_summary import reading_note, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import (
     CalibrationRow,

@@ -11,8 +11,8 @@ from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.evidence import Dependence, Gap, LeaveOneOut
 from stepsight.core.judgment import Mode
-from stepsight.core.left_out import Dependence, Gap, LeaveOneOut
 from stepsight.core.metrics.evidence import LabelledFall, NeededSteps, measure_falls
 from stepsight.core.scores import StepScores
 from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, LeftOutScoresRow, TraceRow, now

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
+from stepsight.core.evidence import Gap, LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of
-from stepsight.core.label import Label
-from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.core.validation import validate
 from stepsight.storage.importers.benchmarks.strict_prmbench import SCORES as STRICT_PRMBENCH
 from stepsight.storage.importers.benchmarks.strict_prmbench import translated

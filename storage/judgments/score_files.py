@@ -10,11 +10,11 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import CAUSAL
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.files.compression import unpacked
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.left_out import LeaveOneOut
-from stepsight.core.reading import CAUSAL
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, check_name
 from stepsight.storage.database.store import Store

@@ -17,8 +17,7 @@ from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import LABEL_NAMES
-from stepsight.core.trace import check_text
+from stepsight.core.trace import LABEL_NAMES, check_text
 from stepsight.core.validation import Model, choice, validate
 from stepsight.storage.database.labelling_schema import KEY_LENGTH, EventRow
 from stepsight.storage.database.stored_json import DamagedError

@@ -15,8 +15,7 @@ from sqlalchemy import ColumnElement, and_, func, join, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.trace import VALID, gold_of
+from stepsight.core.trace import LABEL_NAMES, VALID, Label, gold_of
 from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow, in_range

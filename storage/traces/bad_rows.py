@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.atomic import atomic_file
+from stepsight.core.files.whole_files import atomic_file
 from stepsight.storage.database.schema import LeftOutRow
 from stepsight.storage.database.store import insert_once
 

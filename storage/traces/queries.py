@@ -16,8 +16,7 @@ from sqlalchemy import Select, case, distinct, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Ints
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace, check_text
+from stepsight.core.trace import Label, Step, Trace, check_text
 from stepsight.storage.database.schema import DatasetRow, LeftOutRow, StepRow, SubstepRow, TraceRow, in_range
 from stepsight.storage.database.store import IN_PARTS, NotFoundError, Store
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.label import Label
+from stepsight.core.trace import Label
 from stepsight.storage.browse.browse import browse, neighbours
 from stepsight.storage.browse.filters import By, Sort, TraceFilter
 from stepsight.storage.database.store import open_store

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.core.files.atomic import digest_of
+from stepsight.core.files.whole_files import digest_of
 from stepsight.core.hubs.hub_cache import cache_of_hub, check_files, is_hash, list_fetched
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.storage.database.jobs_schema import Job, State

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.files.judgment_table import LONG, WIDE, judgment_table
+from stepsight.core.evidence import Gap, LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode, Usage
-from stepsight.core.judgment_record import JudgmentRecord, judgment_record
-from stepsight.core.label import Label
-from stepsight.core.left_out import Gap, LeaveOneOut
+from stepsight.core.judgment_record import LONG, WIDE, JudgmentRecord, judgment_record, judgment_table
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from tests.messages import refused
 
 DOCS = Path(__file__).parents[2] / "docs"

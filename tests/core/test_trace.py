@@ -1,5 +1,4 @@
-from stepsight.core.label import Label
-from stepsight.core.trace import VALID, Step, Trace, gold_of
+from stepsight.core.trace import VALID, Label, Step, Trace, gold_of
 from tests.cases import each
 from tests.messages import refused
 

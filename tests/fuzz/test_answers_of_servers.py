@@ -16,7 +16,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from tests.app.client import asking
 from tests.chat_server import chat_server, completion
-from tests.core.critics.test_scoring import asking as asking_critic
+from tests.core.critics.test_critic import asking as asking_critic
 from tests.fuzz.attack import COUNT
 
 pytestmark = pytest.mark.slow

@@ -5,9 +5,8 @@ import json
 import numpy as np
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import read_many, standing
 from stepsight.storage.traces.queries import find_dataset, iterate_traces

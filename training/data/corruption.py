@@ -18,8 +18,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 
 WEIGHTS = {"number": 4.0, "operation": 2.0, "remove": 1.0, "swap": 1.0, "repeat": 1.5}
 

@@ -20,8 +20,7 @@ import numpy as np
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.row_conditions import from_mapping
-from stepsight.core.label import LABEL_NAMES
-from stepsight.core.trace import Trace
+from stepsight.core.trace import LABEL_NAMES, Trace
 from stepsight.storage.importers.benchmarks.prm800k import KIND, beside_the_paper
 from stepsight.storage.importers.rows.fields import located
 from stepsight.training.data.corruption import corrupt, valid_part

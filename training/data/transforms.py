@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 
 CONTINUED, COMPLETE, NOT_CONTINUED = "continued", "complete", "not_continued"
 _KEY = "pre_generated_steps"

@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from stepsight.core.critics.critic_prompts import CallEstimate
-from stepsight.core.critics.evaluator import Critic
+from stepsight.core.critics.critic import CallEstimate, Critic
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.inference_servers.address import is_address, is_critic
 from stepsight.core.judgment import Judgment, Mode

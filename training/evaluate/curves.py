@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.table import Items, StepTable
+from stepsight.core.trace import Label
 
 TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
 

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Floats64
-from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, f1, precision, recall
 from stepsight.core.metrics.bootstrap import Measurement, Value, Weights, difference
@@ -19,6 +18,7 @@ from stepsight.core.metrics.figures import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Items, StepTable, Third, by_change, by_third, retroactive
 from stepsight.core.scores import Outputs
+from stepsight.core.trace import Label
 from stepsight.training.evaluate.evaluation import Row
 
 

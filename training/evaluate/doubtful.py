@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Floats64, Ints
-from stepsight.core.equations.evaluator import checks_of, faults
-from stepsight.core.equations.wording import finding
+from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import ShowProgress, UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors

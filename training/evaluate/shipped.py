@@ -25,14 +25,13 @@ from stepsight.core.arrays import Bools
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc, macro_f1
 from stepsight.core.metrics.bootstrap import Value, difference, mean, resamples, share
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import Items, build_table
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.training.evaluate.gallery import CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
 from stepsight.training.synth.corpus import HELD_OUT, generate
 

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
+from stepsight.core.evaluator_summary import split_reading
 from stepsight.core.evaluators.conclusion import Opinion, conclude
 from stepsight.core.judgment import Judgment
 from stepsight.core.judgment_record import Described, JudgmentRecord, judgment_record
 from stepsight.core.models.location import shipped_folder
-from stepsight.core.reading import split_reading
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.training.evaluate.gallery import DATASET as GALLERY
 

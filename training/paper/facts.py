@@ -22,10 +22,9 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import parse_json, read_bytes, read_json
+from stepsight.core.files.whole_files import parse_json, read_bytes, read_json
 from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.published import PublishedRow, PublishedTable, published, reference_tables
@@ -33,6 +32,7 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import SILENT, StepTable, Third
 from stepsight.core.paths import asset
 from stepsight.core.scores import Thresholds
+from stepsight.core.trace import Label
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import evaluators_of

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT
+from stepsight.core.trace import Label
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row

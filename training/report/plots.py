@@ -14,12 +14,12 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from stepsight.core.judgment import Mode
-from stepsight.core.label import LABEL_NAMES, Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, reliability
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Third
+from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.training.evaluate.curves import roc, sweep
 from stepsight.training.evaluate.diagnostics import Changed, ClassFigures, decide, lacking, shares
 from stepsight.training.evaluate.evaluation import Row

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from stepsight.core.errors import UserError
 from stepsight.core.escaping import escape_markdown
-from stepsight.core.files.atomic import write_text
 from stepsight.core.files.label_patch import Patch
+from stepsight.core.files.whole_files import write_text
 from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, with_distinct_names

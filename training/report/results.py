@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, SHARES
@@ -19,6 +18,7 @@ from stepsight.core.metrics.published import published as published_rows
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
 from stepsight.core.scores import Outputs
+from stepsight.core.trace import Label
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import (
     by_class,

@@ -13,7 +13,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import read_json, write_json
+from stepsight.core.files.whole_files import read_json, write_json
 from stepsight.training.runs.processes import is_main_process
 
 RECORD = "run.json"

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from transformers import Trainer, TrainerCallback, TrainingArguments
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import read_json
+from stepsight.core.files.whole_files import read_json
 from stepsight.training.runs.optimisation import Optimisation
 
 # The least number of rows of a history, and the most steps per row.

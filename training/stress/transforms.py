@@ -12,8 +12,7 @@ from fractions import Fraction
 
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
-from stepsight.core.text.formulas import formulas
-from stepsight.core.text.sentences import sentences
+from stepsight.core.text.sentences import formulas, sentences
 from stepsight.core.text.signs import plain
 from stepsight.core.trace import Trace
 from stepsight.training.stress.variant import (

@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from stepsight.core.equations.evaluator import checks_of
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 
 
 class Demand(StrEnum):

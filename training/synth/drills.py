@@ -8,8 +8,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.training.synth.formula import parse_formula
 from stepsight.training.synth.style import Style, signed
 

@@ -16,9 +16,9 @@ from torch.distributed.checkpoint.state_dict_loader import load
 from transformers import PretrainedConfig, Trainer, TrainingArguments
 from transformers.trainer_callback import PrinterCallback
 
-from stepsight.core.label import Label
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.model import IGNORED, StepModel
+from stepsight.core.trace import Label
 from stepsight.training.data.examples import Example, collate
 from stepsight.training.runs.batches import Batches, EpochLoader
 from stepsight.training.runs.progress import TrainingProgress

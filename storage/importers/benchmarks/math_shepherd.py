@@ -11,8 +11,7 @@ of the step.
 """
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace, check_text
+from stepsight.core.trace import Label, Step, Trace, check_text
 from stepsight.storage.importers.rows.fields import RowFields, Text, content_id, describe
 from stepsight.storage.importers.rows.kind import FileKind, Row
 

@@ -23,8 +23,7 @@ unlabelled.
 from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.importers.rows.fields import Id, RowFields, Text, Texts, describe, until_error, whole
 from stepsight.storage.importers.rows.kind import FileKind, Row
 

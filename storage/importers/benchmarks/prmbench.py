@@ -24,9 +24,8 @@ therefore `class/idx`, followed by a hash of the content in the case of `multi_s
 """
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
 from stepsight.core.text.signs import is_blank
-from stepsight.core.trace import Step, Trace, check_text
+from stepsight.core.trace import Label, Step, Trace, check_text
 from stepsight.storage.importers.rows.fields import Id, Items, RowFields, Text, content_id, listed, rest, whole
 from stepsight.storage.importers.rows.kind import FileKind, Row
 

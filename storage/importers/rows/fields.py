@@ -18,10 +18,9 @@ from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, Val
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import with_shares
-from stepsight.core.label import Label
 from stepsight.core.text.printed import MISSING, is_printed, parse_printed
 from stepsight.core.text.signs import comparable, is_blank
-from stepsight.core.trace import Step, Trace, check_text
+from stepsight.core.trace import Label, Step, Trace, check_text
 from stepsight.storage.importers.rows.kind import Row
 
 Meaning = Label | bool

@@ -8,10 +8,10 @@ from itertools import chain
 from typing import Any, Protocol
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import STRICT, check_depth
 from stepsight.core.files.jsonl import read_row
 from stepsight.core.files.text_lines import decode_line, utf8_lines
-from stepsight.core.text.preamble import unclosed_thought
+from stepsight.core.files.whole_files import STRICT, check_depth
+from stepsight.core.text.response import unclosed_thought
 from stepsight.core.trace import Trace
 
 Row = dict[str, Any]

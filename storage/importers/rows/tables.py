@@ -11,10 +11,9 @@ from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.escaping import plain
-from stepsight.core.files.arrow import load_pyarrow, parquet_batches
-from stepsight.core.files.batches import batch_rows, check_columns
-from stepsight.core.files.json_values import parse_json
+from stepsight.core.files.arrow import batch_rows, check_columns, load_pyarrow, parquet_batches
 from stepsight.core.files.text_lines import decode_line, utf8_lines
+from stepsight.core.files.whole_files import parse_json
 from stepsight.storage.importers.rows.fields import unescaped
 from stepsight.storage.importers.rows.kind import OnBad, Rows
 

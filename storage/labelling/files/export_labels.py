@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.atomic import atomic_file
+from stepsight.core.files.whole_files import atomic_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import find_campaign, note_export
 from stepsight.storage.labelling.files.export_events import write_events

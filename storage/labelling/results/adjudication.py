@@ -22,7 +22,7 @@ from sqlalchemy import ColumnElement, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import LABEL_NAMES
+from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.database.labelling_schema import (
     EventRow,
     GuidelineRow,

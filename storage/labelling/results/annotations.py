@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from stepsight.core.label import LABEL_NAMES
+from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, in_range

@@ -8,8 +8,7 @@ from itertools import groupby, islice
 
 from sqlalchemy import select
 
-from stepsight.core.label import LABEL_NAMES, Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import LABEL_NAMES, Label, Step, Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store

@@ -13,8 +13,7 @@ from stepsight.app.annotate.label import (
 )
 from stepsight.app.web.html import macro
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.queue import open_slot

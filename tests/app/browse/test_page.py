@@ -13,9 +13,8 @@ from stepsight.app.browse.page import CSV_PATH, JSON_PATH, BrowsePages, file_add
 from stepsight.app.score.entered import Entered
 from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.database.store import UnavailableError, open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments

@@ -15,10 +15,9 @@ from stepsight.app.browse.evaluator_choice import find_choice, judge_trace, list
 from stepsight.app.browse.page import CSV_PATH, JSON_PATH, trace_files
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
 from stepsight.core.scores import Hindsight, Outputs, StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.browse.browse import browse, list_matching
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.flips import find_flips

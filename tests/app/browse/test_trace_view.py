@@ -12,9 +12,8 @@ from stepsight.app.browse.trace_view import (
 )
 from stepsight.app.web.step_bars import ONLY_VALIDITY, TraceJudgments
 from stepsight.core.judgment import Judgment, Mode, Usage
-from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.people.users import Role, local_user

@@ -14,8 +14,7 @@ from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.text import text_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.traces.queries import find_dataset

@@ -14,7 +14,7 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.app.server import build_app
 from stepsight.core.errors import UserError
-from stepsight.core.left_out import Gap
+from stepsight.core.evidence import Gap
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -15,9 +15,9 @@ from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.page_query import read_query
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord
-from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.scores import Hindsight, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import open_store

@@ -11,8 +11,7 @@ from stepsight.app.evidence.sentences import (
     jump_sentence,
     left_out_sentence,
 )
-from stepsight.core.evidence import Jump, Revision
-from stepsight.core.left_out import Removal
+from stepsight.core.evidence import Jump, Removal, Revision
 from stepsight.core.scores import Hindsight
 
 NAMES = ("1", "2.1", "2.2", "3", "4", "5", "6")

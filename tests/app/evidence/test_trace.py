@@ -12,8 +12,8 @@ from stepsight.app.evidence.evidence import Evidence, EvidenceAddress
 from stepsight.app.evidence.trace import evidence_file, evidence_html
 from stepsight.app.web.bundles import bundle
 from stepsight.core.evaluator_summary import EvaluatorSummary
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.left_out import LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace
 from tests.app.injection import PAYLOADS

@@ -13,9 +13,8 @@ from stepsight.app.web.step_bars import (
     signed,
     solution_html,
 )
-from stepsight.core.label import Label
 from stepsight.core.scores import Outputs, StepScores, Thresholds
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from tests.app.elements import read
 
 DEFAULT = Thresholds()

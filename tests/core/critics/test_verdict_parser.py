@@ -13,7 +13,7 @@ from stepsight.core.critics.verdict_parser import (
     read_answer,
     schema,
 )
-from stepsight.core.label import Label
+from stepsight.core.trace import Label
 from tests.cases import each
 from tests.chat_server import verdicts
 from tests.messages import refused

@@ -5,9 +5,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import PreTrainedTokenizerFast
 
+from stepsight.core.evaluator_summary import Rereading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.checkpoint_files import INDEX
-from stepsight.core.reading import Rereading
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

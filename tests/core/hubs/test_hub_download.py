@@ -10,7 +10,7 @@ from filelock import FileLock
 from safetensors.torch import load_file
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.hubs import client, hub_cache
+from stepsight.core.hubs import hub_cache, hub_lookup
 from stepsight.core.hubs.checkpoint_files import is_hub_id
 from stepsight.core.hubs.hub_cache import find_fetched, keep_card, list_fetched, save_fetched, storage_folder
 from stepsight.core.hubs.hub_download import check_disk, fetch
@@ -209,8 +209,8 @@ def test_a_disk_that_cannot_be_written_leaves_nothing_half_stored(hub):
 
 def test_an_answer_that_drips_is_not_waited_for(hub, monkeypatch):
     """The hub goes on sending, so that no silence is longer than the client allows."""
-    monkeypatch.setattr(client, "_PATIENCE", 0.3)
-    monkeypatch.setattr(client, "_PACE", 1e6)
+    monkeypatch.setattr(hub_lookup, "_PATIENCE", 0.3)
+    monkeypatch.setattr(hub_lookup, "_PACE", 1e6)
     (hub.folders[MODEL] / "config.json").write_text(" " * 500_000)
     hub.pause = 0.2
     with refused():

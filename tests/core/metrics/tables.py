@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from stepsight.core.label import Label
 from stepsight.core.metrics.table import TableBuilder
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 
 VALID, WRONG, SILENT = object(), object(), object()
 """Golds of validity alone."""

@@ -7,7 +7,6 @@ import pytest
 from scipy.stats import spearmanr
 
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.reasoneval import Errors, Level, items
@@ -23,7 +22,7 @@ from stepsight.core.metrics.shortcuts import (
 from stepsight.core.metrics.table import TableBuilder, build_table
 from stepsight.core.metrics.ternary import classify
 from stepsight.core.scores import Outputs, StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.importers import KINDS
 from tests.messages import refused
 

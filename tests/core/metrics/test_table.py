@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT as NO_GOLD
 from stepsight.core.metrics.table import (
     TableBuilder,
@@ -14,7 +13,7 @@ from stepsight.core.metrics.table import (
     retroactive,
 )
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from tests.core.metrics.tables import SILENT, VALID, WRONG, scores, table, trace
 
 

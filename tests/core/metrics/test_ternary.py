@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, roc_auc_score
 
-from stepsight.core.label import Label
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.ternary import (
     Classified,
@@ -12,6 +11,7 @@ from stepsight.core.metrics.ternary import (
     macro_auc,
     macro_f1,
 )
+from stepsight.core.trace import Label
 from tests.core.metrics.tables import three_way
 
 # Gold neg, neg, neu, pos, pos, pos; decided neg, pos, pos, pos, pos, neg.

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from stepsight.core.arrays import Floats32
+from stepsight.core.evaluator_summary import Reading, Rereading, split_reading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.evaluator import ModelEvaluator
-from stepsight.core.reading import Reading, Rereading, split_reading
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import write_evaluator

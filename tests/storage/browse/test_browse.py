@@ -10,11 +10,10 @@ import pytest
 from sqlalchemy import select, text, update
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors, redundant_solutions
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Hindsight, Outputs, StepScores, judge_solution
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.browse.browse import BrowseRow, browse, list_matching, neighbours
 from stepsight.storage.browse.filters import ANY, Sort, TraceFilter
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import browse, list_matching, read_distribution
 from stepsight.storage.browse.columns import BINS, SOLUTION_GOLD, STEP_GOLD

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from stepsight.core.label import Label
+from stepsight.core.trace import Label
 from stepsight.core.validation import validate
 from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from tests.cases import each

@@ -5,7 +5,7 @@ import pytest
 
 import stepsight
 from stepsight.app.commands.cli import main
-from stepsight.core.left_out import Gap
+from stepsight.core.evidence import Gap
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import COLUMNS

@@ -6,8 +6,7 @@ import time
 import pytest
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
-from stepsight.core.trace import Step
+from stepsight.core.trace import Label, Step
 from stepsight.storage.exports.frames import frame
 from stepsight.storage.exports.table_files import trace_lines
 from stepsight.storage.importers import KINDS

@@ -5,10 +5,9 @@ import pytest
 from sqlalchemy import text
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT, TableBuilder
 from stepsight.core.scores import StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from stepsight.core.evidence import Gap, LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import judgment_record
-from stepsight.core.left_out import Gap, LeaveOneOut
 from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.judgments.evaluators import add_evaluator, list_evaluators

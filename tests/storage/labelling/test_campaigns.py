@@ -7,8 +7,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
 from stepsight.core.errors import UserError
-from stepsight.core.label import Label
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.core.validation import validate
 from stepsight.storage.backup import count_rows
 from stepsight.storage.browse.browse import browse

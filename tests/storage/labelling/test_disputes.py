@@ -14,9 +14,8 @@ from sqlalchemy.exc import DatabaseError
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, parse_patch
-from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow

@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, StepScores
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow

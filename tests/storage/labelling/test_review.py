@@ -6,9 +6,8 @@ from sqlalchemy import select
 
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.scores import Hindsight, StepScores, Thresholds
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import ConflictError, NotFoundError

@@ -3,8 +3,7 @@ from collections import Counter
 
 import pytest
 
-from stepsight.core.label import Label
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.training.data.corruption import WEIGHTS, corrupt, valid_part
 
 TRACE = Trace.of(

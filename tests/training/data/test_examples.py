@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from stepsight.core.label import Label
 from stepsight.core.models.model import IGNORED, SOFT
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.training.data.examples import Example, build_examples, collate
 from tests.checkpoints import tiny_tokenizer
 

@@ -4,8 +4,7 @@ from collections import Counter
 import pytest
 
 from stepsight.core.files.jsonl import format_trace
-from stepsight.core.label import Label
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.storage.database.store import open_store
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.data.sources_config import Data, Source, TraceOrigin

@@ -6,9 +6,8 @@ import json
 import pytest
 
 from stepsight.core.files.jsonl import format_trace
-from stepsight.core.label import Label
 from stepsight.core.paths import DATA_VARIABLE
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.training.data.sources import open_origin, open_problems

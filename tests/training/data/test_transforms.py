@@ -4,8 +4,7 @@ from collections import Counter
 
 import pytest
 
-from stepsight.core.label import Label
-from stepsight.core.trace import Step, Trace
+from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.importers import KINDS, read_traces
 from stepsight.training.data.transforms import balance_ratio, continue_trace, is_balanced, settle, stop_at_a_step
 from tests.cases import each

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
+from stepsight.core.trace import Label
 from stepsight.training.evaluate.curves import sweep
 from stepsight.training.evaluate.diagnostics import (
     by_class,

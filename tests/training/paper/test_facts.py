@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.paths import asset
 from stepsight.core.scores import StepScores
+from stepsight.core.trace import Label
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores

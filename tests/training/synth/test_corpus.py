@@ -11,8 +11,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from stepsight.core.files.jsonl import format_trace, parse_trace
-from stepsight.core.label import Label
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.training.synth.corpus import FAMILIES, HELD_OUT, TRAINED, generate
 from stepsight.training.synth.mistakes import ErrorKind
 from stepsight.training.synth.solution import EVIDENCE_RATE

@@ -6,7 +6,7 @@ from collections import Counter
 
 import sympy
 
-from stepsight.core.label import Label
+from stepsight.core.trace import Label
 from stepsight.training.synth.drills import generate
 from tests.training.synth.samples import sha256
 

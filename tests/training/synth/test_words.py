@@ -12,7 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from stepsight.core.label import Label
+from stepsight.core.trace import Label
 from stepsight.training.synth.corpus import FAMILIES, generate
 from stepsight.training.synth.mistakes import ErrorKind
 from tests.training.synth.samples import calculates

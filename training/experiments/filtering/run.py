@@ -18,8 +18,7 @@ import numpy as np
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.files.atomic import atomic_file
-from stepsight.core.files.json_values import read_json, write_json
+from stepsight.core.files.whole_files import atomic_file, read_json, write_json
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement

@@ -27,9 +27,8 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, computed_fiel
 from transformers import GenerationConfig
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.atomic import write_text
-from stepsight.core.files.json_values import read_json, write_json
 from stepsight.core.files.jsonl import read_file
+from stepsight.core.files.whole_files import read_json, write_json, write_text
 from stepsight.core.models.backbone import context_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint, model_name
 from stepsight.core.models.evaluator import fingerprint

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import read_json
+from stepsight.core.files.whole_files import read_json
 from stepsight.core.metrics.bootstrap import DRAWS, Value, resamples
 from stepsight.training.experiments.filtering.subsets import RANDOM, SUBSETS
 from stepsight.training.experiments.finetuning.math500 import Result, read_results

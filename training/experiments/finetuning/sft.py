@@ -27,7 +27,7 @@ from transformers.trainer_callback import PrinterCallback
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import read_json, write_json
+from stepsight.core.files.whole_files import read_json, write_json
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint, model_name
 from stepsight.core.models.devices import torch_dtype

@@ -24,7 +24,7 @@ from pydantic import AfterValidator, PositiveInt
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import write_json
+from stepsight.core.files.whole_files import write_json
 from stepsight.core.files.yaml_files import read_yaml, validate_yaml
 from stepsight.core.paths import data_files
 from stepsight.core.validation import STRICT, ListOf, Record, choice, distinct, validate

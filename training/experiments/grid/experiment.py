@@ -26,8 +26,8 @@ import torch
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.files.json_values import write_json
 from stepsight.core.files.jsonl import format_trace
+from stepsight.core.files.whole_files import write_json
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer

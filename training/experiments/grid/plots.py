@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.table import Third
+from stepsight.core.trace import LABEL_NAMES
 from stepsight.training.experiments.grid.pairs import MASKS, by_size_and_data, contrast, gains, mean, pair_values
 from stepsight.training.experiments.grid.results import LATE_AUC, MACRO_AUC, METRICS, GridResults, Key
 from stepsight.training.experiments.grid.tables import deviation

@@ -9,12 +9,12 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.json_values import read_json
-from stepsight.core.label import Label
+from stepsight.core.files.whole_files import read_json
 from stepsight.core.metrics.binary import auc, auc_within, f1
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.table import StepTable, Third, by_third
 from stepsight.core.metrics.ternary import accuracy, classify, macro_auc, macro_f1
+from stepsight.core.trace import Label
 from stepsight.core.validation import STRICT, ListOf, Record, validate
 from stepsight.training.experiments.grid.design import RunSettings
 

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.label import LABEL_NAMES
 from stepsight.core.metrics.bootstrap import Value, interval
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.metrics.table import Third
+from stepsight.core.trace import LABEL_NAMES
 from stepsight.training.experiments.grid.pairs import (
     MASKS,
     by_size_and_data,

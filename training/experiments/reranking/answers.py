@@ -13,7 +13,7 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from types import TracebackType
 
-from stepsight.core.equations.parsing.units import conversion
+from stepsight.core.equations.units import conversion
 from stepsight.core.metrics.best_of_n import NO_ANSWER
 from stepsight.core.text.signs import CURRENCY, RAISED, comparable
 from stepsight.training.evaluate.grading import Grader

@@ -6,7 +6,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from stepsight.core.files.json_values import write_json
+from stepsight.core.files.whole_files import write_json
 from stepsight.training.evaluate.grading import Grader
 from stepsight.training.experiments.finetuning import math500
 from stepsight.training.experiments.finetuning.language_model import load_text_tokenizer

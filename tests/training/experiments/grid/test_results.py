@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from stepsight.core.files.json_values import write_json
+from stepsight.core.files.whole_files import write_json
 from stepsight.core.metrics.table import build_table
 from stepsight.core.paths import asset
 from stepsight.core.scores import StepScores

@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.core.label import Label
+from stepsight.core.trace import Label
 from stepsight.storage.importers import KINDS
 from stepsight.storage.labelling.files.formats.prm800k import format_row
 from tests.storage.labelling.files.formats.made import annotation, labelled

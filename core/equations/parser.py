@@ -6,11 +6,11 @@ It parses the longest possible expression and returns None if there is none. The
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from stepsight.core.equations.parsing.cursor import Cursor
-from stepsight.core.equations.parsing.expressions import Expression, Kind, Node
-from stepsight.core.equations.parsing.tokens import Token, TokenKind
-from stepsight.core.equations.parsing.units import SCALES
-from stepsight.core.equations.parsing.values import UndecidedError
+from stepsight.core.equations.cursor import Cursor
+from stepsight.core.equations.expressions import Expression, Kind, Node
+from stepsight.core.equations.tokens import Token, TokenKind
+from stepsight.core.equations.units import SCALES
+from stepsight.core.equations.values import UndecidedError
 
 MAX_DEPTH = 24
 MAX_NODES = 160

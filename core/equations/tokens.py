@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 
-from stepsight.core.equations.parsing.units import words
-from stepsight.core.text.formulas import formulas
+from stepsight.core.equations.units import words
+from stepsight.core.text.sentences import formulas
 from stepsight.core.text.signs import CURRENCY, GROUPING, INVISIBLE, LOWERED, PLAIN, RAISED
 
 MAX_TEXT = 3_000

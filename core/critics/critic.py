@@ -1,28 +1,123 @@
-"""Asking a critic about traces, and turning its answers into judgments.
+"""A critic used as an evaluator: a chat model on a server that writes a verdict on each step that it sees.
 
-A trace gets no judgment if the verdict on one of its steps cannot be read, or if the server refuses the trace, for
-example because it exceeds the model's context. Such a trace counts as not yet judged, so a later run asks the
-critic about it again.
+It is asked once offline, once per step online, and once per sub-step in hindsight. A trace gets no judgment if the
+verdict on one of its steps cannot be read, or if the server refuses the trace, for example because it exceeds the
+model's context. Such a trace counts as not yet judged, so a later run asks the critic about it again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
-from stepsight.core.critics.critic_prompts import counts, judgment
-from stepsight.core.critics.presets import OWN, Message
-from stepsight.core.critics.settings import Settings
+import numpy as np
+
+from stepsight.core.arrays import Floats32
+from stepsight.core.critics.settings import OWN, Message, Preset, Settings, read_settings
 from stepsight.core.critics.verdict_parser import (
+    READINGS,
     Answer,
     UnreadableError,
     Verdicts,
     read_answer,
     schema,
 )
-from stepsight.core.errors import never_cancel
+from stepsight.core.errors import UserError, never_cancel
+from stepsight.core.inference_servers.address import CRITIC, ServerAddress
 from stepsight.core.inference_servers.server import Server, ServerError, together
 from stepsight.core.judgment import Judgment, Mode, Usage
-from stepsight.core.trace import Trace
+from stepsight.core.models.evaluator import named
+from stepsight.core.models.evaluator_base import ServedEvaluator
+from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.scores import Hindsight, Outputs, StepScores
+from stepsight.core.trace import Label, Trace
+
+# The approximate number of characters per token, in problems and steps.
+_CHARACTERS = 3
+# The longest rationale in characters.
+_LONGEST = 40_000
+
+
+@dataclass(frozen=True)
+class CallEstimate:
+    """The estimated number of calls and tokens needed to judge some traces."""
+
+    traces: int = 0
+    calls: int = 0
+    tokens: int = 0
+
+    def __add__(self, other: "CallEstimate") -> "CallEstimate":
+        return CallEstimate(self.traces + other.traces, self.calls + other.calls, self.tokens + other.tokens)
+
+
+def counts(trace: Trace, mode: Mode) -> tuple[int, ...]:
+    """Return the number of sub-steps that each question about a trace shows, in order."""
+    if mode == Mode.HINDSIGHT:
+        return tuple(range(1, len(trace.substeps) + 1))
+    return (len(trace.substeps),) if mode == Mode.OFFLINE else tuple(sorted(set((trace.step_ends + 1).tolist())))
+
+
+def estimate(preset: Preset, trace: Trace, mode: Mode, samples: int) -> CallEstimate:
+    """Estimate the number of calls and tokens needed to judge a trace. The token estimate is based on the number of
+    characters and the usual length of the critic's answers per step."""
+    shown, texts = counts(trace, mode), trace.substeps
+    read = [0, *accumulate(map(len, texts))]
+    whole = sum(len(message["content"]) for message in preset.messages(trace.problem, texts))
+    tokens = sum((whole - read[-1] + read[count]) // _CHARACTERS + preset.written * count for count in shown)
+    return CallEstimate(1, samples * len(shown), samples * tokens)
+
+
+def judgment(trace: Trace, mode: Mode, answers: Mapping[int, Sequence[Verdicts]], spent: Usage) -> Judgment:
+    """Build the judgment of a trace. The probability of a label is its share among the samples.
+
+    `answers` maps the number of sub-steps that a question shows to the readable answers, of which there is at least
+    one. It must contain all questions about the trace in this mode.
+    """
+    size = len(trace.substeps)
+    rows: dict[int, Floats32] = {}
+    for count, samples in answers.items():
+        labels = np.array([verdicts.labels for verdicts in samples])
+        rows[count] = np.stack([(labels == label).mean(axis=0) for label in Label], axis=1).astype(np.float32)
+    result: StepScores | Hindsight
+    if mode == Mode.OFFLINE:
+        result = StepScores(rows[size])
+    elif mode == Mode.ONLINE:
+        result = StepScores(np.stack([rows[end + 1][i] for i, end in enumerate(trace.step_ends.tolist())]))
+    else:
+        result = Hindsight(tuple(rows[count] for count in range(1, size + 1)))
+    return Judgment(trace, mode, result, rationale=_rationale(trace, mode, answers), spent=spent)
+
+
+def _rationale(trace: Trace, mode: Mode, answers: Mapping[int, Sequence[Verdicts]]) -> str:
+    """Write a Markdown paragraph of the critic's reasons for each sub-step.
+
+    In hindsight mode it explains the verdict given when the whole solution was shown. If the verdict was different
+    when nothing after the step was shown, a paragraph on that earlier verdict comes first.
+    """
+    size, paragraphs = len(trace.substeps), []
+    for i, end in enumerate(trace.step_ends.tolist()):
+        name = f"Step {trace.step_name(i)}"
+        last = answers[end + 1 if mode == Mode.ONLINE else size]
+        if mode == Mode.HINDSIGHT and _verdict(answers[end + 1], i)[0] != _verdict(last, i)[0]:
+            paragraphs.append(_paragraph(f"{name}, before later steps", answers[end + 1], i))
+        paragraphs.append(_paragraph(name, last, i))
+    text = "\n\n".join(paragraphs)
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def _paragraph(name: str, samples: Sequence[Verdicts], i: int) -> str:
+    label, count = _verdict(samples, i)
+    share = f" {count} of {len(samples)}" if len(samples) > 1 else ""
+    texts = [verdicts.rationales[i] for verdicts in samples if verdicts.labels[i] == label]
+    return f"**{name}: {label.text}{share}.** {next(filter(None, texts), '')}".rstrip()
+
+
+def _verdict(samples: Sequence[Verdicts], i: int) -> tuple[Label, int]:
+    """Return the label that most samples give to sub-step `i`, and the number of these samples. In a tie, the label
+    seen first wins."""
+    return Counter(verdicts.labels[i] for verdicts in samples).most_common(1)[0]
+
 
 Check = Callable[[], None]
 
@@ -235,3 +330,85 @@ def _text(value: object) -> str:
 def _count(usage: object, name: str) -> int | None:
     value = usage.get(name) if isinstance(usage, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Critic(ServedEvaluator):
+    """An evaluator that takes its verdicts from text written by a chat model.
+
+    The probability of a label is its share among several samples of the verdict; with one sample it is 0 or 1. A
+    trace gets no judgment if the verdict on a step cannot be read. Such traces are counted in `tally`.
+    """
+
+    client: CriticClient
+    format: str = CRITIC
+
+    @property
+    def fingerprint(self) -> str:
+        return self.client.settings.fingerprint
+
+    @property
+    def attention(self) -> str:
+        return "bidirectional"
+
+    @property
+    def context(self) -> int | None:
+        """Always None: the limit is unknown, and the server itself refuses inputs that are too long."""
+        return None
+
+    @property
+    def described(self) -> str:
+        settings = self.client.settings
+        samples = "asked once" if settings.samples == 1 else f"{settings.samples} samples"
+        return (
+            f"{self.name}: a critic by the preset {settings.preset_name} (version {settings.preset.version}), "
+            f"{samples} at temperature {settings.temperature:g}; each step is judged with all steps in view."
+        )
+
+    @property
+    def tally(self) -> Tally:
+        return self.client.tally
+
+    def encode(self, trace: Trace) -> Encoded:
+        nothing = np.zeros(0, np.int64)
+        return Encoded(nothing, nothing, nothing)
+
+    def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
+        return self.estimate(trace, mode).tokens
+
+    def estimate(self, trace: Trace, mode: Mode) -> CallEstimate:
+        """Estimate the number of calls and tokens needed to judge a trace."""
+        return estimate(self.client.settings.preset, trace, mode, self.client.settings.samples)
+
+    def judge_all(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
+    ) -> Iterator[Judgment]:
+        """Like `ServedEvaluator.judge_all`, but raises `UserError` if a trace gets no judgment."""
+        for trace, judgment in self.client.judge((trace for trace, _ in encoded), mode, check):
+            if judgment is None:
+                raise UserError(
+                    f"{named(trace)} has no verdict by {self.name} that can be read ({self.tally.last}).",
+                    "Score again, or with stepsight score, which leaves such traces out.",
+                )
+            yield judgment
+
+    def judge_each(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
+    ) -> Iterator[Judgment | None]:
+        return (judgment for _, judgment in self.client.judge((trace for trace, _ in encoded), mode, check))
+
+    def judge_readable(self, traces: Iterable[Trace], mode: Mode) -> Iterator[Judgment]:
+        """Yield the judgments in order, skipping traces that get none. `tally` counts the skipped traces."""
+        return (judgment for _, judgment in self.client.judge(traces, mode) if judgment is not None)
+
+
+def open_critic(address: ServerAddress) -> Critic:
+    """Open the critic at an address. The server is not contacted before the first trace is judged. Raises
+    `UserError` if an option is unknown, a value is invalid, or the key in the environment is invalid."""
+    settings = read_settings(address)
+    three_way = READINGS[settings.preset.reading].three_way
+    return Critic(
+        name=settings.name,
+        outputs=Outputs.THREE_WAY if three_way else Outputs.VALIDITY,
+        client=CriticClient(settings),
+    )

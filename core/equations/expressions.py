@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
-from stepsight.core.equations.parsing import values
-from stepsight.core.equations.parsing.values import AlgebraicValue, UndecidedError
+from stepsight.core.equations import values
+from stepsight.core.equations.values import AlgebraicValue, UndecidedError
 
 MAX_READINGS = 8
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from stepsight.core.critics.presets import OWN, list_presets, preset_of, read_preset
-from stepsight.core.critics.settings import read_settings
+from stepsight.core.critics.settings import OWN, list_presets, preset_of, read_preset, read_settings
 from stepsight.core.inference_servers.address import parse_address
 from stepsight.core.paths import asset
 from tests.messages import refused

@@ -7,10 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from stepsight.core.critics.evaluator import open_critic
-from stepsight.core.critics.presets import OWN, read_preset
-from stepsight.core.critics.scoring import CriticClient
-from stepsight.core.critics.settings import read_settings
+from stepsight.core.critics.critic import CriticClient, open_critic
+from stepsight.core.critics.settings import OWN, read_preset, read_settings
 from stepsight.core.inference_servers.address import parse_address
 from stepsight.core.inference_servers.server import Server
 from stepsight.core.judgment import Mode, Usage

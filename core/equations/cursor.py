@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from stepsight.core.equations.parsing.tokens import Token, TokenKind
-from stepsight.core.equations.parsing.units import RATES, is_unit_word, may_be_glued
+from stepsight.core.equations.tokens import Token, TokenKind
+from stepsight.core.equations.units import RATES, is_unit_word, may_be_glued
 
 _UNIT_LETTERS = ("s", "h", "g", "l", "m")
 _PER = ("/", "per", "an", "a")
