@@ -1,4 +1,4 @@
-"""The HTTP server: the pages, their files, and the middleware that keeps them private."""
+"""The HTTP server: the pages, their files, the health check, and the middleware that keeps them private."""
 
 import asyncio
 import logging
@@ -11,9 +11,11 @@ from contextlib import asynccontextmanager, suppress
 from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI
+from anyio import CapacityLimiter, fail_after, to_thread
+from fastapi import APIRouter, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.responses import JSONResponse
 
 from stepsight.app.access.current import PrivateHeaders
 from stepsight.app.annotate.adjudicate import router as adjudication_routes
@@ -27,7 +29,6 @@ from stepsight.app.data import page as data
 from stepsight.app.demo.mount import DemoOnRequest
 from stepsight.app.evaluators import page as model_list
 from stepsight.app.evidence.page import EvidencePage
-from stepsight.app.help.page import help_routes
 from stepsight.app.jobs import page as jobs
 from stepsight.app.people.page import router as people_routes
 from stepsight.app.results.measurements import Measurements
@@ -38,14 +39,47 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.access import Access
 from stepsight.app.web.baseline_check import BaselineChecks
-from stepsight.app.web.bundles import add_files
 from stepsight.app.web.changes import change_routes
 from stepsight.app.web.failures import answer_errors
-from stepsight.app.web.health import health_routes
+from stepsight.app.web.help import help_routes
+from stepsight.app.web.html import add_files
 from stepsight.app.web.login import login_routes
-from stepsight.app.web.request_guard import Gate
-from stepsight.app.web.requests import Failures, Requests
+from stepsight.app.web.middleware import Failures, Gate, Requests
+from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
+
+HEALTH = "/healthz"
+
+# The time limit for the store's response in seconds, and the number of concurrent checks.
+_PATIENCE = 2.0
+_AT_ONCE = 2
+
+
+def health_routes(store: Store, has_worker: Callable[[], bool] | None) -> APIRouter:
+    """Build `GET /healthz`, which returns 200, or 503 if the store or the worker does not respond. `has_worker` is
+    a function that returns True if the worker is running, or None if the server has no worker."""
+    routes = APIRouter(include_in_schema=False)
+    limiter = CapacityLimiter(_AT_ONCE)
+
+    @routes.api_route(HEALTH, methods=["GET", "HEAD"])
+    async def health() -> JSONResponse:
+        states = {"store": await _answers(store, limiter)}
+        states["worker"] = has_worker() if has_worker is not None else None
+        words = {name: {True: "ok", False: "failed", None: "none"}[state] for name, state in states.items()}
+        status = 503 if False in states.values() else 200
+        return JSONResponse(words, status, headers={"cache-control": "no-store"})
+
+    return routes
+
+
+async def _answers(store: Store, limiter: CapacityLimiter) -> bool | None:
+    try:
+        with fail_after(_PATIENCE):
+            await to_thread.run_sync(store.check, limiter=limiter, abandon_on_cancel=True)
+    except (UserError, TimeoutError):
+        return False
+    return True
+
 
 KEEP_ALIVE = 75
 """Seconds for which an idle connection stays open. Programs keep theirs about as long, and a request sent just as

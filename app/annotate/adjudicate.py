@@ -21,9 +21,8 @@ from markupsafe import Markup
 from stepsight.app.access.rights import Adjudicator
 from stepsight.app.annotate.campaigns import choose_html
 from stepsight.app.annotate.label import DECISION_KEYS, ERROR_NAMES, formula, script_keys
-from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
-from stepsight.app.web.page_query import Number, PageQuery, read_query
+from stepsight.app.web.pages import Number, PageQuery, body, read_query
 from stepsight.core.trace import Trace, find_answer
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store

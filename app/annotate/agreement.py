@@ -40,7 +40,7 @@ from stepsight.app.annotate.agreement_tables import (
 from stepsight.app.annotate.campaigns import choose_html, terms
 from stepsight.app.markup.text import MARKS, counted
 from stepsight.app.web.html import plain_page, render
-from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
+from stepsight.app.web.pages import Number, PageNumber, PageQuery, read_query
 from stepsight.core.metrics.bootstrap import DRAWS, Value, resamples
 from stepsight.core.metrics.ratings import RATING_NAMES
 from stepsight.core.trace import LABEL_NAMES, Label

@@ -22,9 +22,9 @@ from stepsight.app.browse.selection import Selection
 from stepsight.app.markup.marking import excerpt
 from stepsight.app.markup.text import counted, text_html
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.failures import whole_file
 from stepsight.app.web.html import render
-from stepsight.app.web.page_query import Number, PageQuery, Query, read_query
-from stepsight.app.web.whole_file import whole_file
+from stepsight.app.web.pages import Number, PageQuery, Query, read_query
 from stepsight.core.errors import UserError
 from stepsight.core.validation import choice
 from stepsight.storage.browse.browse import list_matching

@@ -16,9 +16,8 @@ from pydantic import AfterValidator
 
 from stepsight.app.access.rights import Annotator, RequiresRight, Right, find_user_of, has_right, user_of_request
 from stepsight.app.markup.text import MARKS
-from stepsight.app.web.bodies import body
 from stepsight.app.web.html import plain_page, render
-from stepsight.app.web.page_query import Number, PageNumber, PageQuery, read_query
+from stepsight.app.web.pages import Number, PageNumber, PageQuery, body, read_query
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import GOLD_VALUES, format_patch
 from stepsight.core.trace import check_text, gold_of

@@ -22,11 +22,9 @@ from stepsight.app.annotate.campaigns import (
 )
 from stepsight.app.annotate.label import label_html, next_html, review_html, skipped_html, steps_html
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.bodies import body
 from stepsight.app.web.failures import error_json
 from stepsight.app.web.html import macro, plain_page, render
-from stepsight.app.web.page_query import read_number, read_query
-from stepsight.app.web.page_route import PART
+from stepsight.app.web.pages import PART, body, read_number, read_query
 from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import UserError
 from stepsight.core.validation import ListOf, Model

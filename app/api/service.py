@@ -1,11 +1,12 @@
-"""The API as an application of its own, with its routes, its error handling and the page that describes it."""
+"""The API as an application of its own: its error handling, the page that describes it, and the routes of datasets,
+traces and jobs."""
 
 import json
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, Request
+from fastapi import APIRouter, Depends, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
@@ -13,16 +14,196 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from stepsight.app.access.rights import LOOKING, RequiresRight
-from stepsight.app.api import jobs, rewards, scores, traces
-from stepsight.app.api.models import Context, Failure
+from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of
+from stepsight.app.api.models import (
+    Context,
+    DatasetInfo,
+    Failure,
+    JobInfo,
+    JobRequest,
+    StepInfo,
+    TraceDetail,
+    TraceLine,
+    TracePage,
+    TraceQuery,
+)
+from stepsight.app.api.rewards import reward_routes
+from stepsight.app.api.scores import evaluator_routes, score_routes
+from stepsight.app.browse.address import Address
+from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.failures import error_json, failure_json
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
 from stepsight.core.scoring.client import API
-from stepsight.storage.database.store import Store
+from stepsight.core.trace import Trace
+from stepsight.storage.browse.browse import BrowseRow, browse
+from stepsight.storage.database.jobs_schema import Job
+from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job, start_job
+from stepsight.storage.judgments.judgments import trace_records
+from stepsight.storage.people.blindness import check_traces, hidden_traces
+from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
+
+
+def job_routes(context: Context) -> APIRouter:
+    router = APIRouter(tags=["jobs"])
+    _add_reading(router, context)
+    _add_changes(router, context)
+    return router
+
+
+def _add_reading(router: APIRouter, context: Context) -> None:
+    needs, store = [Depends(RequiresRight(Right.READ))], context.store
+
+    @router.get("/jobs", dependencies=needs, summary="Jobs, the newest first")
+    def jobs(
+        limit: Annotated[int, Query(ge=1, le=500)] = 50, offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0
+    ) -> list[JobInfo]:
+        return [_info(job) for job in list_jobs(store, limit, offset)]
+
+    @router.get("/jobs/{job}", dependencies=needs, summary="The progress of a job")
+    def job(job: int) -> JobInfo:
+        return _info(get_job(store, job))
+
+
+def _add_changes(parent: APIRouter, context: Context) -> None:
+    """Add the routes that start, cancel and resume jobs.
+
+    A read-only server refuses these requests and leaves the routes out of its description.
+    """
+    dependencies, store = [Depends(RequiresRight(Right.WRITE))], context.store
+    if context.read_only:
+        dependencies.append(Depends(_refuse))
+    router = APIRouter(dependencies=dependencies, include_in_schema=not context.read_only)
+
+    @router.post("/jobs", summary="Have a dataset judged by an evaluator", status_code=201)
+    def start(request: JobRequest) -> JobInfo:
+        """Only traces that the evaluator has not judged yet are scored.
+
+        If the same job already exists, it is returned instead of a new one.
+        """
+        evaluator = context.evaluators.about(request.evaluator)
+        dataset = find_dataset(store, request.dataset)
+        spec = context.evaluators.spec(request.evaluator)
+        started = start_job(
+            store,
+            dataset.id,
+            evaluator=request.evaluator,
+            spec=spec,
+            fingerprint=evaluator.fingerprint,
+            mode=request.mode,
+        )
+        return _info(started)
+
+    @router.post("/jobs/{job}/cancel", summary="Cancel a job; its judgments stay")
+    def cancel(job: int) -> JobInfo:
+        return _info(cancel_job(store, job))
+
+    @router.post("/jobs/{job}/resume", summary="Resume a failed or cancelled job")
+    def resume(job: int) -> JobInfo:
+        return _info(resume_job(store, job))
+
+    parent.include_router(router)
+
+
+def _info(job: Job) -> JobInfo:
+    same = JobInfo.model_fields.keys() - {"job"}
+    return JobInfo(job=job.id, **{name: getattr(job, name) for name in same})
+
+
+def _refuse() -> None:
+    raise ForbiddenError("This server is read-only.", "To change something, start StepSight on your own machine.")
+
+
+def trace_routes(context: Context) -> APIRouter:
+    router = APIRouter(tags=["traces"], dependencies=[Depends(RequiresRight(Right.READ))])
+
+    @router.get("/datasets", summary="Every dataset, with its counts")
+    def datasets() -> list[DatasetInfo]:
+        rows = list_datasets(context.store)
+        return [DatasetInfo(**{name: getattr(row, name) for name in DatasetInfo.model_fields}) for row in rows]
+
+    @router.get("/datasets/{name:path}/traces", summary="The traces of a dataset, a page at a time")
+    def traces(name: str, query: Annotated[TraceQuery, Query()], request: Request) -> TracePage:
+        page = trace_page(context, name, query)
+        hidden = hidden_traces(context.store, find_user_of(request), [line.trace for line in page.traces])
+        return page.model_copy(update={"traces": [line for line in page.traces if line.trace not in hidden]})
+
+    @router.get("/traces/{trace}", summary="One trace with its gold and its judgments")
+    def trace(
+        trace: int,
+        request: Request,
+        left_out: Annotated[bool, Query(description="Add the scores without each step, as far as known.")] = False,
+    ) -> TraceDetail:
+        stored = get_trace(context.store, trace)
+        check_traces(context.store, find_user_of(request), stored.trace_id)
+        return TraceDetail(
+            trace=stored.trace_id,
+            dataset=stored.dataset,
+            id=stored.id,
+            position=stored.position + 1,
+            problem=stored.problem,
+            steps=step_infos(stored),
+            first_error=_number(stored.first_error),
+            meta=dict(stored.meta),
+            judgments=trace_records(context.store, stored, left_out=left_out),
+        )
+
+    return router
+
+
+def trace_page(context: Context, name: str, query: TraceQuery) -> TracePage:
+    """Return a page of a dataset's traces. Raises the errors of `find_dataset` and `Selection.exact`."""
+    selection = _select(context, find_dataset(context.store, name), query)
+    where, order = selection.where, selection.address.order
+    page = browse(context.store, selection.dataset_id, where, order, query.limit, query.offset)
+    return TracePage(
+        dataset=name,
+        evaluator=selection.about.key,
+        errors="redundant" if page.on_redundancy else "invalid",
+        total=page.total,
+        offset=query.offset,
+        traces=[_line(row) for row in page.rows],
+    )
+
+
+def step_infos(trace: Trace) -> list[StepInfo]:
+    return [
+        StepInfo(
+            step=number,
+            substeps=list(step.substeps),
+            label=step.label.text if step.label is not None else None,  # type: ignore[arg-type]
+            valid=step.valid,
+            share=step.share,
+        )
+        for number, step in enumerate(trace.steps, start=1)
+    ]
+
+
+def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
+    """Select the traces that the Browse page shows for this query. Raises the errors of `Selection.exact`."""
+    address = Address(**query.model_dump(exclude={"limit", "offset", "dataset"}))
+    return Selection.exact(context.store, context.evaluators, dataset.id, address)
+
+
+def _line(row: BrowseRow) -> TraceLine:
+    changed: dict[str, Any] = {
+        "trace": row.trace_id,
+        "position": row.position + 1,
+        "steps": row.n_steps,
+        "substeps": row.n_substeps,
+        "first_error": _number(row.first_error),
+        "found_error": _number(row.first_wrong),
+    }
+    same = TraceLine.model_fields.keys() - changed.keys()
+    return TraceLine(**changed, **{name: getattr(row, name) for name in same})
+
+
+def _number(index: int | None) -> int | None:
+    return None if index is None else index + 1
+
 
 _FAILURES: dict[int | str, dict[str, object]] = {
     status: {"model": Failure, "description": text}
@@ -43,7 +224,7 @@ Document = Mapping[str, Any]
 def add_api(application: FastAPI, store: Store, evaluators: Evaluators, *, read_only: bool, seconds: float) -> None:
     """Mount the API at `API`, and add the routes that imitate other reward-model servers at the root."""
     application.mount(API, build_api(store, evaluators, read_only=read_only, seconds=seconds))
-    application.include_router(rewards.routes(Context(store, evaluators, read_only, seconds)))
+    application.include_router(reward_routes(Context(store, evaluators, read_only, seconds)))
     application.add_exception_handler(RequestValidationError, _invalid)
 
 
@@ -61,7 +242,7 @@ def build_api(
         redoc_url=None,
         responses=_FAILURES,
     )
-    for routes in (scores.routes, scores.evaluator_routes, traces.routes, jobs.routes):
+    for routes in (score_routes, evaluator_routes, trace_routes, job_routes):
         api.include_router(routes(context))
     api.add_exception_handler(UserError, _user_error)
     api.add_exception_handler(RequestValidationError, _invalid)

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 from markupsafe import Markup
 from pydantic import AfterValidator, Field
 
-from stepsight.app.web.page_query import Number, PageNumber, PageQuery
+from stepsight.app.web.pages import Number, PageNumber, PageQuery
 from stepsight.core.errors import UserError
 from stepsight.core.validation import invalid
 from stepsight.storage.browse.filters import NamedFilter, Sort

@@ -15,8 +15,8 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import find_choice
 from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.page_query import read_query
-from stepsight.app.web.whole_file import whole_file
+from stepsight.app.web.failures import whole_file
+from stepsight.app.web.pages import read_query
 from stepsight.core.validation import choice
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.store import Store

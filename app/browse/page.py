@@ -32,8 +32,7 @@ from stepsight.app.score.files import judgment_files
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
-from stepsight.app.web.page_query import Query
-from stepsight.app.web.page_route import PageContent, address_page, answer_query
+from stepsight.app.web.pages import PageContent, Query, address_page, answer_query
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import ByMode

@@ -23,8 +23,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from stepsight.app.options.command import DB, command, flag, option, repeated
-from stepsight.app.options.shared import MODES, open_output, positive
+from stepsight.app.options.command import DB, MODES, command, flag, open_output, option, positive, repeated
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.files.row_conditions import parse_conditions

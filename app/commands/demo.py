@@ -13,8 +13,7 @@ from fastapi import FastAPI
 
 from stepsight.app.commands.serve import ADDRESS, listen
 from stepsight.app.demo.interface import LAUNCHED, demo
-from stepsight.app.options.command import command, repeated
-from stepsight.app.options.shared import PLACEMENT, read_placement
+from stepsight.app.options.command import PLACEMENT, command, read_placement, repeated
 from stepsight.app.scoring.evaluators import Evaluators
 
 _DEFAULT = "mini-bidir"

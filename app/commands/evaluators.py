@@ -15,15 +15,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stepsight.app.options.command import DB, command, option
-from stepsight.app.options.shared import (
+from stepsight.app.options.command import (
     DATASET,
+    DB,
     JSON,
     MODES,
     PLACEMENT,
+    command,
     fraction,
     is_placed,
     open_output,
+    option,
     positive,
     read_placement,
 )

@@ -12,15 +12,27 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import pandas as pd
 
-from stepsight.app.commands.conditions import add_conditions, read_conditions
-from stepsight.app.options.command import DB, Command, flag, option, repeated
-from stepsight.app.options.shared import FORCE, open_output
+from stepsight.app.options.command import (
+    DB,
+    FORCE,
+    Command,
+    Parser,
+    describe,
+    flag,
+    open_output,
+    option,
+    read_fields,
+    repeated,
+)
 from stepsight.core.files.label_patch import format_patch, read_patch
 from stepsight.core.files.whole_files import atomic_file
+from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import list_matching
+from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from stepsight.storage.browse.outcomes import outcome_table
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.exports.frames import judgment_frames, named_evaluators
@@ -34,11 +46,35 @@ from stepsight.storage.exports.table_files import (
     table_parts,
     trace_lines,
 )
-from stepsight.storage.judgments.evaluators import with_distinct_names
+from stepsight.storage.judgments.evaluators import find_by_name, with_distinct_names
 from stepsight.storage.labelling.disputes import DisputeState
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
 from stepsight.storage.labelling.patches import make_patch
 from stepsight.storage.traces.queries import Dataset, find_dataset
+
+_ABOUT = {"evaluator": "the evaluator whose verdicts, changes and scores are meant"}
+
+
+def add_conditions(parser: Parser) -> None:
+    """Add an option for each field of `NamedFilter`."""
+    conditions = parser.add_argument_group("which traces", "Those that meet every condition, as in Browse.")
+    for name, field in NamedFilter.model_fields.items():
+        about = _ABOUT.get(name) or str(field.description)
+        text = f"{about[0].lower()}{about[1:]}".rstrip(".")
+        # The filter parses numbers itself, with better messages.
+        kind = field.annotation if get_args(field.annotation) else str
+        option = f"--{name.replace('_', '-')}"
+        conditions.add_argument(option, **describe(option, kind, text, field.default))
+
+
+def read_conditions(args: Namespace, store: Store) -> tuple[TraceFilter, int | None]:
+    """Return the filter given by the options, and the database id of `--evaluator`, or None without it. Raises
+    `UserError` if a value is invalid or an evaluator does not exist."""
+    where = validate(NamedFilter, read_fields(args, NamedFilter.model_fields))
+    named = (where.evaluator, where.against, where.other)
+    ids = [find_by_name(store, name).id if name else None for name in named]
+    return where.with_ids(*ids), ids[0]
+
 
 _FILE = option("path FILE", "the file to write")
 _SELECTION = (option("dataset DATASET", "a dataset of the store"), _FILE, add_conditions)

@@ -9,10 +9,12 @@ from argparse import Namespace
 from pathlib import Path
 
 from stepsight.app.annotate.agreement import CampaignAgreement, measure_agreement
-from stepsight.app.commands.conditions import add_conditions, read_conditions
+from stepsight.app.commands.export import add_conditions, read_conditions
 from stepsight.app.commands.store import NAME, NEW, delete, rename
 from stepsight.app.options.command import (
     DB,
+    DRAWS,
+    YES,
     Command,
     Option,
     command,
@@ -22,7 +24,6 @@ from stepsight.app.options.command import (
     read_fields,
     repeated,
 )
-from stepsight.app.options.shared import DRAWS, YES
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import read_bytes
 from stepsight.core.metrics.bootstrap import Value

@@ -15,9 +15,22 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 
-from stepsight.app.options.command import DB, command, flag, option, repeated
-from stepsight.app.options.evaluators import CRITIC, READING, read_evaluators
-from stepsight.app.options.shared import DRAWS, MODES, PLACEMENT, open_output, positive, read_placement
+from stepsight.app.options.command import (
+    CRITIC,
+    DB,
+    DRAWS,
+    MODES,
+    PLACEMENT,
+    READING,
+    command,
+    flag,
+    open_output,
+    option,
+    positive,
+    read_evaluators,
+    read_placement,
+    repeated,
+)
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode

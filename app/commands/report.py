@@ -15,8 +15,18 @@ from argparse import Namespace
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 
-from stepsight.app.options.command import DB, command, flag, option, repeated
-from stepsight.app.options.shared import DRAWS, MODES, PLACEMENT, open_output, read_placement
+from stepsight.app.options.command import (
+    DB,
+    DRAWS,
+    MODES,
+    PLACEMENT,
+    command,
+    flag,
+    open_output,
+    option,
+    read_placement,
+    repeated,
+)
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode

@@ -10,16 +10,22 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator, Sequence
 
-from stepsight.app.options.command import DB, command, flag, option, repeated
-from stepsight.app.options.evaluators import CRITIC, READING, read_evaluators
-from stepsight.app.options.shared import (
+from stepsight.app.options.command import (
+    CRITIC,
+    DB,
     PLACEMENT,
+    READING,
     REDUNDANCY,
     VALIDITY,
+    command,
+    flag,
     one_evaluator,
     open_output,
+    option,
     positive,
+    read_evaluators,
     read_placement,
+    repeated,
 )
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode

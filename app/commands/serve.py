@@ -19,8 +19,19 @@ from typing import NoReturn
 
 from stepsight.app.jobs.supervisor import Supervisor
 from stepsight.app.jobs.worker import Worker
-from stepsight.app.options.command import DB, Option, command, flag, option, repeated
-from stepsight.app.options.shared import PLACEMENT, is_placed, placement_arguments, positive, read_placement
+from stepsight.app.options.command import (
+    DB,
+    PLACEMENT,
+    Option,
+    command,
+    flag,
+    is_placed,
+    option,
+    placement_arguments,
+    positive,
+    read_placement,
+    repeated,
+)
 from stepsight.app.scoring.limits import REQUEST_SECONDS, REQUEST_TOKENS
 from stepsight.app.web.logs import FORMATS, TEXT, set_up_logs
 from stepsight.core.errors import UserError

@@ -13,8 +13,7 @@ import sys
 from argparse import Namespace
 from typing import Any
 
-from stepsight.app.options.command import DB, Command, Parser, command, flag, option
-from stepsight.app.options.shared import FORCE, JSON, YES
+from stepsight.app.options.command import DB, FORCE, JSON, YES, Command, Parser, command, flag, option
 from stepsight.core.errors import UserError
 from stepsight.storage.backup import make_backup, restore_backup
 from stepsight.storage.changes.finding import find_thing

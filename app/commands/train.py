@@ -17,14 +17,21 @@ from pathlib import Path
 
 import torch
 
-from stepsight.app.options.command import DB, command, described, fields_of, flag, option, read_fields, repeated
-from stepsight.app.options.shared import (
+from stepsight.app.options.command import (
+    DB,
     PLACEMENT,
     REDUNDANCY,
     VALIDITY,
+    command,
+    described,
+    fields_of,
+    flag,
     one_evaluator,
+    option,
     positive,
+    read_fields,
     read_placement,
+    repeated,
 )
 from stepsight.core.errors import UserError
 from stepsight.core.models.checkpoint import model_name

@@ -19,10 +19,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, user_of_request
-from stepsight.app.web.bodies import body
 from stepsight.app.web.changes import write_dependencies
 from stepsight.app.web.html import render
-from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.app.web.pages import PageContent, address_page, body
 from stepsight.core.errors import UserError
 from stepsight.core.validation import Model
 from stepsight.storage.database.jobs_schema import Job, State, Task

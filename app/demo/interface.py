@@ -1,22 +1,34 @@
 """The demo as a Gradio interface: paste a problem and its solution, and see every step judged in both modes."""
 
 import json
+import logging
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
+from fastapi import FastAPI
+from jinja2.ext import Extension
+from markupsafe import Markup
 from pydantic import Field
 
-from stepsight.app.demo.step_scores import step_scores, step_scores_html
+from stepsight.app.access.current import script_nonce
+from stepsight.app.access.rights import find_user_of, state_of
+from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.score.entered import Entered, SolutionText, as_steps, steps_of
 from stepsight.app.score.files import judgments_row
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.fair_queue import PendingScore
+from stepsight.app.scoring.fair_queue import PendingScore, client_context
+from stepsight.app.web.html import read_web, render
 from stepsight.app.web.step_bars import TraceJudgments
+from stepsight.core import notebook
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.placement import Placement
@@ -24,8 +36,85 @@ from stepsight.core.paths import asset
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.core.validation import Model, validate
+from stepsight.storage.database.store import Store
+from stepsight.storage.people.blindness import check_texts
 from stepsight.training.evaluate.gallery import read_gallery
 from stepsight.training.evaluate.strength import concluded_record
+
+_LAYOUT = """
+.step-scores { max-width: none; padding: 0; container-type: inline-size; color: var(--ink);
+  font: 15px/1.5 system-ui, -apple-system, "Segoe UI", sans-serif; }
+.step-scores *, .step-scores ::before { box-sizing: border-box; }
+.dark & .step-scores { DARK }
+& .step-scores.step-scores { --bg: var(--body-background-fill); --card: var(--block-background-fill); }
+.step-scores .overview { display: none; }
+.step-scores .side .head { position: static; }
+.step-scores .triangle { margin: 14px 0 0; }
+.step-scores .triangle .name { font-weight: 600; margin: 0; }
+.step-scores .stepsight caption { white-space: normal; }
+@media (max-width: 600px) {
+  .step-scores .three { display: none; }
+  .step-scores .stepsight :is(td, th) { padding: 2px 4px; font-size: 13px; }
+}
+"""
+# Formulas are drawn as MathML, which needs no fonts. KaTeX comes with the first of them.
+_DRAW_FORMULAS = """
+const katex = () => (window.stepsightKatex ??= server.katex().then((text) => {
+  const module = { exports: {} };
+  Function("module", "exports", text)(module, module.exports);
+  return module.exports;
+}));
+const options = { output: "mathml", strict: "ignore", maxExpand: 500, maxSize: 20, throwOnError: false };
+const draw = async () => {
+  const spans = [...element.querySelectorAll("span.math:not([data-done])")];
+  const { render } = spans.length ? await katex() : {};
+  for (const span of spans) {
+    render(span.textContent, span, { ...options, displayMode: "display" in span.dataset });
+    span.dataset.done = "1";
+  }
+};
+watch("value", draw);
+draw();
+"""
+
+
+def step_scores() -> gr.HTML:
+    """Build the component, within the layout of a `gr.Blocks`. Its value is the HTML of `step_scores_html`."""
+    return gr.HTML(
+        label="Step scores",
+        show_label=False,
+        css_template=style(),
+        js_on_load=_DRAW_FORMULAS,
+        apply_default_css=False,
+        server_functions=[katex],
+    )
+
+
+def step_scores_html(judged: Sequence[TraceJudgments]) -> Markup:
+    """Render evaluators' judgments of one trace: their verdicts, the bars of each step, and the triangles."""
+    trace = judged[0].judgments[0].trace
+    hindsight = [(column.name, column.hindsight) for column in judged if column.outputs.has_steps]
+    drawn = [(name, Markup(notebook.draw_hindsight(values))) for name, values in hindsight if values is not None]
+    return render("demo/step_scores.html", steps=trace_html(trace, judged, ""), triangles=drawn)
+
+
+def style() -> str:
+    """Return the component's style sheet: that of the pages, in the colours of Gradio's theme. It lays out by the
+    component's own width."""
+    pages = read_web("style.css")
+    dark = pages.partition(":root, .dark {")[2].partition("}")[0]
+    assert dark, "the dark colours of style.css"
+    text = pages + read_web("browse.css") + notebook.style() + _LAYOUT.replace("DARK", dark)
+    first, *others = text.split("/*")
+    text = first + "".join(part.partition("*/")[2] for part in others)
+    # Gradio evaluates it as a template.
+    return text.replace("\\", "\\\\").replace("@media (max-width", "@container (max-width")
+
+
+def katex(_: object = None) -> str:
+    """Return the script that draws formulas, whatever the browser sends."""
+    return read_web("katex", "katex.min.js")
+
 
 Scoring = Callable[[Trace, gr.Request], AbstractContextManager[object]]
 """Surrounds the start of scoring a solution for the sender of a request, who is about to see the scores."""
@@ -242,3 +331,49 @@ def _as_gradio_errors() -> Iterator[None]:
         yield
     except UserError as error:
         raise gr.Error(str(error.without_options()), print_exception=False, title="Not scored") from None
+
+
+_LOG = logging.getLogger("stepsight")
+
+
+def mounted_demo(store: Store, evaluators: Evaluators, path: str) -> tuple[FastAPI, gr.Blocks]:
+    """Build the demo of a server, below `path`. A text that is hidden from whoever has it scored is refused,
+    and the computation is attributed to them."""
+
+    @contextmanager
+    def scoring(trace: Trace, request: gr.Request) -> Iterator[None]:
+        assert request.request is not None, "an event that came without a request"
+        check_texts(store, find_user_of(request.request), trace)
+        with client_context(state_of(request.request)["client"]):
+            yield
+
+    prepare_gradio()
+    application = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    blocks = demo(evaluators, lead=f"{LEAD}\n\n[Back to StepSight](/)", scoring=scoring)
+    # Its icon is that of the pages.
+    gr.mount_gradio_app(application, blocks, path=path, **{**LAUNCHED, "favicon_path": None})
+    return application, blocks
+
+
+class _ScriptNonces(Extension):
+    """Jinja extension that has a template write the request's nonce into its scripts."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:
+        return source.replace("<script", '<script nonce="{{ nonce() }}"')
+
+
+@cache
+def prepare_gradio() -> TemporaryDirectory[str]:
+    """Have Gradio's templates write nonces and its log hold no values, and return its folder for files, which only
+    this process may read, and which is deleted when the process ends. By default, all users of the machine share
+    one."""
+    folder = TemporaryDirectory(prefix="stepsight-gradio-")
+    os.environ["GRADIO_TEMP_DIR"] = gr.routes.DEFAULT_TEMP_DIR = folder.name  # type: ignore[attr-defined]
+    templates = gr.routes.templates.env
+    templates.globals["nonce"] = script_nonce
+    templates.add_extension(_ScriptNonces)
+    # Those that were read before have none.
+    templates.cache = {}
+    # Gradio prints errors, and with them what somebody sent.
+    gr.queueing.traceback = SimpleNamespace(print_exc=lambda: _LOG.exception("the demo failed"))  # type: ignore[attr-defined, assignment]
+    return folder

@@ -16,7 +16,7 @@ from stepsight.app.access.current import POLICY, content_policy
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_json
-from stepsight.app.web.request_guard import read_again
+from stepsight.app.web.middleware import read_again
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import parse_json
 from stepsight.storage.database.store import Store
@@ -84,7 +84,7 @@ class DemoOnRequest:
     async def _start(self) -> FastAPI:
         def build() -> "tuple[FastAPI, gr.Blocks]":
             # Gradio takes seconds to import, and most servers never show it.
-            from stepsight.app.demo.mounted import mounted_demo
+            from stepsight.app.demo.interface import mounted_demo
 
             return mounted_demo(self._store, self._evaluators, PATH)
 

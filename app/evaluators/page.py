@@ -15,13 +15,12 @@ from starlette.responses import JSONResponse
 
 from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.evaluators.model_list import judges, offers, ordered, unfit
-from stepsight.app.help.manual import document_html
 from stepsight.app.jobs.page import fetch_progress
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import card_id
-from stepsight.app.web.bodies import body
+from stepsight.app.web.help import document_html
 from stepsight.app.web.html import render
-from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.app.web.pages import PageContent, address_page, body
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import NEWEST, find_fetched, free_disk, list_fetched
 from stepsight.core.hubs.hub_download import check_disk

@@ -21,7 +21,7 @@ from stepsight.app.evidence.sentences import (
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.loading import LoadingError
-from stepsight.app.web.page_query import Number, PageNumber, PageQuery
+from stepsight.app.web.pages import Number, PageNumber, PageQuery
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.equations.evaluator import FailingEquation, failing_equations, finding
 from stepsight.core.errors import UserError

@@ -30,8 +30,7 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import render
-from stepsight.app.web.page_query import Query
-from stepsight.app.web.page_route import PageContent, address_page, answer_query, client_disconnected
+from stepsight.app.web.pages import PageContent, Query, address_page, answer_query, client_disconnected
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of

@@ -17,8 +17,7 @@ from markupsafe import Markup
 from stepsight.app.browse.trace_view import first_below, outcome_words
 from stepsight.app.evidence.evidence import MOST_CELLS, Evidence, EvidenceAddress
 from stepsight.app.evidence.sentences import rest_sentence, unused_sentence
-from stepsight.app.web.bundles import bundle, read_web
-from stepsight.app.web.html import render
+from stepsight.app.web.html import bundle, read_web, render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
     change_html,

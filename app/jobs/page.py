@@ -12,7 +12,7 @@ from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.markup.text import counted, duration
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
-from stepsight.app.web.page_route import PageContent, address_page
+from stepsight.app.web.pages import PageContent, address_page
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.store import Store

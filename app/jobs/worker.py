@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from stepsight.app.jobs.worker_signals import ENDED, WorkerSignals
-from stepsight.app.options.shared import PLACEMENT, is_placed, read_placement
+from stepsight.app.options.command import PLACEMENT, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import fetch_evaluator

@@ -10,13 +10,26 @@ is the description in its help.
 
 import argparse
 import inspect
+import json
+import os
+import re
+import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field, fields, replace
 from enum import EnumType
+from math import inf
 from pathlib import Path
 from types import NoneType
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import IO, Annotated, Any, Literal, get_args, get_origin, get_type_hints
+
+from stepsight.core.critics.settings import list_presets, with_options
+from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import Reading, Rereading, split_reading
+from stepsight.core.files.whole_files import atomic_file, parse_json
+from stepsight.core.inference_servers.address import is_critic
+from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
 
 Parser = Any
 """A parser, or a group of its options; argparse has no public type for both."""
@@ -176,3 +189,216 @@ def command(*options: Option, noun: str = "action") -> Callable[[Run], Command]:
         return Command(run, options, (inspect.getdoc(run) or "").partition("\n\n")[0], noun)
 
     return make
+
+
+_DEVICE = re.compile(r"cpu|cuda(:\d{1,3})?|auto")
+
+
+def one_evaluator(*servers: str) -> Option:
+    """Return `--evaluator`. Its help mentions addresses of evaluators behind these kinds of `servers`."""
+    addresses = " or ".join(f"{server}:http://HOST:8000/v1#MODEL" for server in servers)
+    about = (
+        f"a shipped name, a folder, a model hub's OWNER/NAME, or behind a server {addresses} (default: %(default)s)"
+    )
+    return option("--evaluator", about, default="mini-bidir")
+
+
+def fraction(text: str) -> float:
+    """Parse a number from 0 to 1, for use as the `type` of an option."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} found, expected a number from 0 to 1")
+    return value
+
+
+def positive(kind: Callable[[str], int] | Callable[[str], float]) -> Callable[[str], float]:
+    """Return a `type` for options that take a number above 0. The number has to be whole if `kind` is `int`."""
+
+    def read(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = 0
+        if not 0 < value < inf:
+            whole = "whole number" if kind is int else "number"
+            raise argparse.ArgumentTypeError(f"{text!r:.40} found, expected a {whole} above 0")
+        return value
+
+    return read
+
+
+def _device(text: str) -> str:
+    if not _DEVICE.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r:.40} found, expected cpu, cuda, cuda:N or auto")
+    return text
+
+
+def _device_map(text: str) -> "str | dict[str, str | int]":
+    if text in SPREADS or (_DEVICE.fullmatch(text) and text != "auto"):
+        return text
+    try:
+        places = parse_json(text)
+    except ValueError:
+        places = None
+    if not isinstance(places, dict) or not places or not all(_is_place(place) for place in places.values()):
+        raise argparse.ArgumentTypeError(
+            f"{text!r:.60} found, expected {', '.join(SPREADS)}, or a JSON object of a device for each module"
+        )
+    return places
+
+
+def _is_place(value: object) -> bool:
+    if isinstance(value, int):
+        return not isinstance(value, bool) and value >= 0
+    return isinstance(value, str) and (value == "disk" or (value != "auto" and bool(_DEVICE.fullmatch(value))))
+
+
+def _exclusive(*options: Option) -> Option:
+    def add(parser: Parser) -> None:
+        below = parser.add_mutually_exclusive_group()
+        for each in options:
+            each(below)
+
+    return add
+
+
+DATASET = option("--dataset NAME", "a dataset of the store", required=True)
+DRAWS = option("--draws", "bootstrap draws (default: %(default)s)", type=positive(int), default=1000)
+JSON = flag("--json", "as JSON")
+MODES = ("offline", "online")
+VALIDITY = option("--validity T", "valid if s_val >= T (default: the evaluator's)", type=fraction)
+REDUNDANCY = option("--redundancy T", "redundant if s_red >= T", type=fraction)
+YES = flag("--yes", "do not ask for confirmation")
+FORCE = flag("--force", "replace an existing file")
+PLACEMENT = group(
+    "where the weights go, and in which type",
+    _exclusive(
+        option(
+            "--device DEVICE", "cpu, cuda, cuda:N, or auto: a GPU where there is one (default: cpu)", type=_device
+        ),
+        option(
+            "--device-map MAP",
+            f"spread its layers over the GPUs, by Accelerate: {', '.join(SPREADS)}; or JSON, a device per module",
+            type=_device_map,
+        ),
+    ),
+    option(
+        "--dtype",
+        "the type of its weights (default: the one they are stored in where the device computes it well, "
+        "else float32); another type gives other scores",
+        choices=DTYPES,
+    ),
+)
+"""Read by `read_placement`."""
+
+
+@contextmanager
+def open_output(path: str) -> Iterator[IO[str]]:
+    """Open standard output for `-`, or else a file that appears under its name once it is complete.
+
+    A path that is not a regular file, such as /dev/null, is written to directly. Raises `UserError` if the file
+    cannot be written.
+    """
+    if path == "-":
+        yield sys.stdout
+        return
+    replaced = os.path.isfile(path) or not os.path.exists(path)
+    target = atomic_file(path) if replaced else nullcontext(Path(path))
+    try:
+        with target as place, open(place, "w", encoding="utf-8") as file:
+            yield file
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror}).", "Check the path.") from None
+
+
+def read_placement(args: Namespace, local_rank: int | None = None) -> Placement:
+    """Return the placement given by the options in `PLACEMENT`.
+
+    If several processes were launched together, each uses the GPU with the number `local_rank`. Raises `UserError`
+    if a device does not exist or cannot compute in the requested type.
+    """
+    dtype = args.dtype or STORED
+    place = Placement(args.device or "cpu", dtype, args.device_map)
+    if place == Placement():
+        # The default, a processor and the stored types, always works.
+        return place
+    # This import brings PyTorch, which parsing a command line does not need.
+    from stepsight.core.models.devices import check_placement
+
+    place = check_placement(place)
+    if local_rank is None or not (args.device_map or place.device == "cuda"):
+        return place
+    if args.device_map:
+        raise UserError(
+            "--device-map gives the GPUs to one process, and several were launched.",
+            "Launch one, or leave --device-map out: each process then has a GPU of its own.",
+        )
+    return check_placement(Placement(f"cuda:{local_rank}", dtype))
+
+
+def is_placed(args: Namespace) -> bool:
+    """True if any of the options in `PLACEMENT` was given."""
+    return bool(args.device or args.dtype or args.device_map)
+
+
+def placement_arguments(args: Namespace) -> list[str]:
+    """Return the options in `PLACEMENT` that were given, as command-line arguments for starting a second
+    process."""
+    spread = args.device_map if isinstance(args.device_map, str | None) else json.dumps(args.device_map)
+    options = {"--device": args.device, "--dtype": args.dtype, "--device-map": spread}
+    return [f"{name}={value}" for name, value in options.items() if value is not None]
+
+
+READING = group(
+    "how an evaluator reads a solution",
+    option(
+        "--reading",
+        "both-orders lets later steps change a causal evaluator's verdicts on earlier ones; none is trained for it"
+        " (default: the evaluator's own)",
+        choices=[reading.value for reading in Reading],
+    ),
+    option(
+        "--window TOKENS",
+        "judge the steps of a long solution in windows of whole steps with at most so many tokens, the problem"
+        " included (default: read it as a whole, or refuse it)",
+        type=positive(int),
+    ),
+)
+CRITIC = group(
+    "if the evaluator is a critic, a chat model behind a server",
+    option(
+        "--critic PRESET", f"its prompt: {', '.join(list_presets())}, or a YAML file (default: by the model's name)"
+    ),
+    option("--samples N", "answers to each question; their shares are probabilities", type=positive(int)),
+    option("--temperature T", "the temperature of the answers", type=float),
+    flag("--yes", "do not ask for confirmation before many calls"),
+)
+
+
+def read_evaluators(args: Namespace, specs: Sequence[str], unread: Collection[str] = ()) -> list[str]:
+    """Return the evaluators' names with the options in `CRITIC` and `READING`: critic options are appended to the
+    names of critics, and the reading and windows to all names that are not `unread` and do not include any.
+
+    Raises `UserError` if there are critic options but no critic.
+    """
+    options = {"preset": args.critic, "samples": args.samples, "temperature": args.temperature}
+    given = {name: value for name, value in options.items() if value is not None}
+    if given and not any(map(is_critic, specs)):
+        raise UserError(
+            "--critic, --samples and --temperature go with a critic.",
+            "Give --evaluator critic:http://HOST/v1#MODEL.",
+        )
+    named = [with_options(spec, given) if given and is_critic(spec) else spec for spec in specs]
+    reading = Rereading(None if args.reading is None else Reading(args.reading), args.window)
+    return named if reading == Rereading() else [spec if spec in unread else _read(spec, reading) for spec in named]
+
+
+def _read(spec: str, reading: Rereading) -> str:
+    """Return an evaluator's name with a reading. The name's own reading and windows take precedence."""
+    bare, own = split_reading(spec)
+    if own is None:
+        return f"{spec}{reading}"
+    return spec if own.window or not reading.window else f"{bare}{replace(own, window=reading.window)}"

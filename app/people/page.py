@@ -16,7 +16,7 @@ from stepsight.app.access.rights import LOGIN, Manager, RequiresRight
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.login import enter
-from stepsight.app.web.page_query import read_number
+from stepsight.app.web.pages import read_number
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.campaigns import list_campaigns

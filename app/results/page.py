@@ -36,8 +36,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import ComparedEvaluator, line_html, shortfalls
 from stepsight.app.web.html import EMPTY_STORE, render
-from stepsight.app.web.page_query import PageQuery, Query
-from stepsight.app.web.page_route import PageContent, address_page, answer_query
+from stepsight.app.web.pages import PageContent, PageQuery, Query, address_page, answer_query
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors

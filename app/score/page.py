@@ -25,7 +25,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.limits import ScoringCost
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_events import Event, event_routes
-from stepsight.app.web.page_route import PageContent, client_disconnected
+from stepsight.app.web.pages import PageContent, client_disconnected
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
 from stepsight.core.text.response import thinking_in, unclosed_thought

@@ -1,12 +1,16 @@
-"""Converting errors to responses with the right status: a page for a browser, or JSON for a program."""
+"""Errors as responses with the right status, a page for a browser or JSON for a program, and downloads that are
+complete before the first byte is sent, so that an error while writing is reported as an error."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request
+from starlette.background import BackgroundTask
 from starlette.datastructures import Headers
-from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
 from stepsight.app.access.current import request_id
@@ -143,3 +147,22 @@ def _with_patience(error: UserError, response: Response) -> Response:
     if isinstance(error, BusyError | LoadingError | ShortError | UnavailableError):
         response.headers["retry-after"] = str(error.seconds)
     return response
+
+
+def whole_file(write: Callable[[Path], object], filename: str, media_type: str | None = None) -> FileResponse:
+    """Return the file that `write` writes as a download called `filename`. Raises the errors of `write`, and
+    `UserError` if the disk has no room for the file."""
+    folder = TemporaryDirectory(prefix="stepsight-")
+    path = Path(folder.name) / "file"
+    try:
+        write(path)
+    except OSError as error:
+        folder.cleanup()
+        raise UserError(
+            f"{folder.name}: the file cannot be written ({error.strerror}).",
+            "Make room there, or name another folder with TMPDIR.",
+        ) from None
+    except BaseException:
+        folder.cleanup()
+        raise
+    return FileResponse(path, filename=filename, media_type=media_type, background=BackgroundTask(folder.cleanup))

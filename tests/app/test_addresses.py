@@ -5,7 +5,7 @@ import pytest
 from stepsight.app.browse.address import Address
 from stepsight.app.evidence.evidence import EvidenceAddress
 from stepsight.app.results.page import ResultsAddress
-from stepsight.app.web.page_query import PageQuery, read_query
+from stepsight.app.web.pages import PageQuery, read_query
 from stepsight.core.judgment import Mode
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from tests.cases import each

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from tests.app.processes import family
-from tests.app.test_idle import processor_seconds
+from tests.app.test_stopping import processor_seconds
 from tests.conftest import ROOT
 
 STARTS = 3

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from stepsight.app.access.current import PrivateHeaders, content_policy, is_local
 from stepsight.app.web.html import plain_page
-from stepsight.app.web.requests import Requests
+from stepsight.app.web.middleware import Requests
 
 FORWARDED = (
     *("Forwarded", "Forwarded-For", "X-Forwarded", "X-Forwarded-For", "x-forwarded-for", "X-Forwarded-Host"),

@@ -1,18 +1,34 @@
 """The routes of other servers of reward models, asked as their clients do."""
 
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import count
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from stepsight.app.api.conversation import read_messages, read_text
 from stepsight.app.api.models import ScoreRequest
-from stepsight.app.api.rewards import _Asked, _RewardAsked
+from stepsight.app.api.rewards import _Asked, _RewardAsked, read_messages, read_text
+from stepsight.app.scoring.batcher import Batcher, BusyError
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.scoring.fair_queue import client_context
+from stepsight.app.server import build_app
 from stepsight.core.errors import UserError
+from stepsight.core.files.jsonl import format_trace, parse_trace
+from stepsight.core.judgment import Mode
 from stepsight.core.models.location import EQUATIONS
+from stepsight.core.models.model import THREE_WAY
 from stepsight.core.trace import Trace
-from tests.app.client import asking
+from stepsight.training.evaluate.strength import concluded_record
+from tests.app.client import asking, assert_alike
+from tests.app.held_up import hold_up, posted, served
+from tests.app.processes import until
+from tests.cases import each
 from tests.messages import refused
+from tests.storage.samples import add
+from tests.vllm_server import Classifier, Day, VllmServer
 
 PROBLEM, STEPS = "What is 2 + 3?", ["2 + 3 = 6.", "So 6."]
 TRACE = Trace.of(PROBLEM, STEPS)
@@ -222,3 +238,206 @@ def test_an_evaluator_in_words_has_no_reward(filled, tiny):
         response = client.post("/classify", json={"model": "equations", "input": CHATML})
     assert response.status_code == 422
     assert response.json() == {"error": "equations gives verdicts and no numbers.", "hint": "Ask one of: tiny."}
+
+
+LOOP_STEPS = ["2 + 3 = 5.", ["Check.", "5 - 3 = 2."]]
+CANDIDATES = ["So 5.", "It is 6, then.", "So 5."]
+
+
+def batch(client, traces, **more):
+    body = {"traces": [{"problem": problem, "steps": steps} for problem, steps in traces], **more}
+    return client.post("/api/v1/score/batch", json=body)
+
+
+def following(client, candidates=CANDIDATES, steps=LOOP_STEPS, **more):
+    body = {"problem": "What is 2 + 3?", "steps": steps, "candidates": candidates, **more}
+    return client.post("/api/v1/next", json=body)
+
+
+def lines_of(response):
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/x-ndjson"
+    lines = [json.loads(line) for line in response.text.splitlines()]
+    return {line["index"]: line for line in lines}
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("name", ["tiny", "tiny-causal"])
+def test_a_batch_has_a_line_for_each_solution(client, evaluators, name, mode):
+    traces = [(f"What is {n} + 3?", LOOP_STEPS[: 1 + n % 2]) for n in range(50)]
+    lines = lines_of(batch(client, traces, evaluator=name, mode=mode))
+    assert sorted(lines) == list(range(50))
+    for place in (0, 1, 49):
+        problem, steps = traces[place]
+        alone = evaluators.scorer(name).score_one(Trace.of(problem, steps), mode)
+        said = concluded_record(alone, evaluators.about(name)).model_dump(mode="json")
+        assert_alike(lines[place], said | {"index": place}, 2e-5)
+
+
+def test_a_line_of_an_export_is_read_as_it_is(filled, client, evaluators):
+    meta = {f"field {number}": number for number in range(20)} | {"labels": ["pos", "neg"], "shares": [1, 0]}
+    row = {"id": "a", "problem": "What is 2 + 3?", "steps": ["It is a sum.", ["So", "6."]]}
+    (stored,) = add(filled, [parse_trace(row | meta, "row 1")], "lines")
+    line = json.loads(json.dumps(format_trace(stored)))
+    body = {"traces": [line], "evaluator": "tiny", "mode": "hindsight"}
+    (read,) = lines_of(client.post("/api/v1/score/batch", json=body)).values()
+    said = concluded_record(evaluators.scorer("tiny").score_one(stored), evaluators.about("tiny"))
+    assert_alike(read, said.model_dump(mode="json") | {"index": 0}, 2e-5)
+
+
+@pytest.mark.parametrize("name", ["tiny", "tiny-causal"])
+def test_candidates_have_what_score_next_gives(client, evaluators, name):
+    for steps in (LOOP_STEPS, [], LOOP_STEPS[:1]):
+        lines = lines_of(following(client, steps=steps, evaluator=name))
+        expected = evaluators.scorer(name).score_next("What is 2 + 3?", steps, CANDIDATES)
+        found = [[lines[place][label] for label in ("neg", "neu", "pos")] for place in range(3)]
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+        for line in lines.values():
+            assert line["validity"] == pytest.approx(line["pos"] + line["neu"], abs=2e-6)
+            assert line["valid"] == (line["validity"] >= 0.5)
+            assert (line["step"], line["substep"]) == (len(steps) + 1, 1)
+
+
+def test_candidates_go_to_an_evaluator_behind_a_server(filled, tiny, evaluators, monkeypatch):
+    monkeypatch.setattr("stepsight.core.inference_servers.server._FIRST_PAUSE", 0.001)
+    server = VllmServer(Classifier(tiny, THREE_WAY), tiny, context=1024)
+    with server.running() as url, asking(filled, Evaluators([server.address(url)], shipped=False)) as client:
+        lines = lines_of(following(client, evaluator="prm (vllm)"))
+        expected = evaluators.scorer("tiny").score_next("What is 2 + 3?", LOOP_STEPS, CANDIDATES)
+        found = [[lines[place][label] for label in ("neg", "neu", "pos")] for place in range(3)]
+        np.testing.assert_allclose(found, expected, atol=2e-5)
+        server.day = Day(asks=1, dies_after=1)
+        died = lines_of(following(client, ["Another one."], evaluator="prm (vllm)"))[0]
+        assert died["status"] == 502
+        assert "the server broke off" in died["error"]
+
+
+def test_missing_scores_of_a_candidate_are_null(filled, tiny, mixed):
+    with asking(filled, mixed) as client:
+        for name in ("math-shepherd", "two"):
+            line = lines_of(following(client, evaluator=name))[0]
+            expected = mixed.scorer(name).score_next("What is 2 + 3?", LOOP_STEPS, CANDIDATES)[0, 2]
+            assert line["validity"] == pytest.approx(float(expected), abs=2e-5)
+            assert (line["pos"], line["redundancy"], line["redundant"]) == (None, None, None)
+    with asking(filled, Evaluators([tiny, EQUATIONS], shipped=False)) as client:
+        lines = lines_of(following(client, ["So 2 + 3 = 6.", "Yes."], evaluator="equations"))
+        assert [lines[place]["valid"] for place in range(2)] == [False, None]
+        assert lines[0]["validity"] is None
+
+
+def test_a_solution_that_cannot_be_judged_is_a_line_beside_the_others(client):
+    lines = lines_of(batch(client, [("q", ["a"]), ("q", ["7" * 20_000]), ("q", ["b"])]))
+    assert set(lines[1]) == {"index", "error", "hint", "status"}
+    assert lines[1]["status"] == 422
+    assert "reads at most 1,024" in lines[1]["error"]
+    assert lines[0]["offline"]["steps"]
+    assert lines[2]["offline"]["steps"]
+    # Each candidate is one of its own for a bidirectional evaluator.
+    lines = lines_of(following(client, ["a", "7" * 20_000], evaluator="tiny"))
+    assert (lines[1]["status"], "validity" in lines[0]) == (422, True)
+    lines = lines_of(following(client, ["a", "7" * 20_000], evaluator="tiny-causal"))
+    assert "candidate 2: the trace has" in lines[0]["error"]
+
+
+@each(
+    "path, body, status, said",
+    [
+        ("score/batch", {"traces": []}, 422, "traces: List should have at least 1 item"),
+        ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}] * 1001}, 422, "at most 1000 items"),
+        ("score/batch", {"traces": [{"problem": "q", "steps": ["a", " "]}]}, 422, "traces.0: step 2 is empty"),
+        ("score/batch", {"traces": [{"problem": "q"}]}, 422, "traces.0.steps: Field required"),
+        ("score/batch", {"traces": [{"problem": "q", "steps": ["a"]}], "evaluator": "big"}, 404, "evaluator 'big'"),
+        ("next", {"problem": "q", "candidates": ["a"], "context": {}}, 422, "context: Extra inputs are not"),
+        ("next", {"problem": "q", "candidates": []}, 422, "candidates: List should have at least 1 item"),
+        ("next", {"problem": "q", "candidates": ["a", " "]}, 422, "candidate 2 is empty"),
+        ("next", {"problem": " ", "candidates": ["a"]}, 422, "the problem is empty"),
+        ("next", {"problem": "q", "candidates": ["a"] * 257}, 422, "at most 256 items"),
+        ("next", {"problem": "q", "candidates": ["a"], "mode": "offline"}, 422, "mode: Extra inputs"),
+        ("next", {"problem": "q", "candidates": ["a"], "evaluator": "big"}, 404, "There is no evaluator 'big'"),
+    ],
+
+)  # fmt: skip
+def test_bad_input_is_told_before_anything_is_scored(client, path, body, status, said):
+    response = client.post(f"/api/v1/{path}", json=body)
+    assert response.status_code == status
+    assert said in response.json()["error"]
+    assert response.json()["hint"] or status == 422
+
+
+def test_more_than_may_wait_is_fed_as_there_is_room(sqlite_store, tiny, tiny_causal):
+    evaluators = Evaluators([tiny], shipped=False)
+    evaluators._batchers["tiny"] = Batcher(evaluators.scorer("tiny"), evaluators._places, most=4)
+    with asking(sqlite_store, evaluators) as client:
+        lines = lines_of(batch(client, [(f"q {n}", ["a"]) for n in range(40)]))
+    assert len(lines) == 40
+    assert not any("error" in line for line in lines.values())
+
+
+@pytest.fixture
+def held(tiny):
+    """With room for two waiting traces of a client."""
+    evaluators, scorer = hold_up(tiny, most=4)
+    scorer.next_steps = None
+    return evaluators, scorer
+
+
+def test_a_full_queue_answers_429_with_a_time_to_retry(sqlite_store, held):
+    evaluators, scorer = held
+    with asking(sqlite_store, evaluators) as client, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(batch, client, [(f"q {n}", ["a"]) for n in range(20)])
+        assert scorer.at_work.wait(30)
+        # In the name of the same client.
+        with client_context("programs of address 127.0.0.1"), suppress(BusyError):
+            for number in count():
+                evaluators.submit("tiny", Trace.of(f"Q {number}", ["a"]))
+        for refused in (batch(client, [("q", ["b"])]), following(client)):
+            assert refused.status_code == 429
+            assert int(refused.headers["retry-after"]) >= 1
+            assert "too many traces waiting" in refused.json()["error"]
+        scorer.go.set()
+        assert len(lines_of(first.result())) == 20
+
+
+def test_solutions_over_the_time_are_lines_of_503(sqlite_store, held):
+    evaluators, scorer = held
+    with asking(sqlite_store, evaluators, seconds=0.3) as client:
+        lines = lines_of(batch(client, [(f"q {n}", ["a"]) for n in range(5)]))
+        assert {line["status"] for line in lines.values()} == {503}
+        assert "longer than the 0.3 s" in lines[4]["error"]
+        assert lines[0]["retry_after"] > 0
+        assert scorer.ended.wait(120)
+        scorer.go.set()
+        assert "offline" in lines_of(batch(client, [("q", ["a"])]))[0]
+
+
+def test_lines_come_before_the_last_is_there_and_who_goes_away_is_not_computed_for(sqlite_store, held):
+    evaluators, scorer = held
+    done = {"problem": "known", "steps": ["a"]}
+    known = Trace.of("known", ["a"])
+    key = evaluators._key("tiny", known, Mode.HINDSIGHT)
+    evaluators._judgments.get(key, None, lambda: scorer.scorer.score_one(known), lambda judgment: 0)
+    with served(build_app(sqlite_store, evaluators)) as address:
+        with posted(
+            address, "/api/v1/score/batch", {"traces": [{"problem": "held", "steps": ["a"]}, done]}
+        ) as client:
+            text = b""
+            while b'"index":1' not in text:
+                text += client.recv(4096)
+            assert b'"index":0' not in text
+            assert scorer.at_work.wait(30)
+            assert not scorer.ended.is_set()
+        assert scorer.ended.wait(120)
+        until(lambda: not evaluators._batchers["tiny"].is_busy)
+
+
+def test_a_fault_of_ours_is_a_line_that_tells_nothing_of_itself(sqlite_store, held, caplog):
+    evaluators, scorer = held
+
+    def fail(*_):
+        raise RuntimeError("secret of ours")
+
+    scorer.score_encoded = fail
+    with asking(sqlite_store, evaluators) as client:
+        line = lines_of(batch(client, [("q", ["a"])]))[0]
+    assert (line["status"], line["error"]) == (500, "Something went wrong in StepSight itself.")
+    assert "secret of ours" in caplog.text

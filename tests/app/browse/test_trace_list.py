@@ -4,7 +4,7 @@ import pytest
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.trace_list import comparison_html, list_html, list_orders, outcomes_by_html
-from stepsight.app.web.page_query import read_query
+from stepsight.app.web.pages import read_query
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.core.scores import Outputs

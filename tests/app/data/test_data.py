@@ -5,7 +5,7 @@ import json
 import pytest
 
 from stepsight.app.jobs.worker import Worker
-from stepsight.app.web.page_route import PART
+from stepsight.app.web.pages import PART
 from stepsight.core.trace import Trace
 from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.jobs.jobs import list_jobs, start_job, take_job, update_job

@@ -15,7 +15,7 @@ from stepsight.app.evaluators.page import card_html, state_html
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import card_address
-from stepsight.app.web.page_route import PART
+from stepsight.app.web.pages import PART
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs import hub_cache
 from stepsight.core.hubs.hub_cache import find_fetched, storage_folder

@@ -14,7 +14,7 @@ from stepsight.app.evidence.page import EvidencePage
 from stepsight.app.evidence.trace import evidence_html
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.page_query import read_query
+from stepsight.app.web.pages import read_query
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord

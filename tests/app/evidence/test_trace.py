@@ -10,7 +10,7 @@ import pytest
 
 from stepsight.app.evidence.evidence import Evidence, EvidenceAddress
 from stepsight.app.evidence.trace import evidence_file, evidence_html
-from stepsight.app.web.bundles import bundle
+from stepsight.app.web.html import bundle
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode

@@ -9,7 +9,7 @@ from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import PLOTLY, ResultsPage
 from stepsight.app.web import background_cache
 from stepsight.app.web.baseline_check import card_address
-from stepsight.app.web.page_query import read_query
+from stepsight.app.web.pages import read_query
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace

@@ -3,9 +3,12 @@
 import json
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.app.web.failures import error_json, error_response, failure_response, status_of
+from stepsight.app.web.html import FreshFiles
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 
@@ -52,3 +55,27 @@ def test_a_requested_path_is_shown_as_text():
     ).body.decode()
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+
+
+@pytest.fixture
+def client(tmp_path):
+    (tmp_path / "page.js").write_text("export const version = 1;")
+    application = Starlette()
+    application.mount("/files", FreshFiles(directory=tmp_path))
+    with TestClient(application) as client:
+        yield client
+
+
+def test_a_kept_file_is_asked_about_each_time(client):
+    first = client.get("/files/page.js")
+    assert (first.status_code, first.headers["cache-control"]) == (200, "no-cache")
+    assert "javascript" in first.headers["content-type"]
+    again = client.get("/files/page.js", headers={"if-none-match": first.headers["etag"]})
+    assert (again.status_code, again.headers["cache-control"], again.content) == (304, "no-cache", b"")
+
+
+def test_a_new_version_is_seen(client, tmp_path):
+    kept = client.get("/files/page.js").headers["etag"]
+    (tmp_path / "page.js").write_text("export const version = 22;")
+    again = client.get("/files/page.js", headers={"if-none-match": kept})
+    assert (again.status_code, again.text) == (200, "export const version = 22;")

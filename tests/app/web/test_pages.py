@@ -1,14 +1,19 @@
-"""The status of an address that cannot be shown, on the whole application."""
+"""Addresses of pages as models, and the status of an address that cannot be shown."""
+
+from typing import ClassVar
 
 import pytest
 
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.pages import Number, PageNumber, PageQuery, read_query
+from stepsight.core.gone import PARAMETERS
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from tests.app.client import PAGE, asking
 from tests.app.entries import typed
 from tests.cases import each
+from tests.messages import refused
 from tests.storage.samples import add, judge
 
 SOLUTION = typed("q", "a")
@@ -87,3 +92,46 @@ def test_a_vanished_database_gets_a_page_that_says_so(evaluators, tmp_path):
         assert client.get("/jobs/list").status_code == 503
         (tmp_path / "away.db").rename(path)
         assert client.get("/browse?trace=1").status_code == 200
+
+
+class Shelf(PageQuery):
+    PATH: ClassVar[str] = "/shelf"
+
+    name: str = ""
+    trace: Number | None = None
+    page: PageNumber = 1
+    beside: tuple[str, ...] = ()
+
+
+def test_a_query_is_read_and_written():
+    shelf, problems = Shelf.read(read_query("?name=a+b%26c&page=3&beside=x&beside=y&beside=x&other=1"))
+    assert (shelf, problems) == (Shelf(name="a b&c", page=3, beside=("x", "y")), ())
+    assert shelf.query() == {"name": "a b&c", "page": 3, "beside": ("x", "y")}
+    assert shelf.url() == "/shelf?name=a+b%26c&amp;page=3&amp;beside=x&amp;beside=y"
+    assert shelf.url("/elsewhere", name="", beside=()) == "/elsewhere?page=3"
+    assert shelf.url(name="", page=1, beside=()) == "/shelf"
+
+
+def test_a_bad_part_is_told_and_the_rest_kept():
+    query = {"name": ["first", "last"], "page": "many", "beside": ""}
+    shelf, problems = Shelf.read(query)
+    assert shelf == Shelf(name="last")
+    assert problems == ("page is 'many', expected a whole number. Check the address.",)
+    with refused():
+        Shelf.exact(query)
+
+
+def test_numbers_are_plain_and_short():
+    assert Shelf.exact({"page": "0", "trace": "0"}) == Shelf(page=1, trace=0)
+    for text in ("-1", "1e3", "٣", "²", "1" * 13):
+        with refused():
+            Shelf.exact({"trace": text})
+
+
+def test_a_parameter_of_earlier_versions_is_named_and_left_out():
+    shelf, problems = Shelf.read(read_query("?name=a&view=candidates&convention=all-wrong&gold=open&view=trace"))
+    assert shelf == Shelf(name="a")
+    assert problems == tuple(
+        f"There is no {written} any more. {PARAMETERS[written]}"
+        for written in ("view=candidates", "convention", "gold=open")
+    )

@@ -1,14 +1,81 @@
-"""The colours of the style sheet, held to WCAG's contrast and to eyes that do not tell red from green."""
+"""Templates escape by themselves, few places take a value for HTML, and styles and scripts are bundled."""
 
+import ast
 import itertools
 import re
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from stepsight.app.web import bundles
+from stepsight.app.web import html
 from stepsight.core.paths import asset
+from stepsight.training.report import html as reports
+from tests.app.elements import INJECTION, read
 from tests.cases import each
+from tests.conftest import ROOT
+from tests.source import MODULES, name, tree
+
+TEMPLATES = [path for layer in ("app", "training") for path in (ROOT / layer).rglob("templates/**/*.html")]
+
+# How often a module may take a value for HTML.
+MARKUP = {
+    # Rendered templates, and what their callers declare to be HTML.
+    "app/web/html.py": 4,
+    "app/annotate/agreement.py": 1,
+    "training/report/html.py": 5,
+    # Escaped there; tests go through every payload.
+    "app/markup/marking.py": 1,
+    "app/markup/markdown.py": 1,
+    # Words of ours, our own files, and hashes of them.
+    "app/browse/trace_view.py": 1,
+    # What a notebook shows, escaped there.
+    "app/demo/interface.py": 1,
+    "app/evidence/trace.py": 4,
+    "app/web/help.py": 1,
+    "app/markup/text.py": 1,
+}
+
+
+@pytest.mark.parametrize("environment", [html._TEMPLATES, reports._TEMPLATES])
+def test_templates_escape_values(environment):
+    assert environment.autoescape is True
+    assert read(environment.from_string("<b>{{ text }}</b>").render(text=INJECTION)).one("b").text == INJECTION
+
+
+def test_templates_are_loaded_with_escaping_only():
+    makers = [name(path) for path in MODULES if re.search(r"\bEnvironment\(|jinja2\.Template\b", path.read_text())]
+    assert makers == ["core/escaping.py"]
+
+
+def test_templates_call_only_their_own_words_safe():
+    assert TEMPLATES
+    for path in TEMPLATES:
+        text = path.read_text(encoding="utf-8")
+        assert "autoescape" not in text
+        for words in re.findall(r"""(\S+)\s*\|\s*safe\b""", text):
+            assert words.endswith(("'", '"')), f"{path.name}: {words}"
+
+
+def test_templates_quote_values_in_attributes():
+    for path in TEMPLATES:
+        text = re.sub(r"\{%.*?%\}|\{#.*?#\}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for tag in re.findall(r"<\w[^<]*?>", re.sub(r"\{\{.*?\}\}", "VALUE", text, flags=re.DOTALL)):
+            bare = re.sub(r'"[^"]*"', '""', tag)
+            assert not re.search(r"=VALUE|\son\w+=", bare), f"{path.name}: {tag}"
+
+
+def test_values_are_taken_for_html_in_few_places():
+    found = Counter(
+        name(path)
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Markup"
+        if node.args and not isinstance(node.args[0], ast.Constant)
+    )
+    more = {module: times for module, times in found.items() if times > MARKUP.get(module, 0)}
+    assert not more, "Put text into Markup with format(), or let a template escape it."
+
 
 SHEETS = sorted(asset("web").glob("*.css"))
 SHEET = "\n".join(path.read_text(encoding="utf-8") for path in SHEETS)
@@ -101,8 +168,8 @@ def test_labels_differ_to_every_eye(theme, eyes):
 
 
 def test_every_sheet_is_loaded_once_and_what_pages_share_comes_first():
-    assert sorted(f"{name}.css" for name in bundles.SHEETS) == [path.name for path in SHEETS]
-    assert bundles.SHEETS[:2] == ("findings", "style")
+    assert sorted(f"{name}.css" for name in html.SHEETS) == [path.name for path in SHEETS]
+    assert html.SHEETS[:2] == ("findings", "style")
 
 
 def test_colours_are_named_in_one_place():
@@ -112,3 +179,15 @@ def test_colours_are_named_in_one_place():
 
 def test_the_sheet_asks_nothing_of_anybody():
     assert re.findall(r"@import|url\(", SHEET) == []
+
+
+def test_nothing_of_a_module_is_left_that_only_a_module_may_say():
+    assert not re.search(r"^(import|export)\b", html.bundle("main.js"), re.MULTILINE)
+
+
+@pytest.mark.parametrize("line", ['import { a as b } from "./other.js";', "export default 1;", "export { a };"])
+def test_a_form_that_is_not_understood_is_refused_before_a_page_has_it(line, monkeypatch):
+    texts = {"one.js": f"{line}\n", "other.js": "export const a = 1;\n"}
+    monkeypatch.setattr(html, "read_web", lambda *place: texts[place[-1]])
+    with pytest.raises(ValueError, match=r"one\.js: .* is not understood"):
+        html.bundle("one.js")

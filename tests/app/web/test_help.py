@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from stepsight.app.help.manual import MANUAL, document_html, list_pages
+from stepsight.app.web.help import MANUAL, document_html, list_pages
 from tests.app.elements import read
 
 TEXT = """# Title

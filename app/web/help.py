@@ -1,17 +1,24 @@
-"""The manual as HTML: the Markdown of `docs`, as far as the manual uses it.
+"""The manual under `/help`, and the page about StepSight. They contain nothing from the store, so everybody may
+open them, even before logging in.
 
-These are headings, paragraphs, lists, tables, code that is fenced or indented, bold and italic words, and links.
-Pictures and tables of contents are left out, and a link that leaves the manual keeps only its text.
+The manual is the Markdown of `docs`, as far as it is used there: headings, paragraphs, lists, tables, code that is
+fenced or indented, bold and italic words, and links. Pictures and tables of contents are left out, and a link that
+leaves the manual keeps only its text.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
 from markupsafe import Markup, escape
 
-from stepsight.app.web.html import macro
+from stepsight.app.web.html import macro, plain_page, render
+from stepsight.storage.database.store import NotFoundError
 
 MANUAL = Path(str(files("stepsight"))).joinpath("docs")
 """The folder of the manual, which is shipped with the package."""
@@ -122,3 +129,42 @@ def _link(match: re.Match[str]) -> str:
     if page is None or (page[1] and not (MANUAL / f"{page[1]}.md").is_file()):
         return match[1]
     return f'<a href="{f"/help/{page[1]}" if page[1] else ""}{page[2] or ""}">{match[1]}</a>'
+
+
+_FIRST = ("index", "start", "words", "score", "evidence", "browse", "measure", "annotate", "datasets", "evaluators")
+_ABOUT = "about"
+
+
+def help_routes() -> APIRouter:
+    """Build the routes of the manual and of the page about StepSight."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.api_route("/help", methods=["GET", "HEAD"])
+    def first() -> HTMLResponse:
+        return HTMLResponse(plain_page(*_page("index"), ""))
+
+    @routes.api_route("/help/{name}", methods=["GET", "HEAD"])
+    def page(name: str) -> HTMLResponse:
+        return HTMLResponse(plain_page(*_page(name), ""))
+
+    return routes
+
+
+@cache
+def _page(name: str) -> tuple[str, Markup]:
+    """Return the title and the body of a page."""
+    if name == _ABOUT:
+        return "About", render("help/about.html", version=version("stepsight"))
+    names = list_pages()
+    if name not in names:
+        raise NotFoundError(f"The manual has no page {name!r:.80}.", "Open its first page, /help.")
+    content = document_html((MANUAL / f"{name}.md").read_text(encoding="utf-8"))
+    ordered = sorted(names, key=lambda one: (_FIRST.index(one) if one in _FIRST else len(_FIRST), one))
+    pages = [(one, _title(one)) for one in ordered]
+    return f"{_title(name)}, manual", render("help/page.html", pages=pages, here=name, content=content)
+
+
+@cache
+def _title(name: str) -> str:
+    with (MANUAL / f"{name}.md").open(encoding="utf-8") as file:
+        return file.readline().lstrip("# ").strip()
