@@ -4,7 +4,7 @@ import re
 
 from stepsight.core.equations.evaluator import checks_of, faults
 from stepsight.core.trace import Label
-from stepsight.training.evaluate.gallery import CLEAN, CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
+from stepsight.training.evaluate.strength import CLEAN, CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
 from stepsight.training.synth.corpus import generate
 from tests.cases import each
 

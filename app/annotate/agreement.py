@@ -52,8 +52,7 @@ from stepsight.storage.labelling.campaigns import Campaign, get_campaign, list_c
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTrace, RatedTraces, read_ratings
 from stepsight.storage.people.blindness import hidden_error, hidden_traces
 from stepsight.training.report.html import table_html
-from stepsight.training.report.table_files import to_csv
-from stepsight.training.report.tables import CellKind, Table, show
+from stepsight.training.report.tables import CellKind, Table, show, to_csv
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ from stepsight.storage.browse.outcomes import (
 )
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import Neighbours, load_traces, traces
-from stepsight.training.report.outcome_tables import outcome_fields
+from stepsight.training.report.stored_tables import outcome_fields
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.imports import ImportSummary, import_file, import_table
 from stepsight.training.data.transforms import NOT_CONTINUED, continue_trace
-from stepsight.training.runs.console import progress
+from stepsight.training.runs.progress import progress
 from stepsight.training.synth.corpus import generate
 
 # In addition to the kinds of trace files.

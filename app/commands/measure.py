@@ -49,13 +49,12 @@ from stepsight.training.evaluate.evaluation import (
     with_thresholds,
 )
 from stepsight.training.evaluate.judging import find_evaluators
-from stepsight.training.report.evidence_links import evidence_table, needed_table
-from stepsight.training.report.outcome_tables import outcome_fields, outcomes_by_field
-from stepsight.training.report.patched import Patched, change_tables
+from stepsight.training.report.differences import Patched, change_tables
 from stepsight.training.report.results import PROTOCOL, has_gold, has_shares, published, results, share_figures
+from stepsight.training.report.stored_tables import evidence_table, needed_table, outcome_fields, outcomes_by_field
 from stepsight.training.report.tables import CellKind, Table, rows_as_json, show, to_text
-from stepsight.training.runs.console import progress
-from stepsight.training.runs.launched import launched
+from stepsight.training.runs.processes import launched
+from stepsight.training.runs.progress import progress
 
 
 @command(

@@ -40,9 +40,14 @@ from stepsight.training.experiments.finetuning.math500 import read_results as re
 from stepsight.training.experiments.finetuning.report import make_filtering_report
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
-from stepsight.training.experiments.reranking.candidates import CandidateSet, import_candidates
 from stepsight.training.experiments.reranking.report import accuracy_text, make_rerank_report
-from stepsight.training.experiments.reranking.reranking import OFFICIAL, Reranking, rerank
+from stepsight.training.experiments.reranking.reranking import (
+    OFFICIAL,
+    CandidateSet,
+    Reranking,
+    import_candidates,
+    rerank,
+)
 from stepsight.training.paper.facts import (
     filter_facts,
     grid_facts,
@@ -53,9 +58,9 @@ from stepsight.training.paper.facts import (
 )
 from stepsight.training.paper.page import make_paper_report
 from stepsight.training.report.report import Report, make_report, write_report
-from stepsight.training.report.table_files import to_markdown
-from stepsight.training.runs.console import progress
-from stepsight.training.stress.result import read_result
+from stepsight.training.report.tables import to_markdown
+from stepsight.training.runs.progress import progress
+from stepsight.training.stress.stress_test import read_result
 
 _DEFAULT = "mini-bidir"
 # A default here would override a value given before the subject.

@@ -46,10 +46,16 @@ from stepsight.training.evaluate.completion import (
 )
 from stepsight.training.evaluate.strength import concluded_record
 from stepsight.training.report.tables import to_text
-from stepsight.training.runs.console import print_left_out, print_note, progress
-from stepsight.training.runs.launched import launched
-from stepsight.training.stress.result import StressFigures, result_lines, stress_record, stress_tables
-from stepsight.training.stress.stress_test import StressTest, draw_traces
+from stepsight.training.runs.processes import launched
+from stepsight.training.runs.progress import print_left_out, print_note, progress
+from stepsight.training.stress.stress_test import (
+    StressFigures,
+    StressTest,
+    draw_traces,
+    result_lines,
+    stress_record,
+    stress_tables,
+)
 from stepsight.training.stress.transforms import find_transform
 from stepsight.training.stress.variant import TRANSFORMS
 

@@ -34,7 +34,7 @@ from stepsight.storage.people.users import (
     set_role,
 )
 from stepsight.storage.traces.queries import Dataset, list_datasets
-from stepsight.training.runs.console import confirm
+from stepsight.training.runs.progress import confirm
 
 NAME = option("name NAME")
 NEW = option("new NEW")

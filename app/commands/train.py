@@ -38,21 +38,19 @@ from stepsight.core.models.checkpoint import model_name
 from stepsight.core.validation import update
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.grading import Grader
-from stepsight.training.experiments.filtering.pool import import_pool
+from stepsight.training.experiments.answers import Grader
+from stepsight.training.experiments.filtering.pool import BOTH, SUBSETS, import_pool
 from stepsight.training.experiments.filtering.run import MANIFEST, Filtering, filter_pool, summary
-from stepsight.training.experiments.filtering.subsets import BOTH, SUBSETS
-from stepsight.training.experiments.finetuning.language_model import model_folder
 from stepsight.training.experiments.finetuning.math500 import MATH500, Exam, measure
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from stepsight.training.experiments.finetuning.report import make_filtering_report, result_tables
-from stepsight.training.experiments.finetuning.sft import estimate_fine_tuning, fine_tune
+from stepsight.training.experiments.finetuning.sft import estimate_fine_tuning, fine_tune, model_folder
 from stepsight.training.experiments.finetuning.study import read_study, run_study
 from stepsight.training.experiments.grid.design import Design, RunSettings, read_design
 from stepsight.training.experiments.grid.experiment import Grid
 from stepsight.training.experiments.grid.results import WHOLE
 from stepsight.training.report.report import write_report
-from stepsight.training.report.table_files import to_markdown
+from stepsight.training.report.tables import to_markdown
 from stepsight.training.runs.processes import MachineShare, is_main_process
 from stepsight.training.runs.progress import progress_bars
 from stepsight.training.train.config import read_config

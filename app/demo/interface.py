@@ -38,8 +38,7 @@ from stepsight.core.trace import Trace
 from stepsight.core.validation import Model, validate
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.blindness import check_texts
-from stepsight.training.evaluate.gallery import read_gallery
-from stepsight.training.evaluate.strength import concluded_record
+from stepsight.training.evaluate.strength import concluded_record, read_gallery
 
 _LAYOUT = """
 .step-scores { max-width: none; padding: 0; container-type: inline-size; color: var(--ink);

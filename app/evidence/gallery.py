@@ -22,7 +22,7 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing
 from stepsight.storage.traces.queries import Dataset, StoredTrace, list_datasets, trace_batches
-from stepsight.training.evaluate.gallery import DATASET
+from stepsight.training.evaluate.strength import DATASET
 
 _PER_PAGE = 20
 _PREVIEW = 180

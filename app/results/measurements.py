@@ -32,8 +32,7 @@ from stepsight.training.evaluate.evaluation import (
     evaluate,
     with_thresholds,
 )
-from stepsight.training.evaluate.people import labels_version
-from stepsight.training.report.card import make_card
+from stepsight.training.report.card import labels_version, make_card
 from stepsight.training.report.dataset import Excerpt, difference_section, excerpt, plots_of
 from stepsight.training.report.html import Part, Section
 from stepsight.training.report.plots import Plot

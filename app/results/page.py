@@ -50,11 +50,10 @@ from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import change_section, lead
 from stepsight.training.report.html import Section, content_html
-from stepsight.training.report.outcome_tables import Conditions, outcome_fields, outcomes_by_field
 from stepsight.training.report.report import PART_WRITERS
 from stepsight.training.report.results import PROTOCOL, measured_on
-from stepsight.training.report.table_files import to_csv, to_latex, to_markdown
-from stepsight.training.report.tables import Table, slug
+from stepsight.training.report.stored_tables import Conditions, outcome_fields, outcomes_by_field
+from stepsight.training.report.tables import Table, slug, to_csv, to_latex, to_markdown
 
 PLOTLY = "/stepsight/plotly/plotly.min.js"
 _WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}

@@ -34,8 +34,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.people.blindness import check_texts
 from stepsight.storage.traces.writer import SAVED, save_trace
-from stepsight.training.evaluate.gallery import DATASET, read_gallery
-from stepsight.training.evaluate.strength import read_card
+from stepsight.training.evaluate.strength import DATASET, read_card, read_gallery
 
 # The first traces of the gallery are the most instructive ones; a link leads to the others.
 _EXAMPLES = 12

@@ -42,7 +42,7 @@ from stepsight.core.scoring.client import API
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import NAME_LENGTH
 from stepsight.storage.traces.writer import SAVED
-from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.strength import read_gallery
 
 ClientDisconnected = Callable[[], bool]
 """True if the client that asked no longer waits for the answer."""

@@ -17,7 +17,7 @@ from stepsight.storage.judgments.score_changes import scores_were_deleted
 from stepsight.storage.people.changes import was_deleted
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, list_datasets
-from stepsight.training.evaluate.gallery import DATASET, GALLERY
+from stepsight.training.evaluate.strength import DATASET, GALLERY
 
 _LOG = logging.getLogger("stepsight")
 # Seconds that the server answers before the rest is loaded.

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from stepsight.training.experiments.reranking.answers import AnswerComparer, normalised
+from stepsight.training.experiments.answers import AnswerComparer, normalised
 from tests.fuzz.attack import COUNT
 
 pytestmark = pytest.mark.slow

@@ -17,7 +17,7 @@ from stepsight.core.text.split import split_steps
 from stepsight.storage.importers.doubts import doubtful
 from stepsight.storage.importers.recognition import BEGINNING, Holds, kind_of, recognise
 from stepsight.training.experiments.filtering.pool import import_pool
-from stepsight.training.experiments.reranking.candidates import import_candidates
+from stepsight.training.experiments.reranking.reranking import import_candidates
 from tests.fuzz.attack import COUNT
 
 pytestmark = pytest.mark.slow

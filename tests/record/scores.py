@@ -7,7 +7,7 @@ from pathlib import Path
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.strength import read_gallery
 from tests import checkpoints
 from tests.core.formats.by_hand import TRACES
 from tests.record.scene import EVALUATORS

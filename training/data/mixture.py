@@ -23,7 +23,6 @@ from stepsight.core.files.row_conditions import from_mapping
 from stepsight.core.trace import LABEL_NAMES, Trace
 from stepsight.storage.importers.benchmarks.prm800k import KIND, beside_the_paper
 from stepsight.storage.importers.rows.fields import located
-from stepsight.training.data.corruption import corrupt, valid_part
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources import open_origin
 from stepsight.training.data.sources_config import CONTINUED, GENERATED, Data, describe, file_kind
@@ -31,9 +30,11 @@ from stepsight.training.data.transforms import (
     COMPLETE,
     NOT_CONTINUED,
     continue_trace,
+    corrupt,
     is_balanced,
     settle,
     stop_at_a_step,
+    valid_part,
 )
 
 PRM800K = KIND.name

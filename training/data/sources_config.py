@@ -109,7 +109,7 @@ class Source(TraceOrigin):
 
     `where` gives the required values of a record's fields (`core.files.row_conditions`), such as `{phase: 2,
     finish_reason: [solution, found_error]}`. `corrupt` is the fraction of traces in which an error is planted,
-    before the trace's own first error (`training.data.corruption`). `online` ends each trace at one labelled step
+    before the trace's own first error (`training.data.transforms`). `online` ends each trace at one labelled step
     and learns only from that step (`training.data.transforms`). `sample` is the number of remaining traces to learn
     from, chosen at random and independently of the run's seed. A smaller sample is a subset of a larger one.
     """

@@ -23,8 +23,8 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset
-from stepsight.training.runs.console import confirm, print_left_out, print_note, progress
-from stepsight.training.runs.launched import Processes
+from stepsight.training.runs.processes import Processes
+from stepsight.training.runs.progress import confirm, print_left_out, print_note, progress
 
 # The number of reasons that are printed.
 _PRINTED = 5

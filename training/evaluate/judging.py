@@ -17,7 +17,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, find_by_name, list_evaluators
 from stepsight.storage.judgments.judgments import count_missing
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.runs.launched import Processes
+from stepsight.training.runs.processes import Processes
 
 if TYPE_CHECKING:
     from stepsight.training.evaluate.completion import Completion

@@ -32,7 +32,7 @@ from stepsight.core.metrics.table import Items, build_table
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Label, Trace
-from stepsight.training.evaluate.gallery import CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
+from stepsight.training.evaluate.strength import CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
 from stepsight.training.synth.corpus import HELD_OUT, generate
 
 SEED = 20_000

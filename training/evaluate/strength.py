@@ -1,5 +1,5 @@
 """The strength of an evaluator: the datasets on which it beats the trivial baselines, and the errors that it finds
-in the gallery.
+in the gallery, the shipped traces that show what later steps can reveal.
 
 The figures of a shipped evaluator stand in its stepsight.json, as `measured`.
 """
@@ -11,11 +11,35 @@ from functools import cache
 
 from stepsight.core.evaluator_summary import split_reading
 from stepsight.core.evaluators.conclusion import Opinion, conclude
+from stepsight.core.files.jsonl import parse_trace, read_file
 from stepsight.core.judgment import Judgment
 from stepsight.core.judgment_record import Described, JudgmentRecord, judgment_record
 from stepsight.core.models.location import shipped_folder
+from stepsight.core.paths import asset
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.training.evaluate.gallery import DATASET as GALLERY
+from stepsight.core.trace import Trace
+
+GALLERY = asset("traces", "gallery.jsonl")
+DATASET = GALLERY.stem
+EXPOSED, CLEARED, VISIBLE, CLEAN = "exposed later", "cleared later", "visible at once", "no error"
+KINDS = (EXPOSED, CLEARED, VISIBLE, CLEAN)
+
+
+@cache
+def read_gallery() -> tuple[Trace, ...]:
+    """Return the traces of the gallery, in order.
+
+    The meta of each trace holds these values:
+
+    - `title`, `topic` and `evidence_kind`
+    - `note`: a sentence that says which later step exposes or clears which earlier step
+    - `kind`: one of `KINDS`
+    - `focus`: the 0-based index of the step that is exposed, cleared or visibly wrong, or null
+    - `evidence`: the 0-based index of the later step that exposes or clears the step in focus, or null
+    - `error`: the kind of the error, or null
+    """
+    return tuple(parse_trace(row, f"{GALLERY.name} line {number}") for number, row in read_file(GALLERY))
+
 
 _SHARES = {"few": 0.1, "about a quarter": 1 / 4, "about a third": 1 / 3, "about half": 1 / 2,
            "about two thirds": 2 / 3, "about three quarters": 3 / 4, "most": 0.9}  # fmt: skip
@@ -97,4 +121,4 @@ def concluded_record(
 def shows_strength(dataset: str) -> bool:
     """True if figures of a dataset show an evaluator's strength. Those of the gallery do not: it was made to show
     what later steps reveal."""
-    return dataset != GALLERY
+    return dataset != DATASET

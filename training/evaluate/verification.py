@@ -29,7 +29,7 @@ from stepsight.storage.importers import find_kind, read_traces
 from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.judgments import read_many, save_judgments, standing
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
-from stepsight.training.runs.console import print_left_out, progress
+from stepsight.training.runs.progress import print_left_out, progress
 
 # The most thresholds to try: between neighbouring ones F1 changes by less than its last digit.
 _MOST = 2000

@@ -44,8 +44,17 @@ from stepsight.training.experiments.finetuning.math500 import Result
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from stepsight.training.experiments.finetuning.study import read_study
 from stepsight.training.experiments.grid.design import read_design
-from stepsight.training.experiments.grid.pairs import by_size_and_data, contrast, gains, pair_values
-from stepsight.training.experiments.grid.results import ACCURACY, MACRO_AUC, MACRO_F1, METRICS, GridResults
+from stepsight.training.experiments.grid.results import (
+    ACCURACY,
+    MACRO_AUC,
+    MACRO_F1,
+    METRICS,
+    GridResults,
+    by_size_and_data,
+    contrast,
+    gains,
+    pair_values,
+)
 from stepsight.training.experiments.grid.results import read_results as read_grid
 from stepsight.training.train.config import read_config
 from stepsight.training.train.init import llama_config

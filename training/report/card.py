@@ -1,24 +1,34 @@
 """An evaluator's card: the part of a report that covers one dataset, restricted to one evaluator.
 
 Behind the report's sections it says how far scores follow the length and the place of a step, how far the evaluator
-agrees with people, and what was measured.
+agrees with people who labelled the dataset in campaigns, beside the agreement among people, and what was measured.
+Of people's labels only blind ones count, and those of hidden gold items do not.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import func, select
 
 import stepsight
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import list_fetched
+from stepsight.core.metrics.agreement import RaterPair, agreeing, alpha, kappa
 from stepsight.core.metrics.bootstrap import Value, Weights
+from stepsight.core.metrics.figures import Subject
+from stepsight.core.metrics.ratings import Ratings, valid_of
 from stepsight.core.metrics.shortcuts import error_is_last, last_by_chance, last_is_least, rank_correlation
 from stepsight.core.metrics.table import SILENT, StepTable
+from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
+from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
+from stepsight.storage.labelling.campaigns import list_campaigns
+from stepsight.storage.labelling.results.ratings import read_ratings
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate, with_thresholds
-from stepsight.training.evaluate.people import agreement_with_people
 from stepsight.training.report.dataset import dataset_part
 from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.results import (
@@ -32,6 +42,81 @@ from stepsight.training.report.results import (
     subjects,
 )
 from stepsight.training.report.tables import CellKind, Column, Table, table_of
+
+
+@dataclass(frozen=True)
+class PeopleAgreement:
+    """The agreement of an evaluator's verdicts with the majority label of a campaign.
+
+    `agreeing` is the share of equal verdicts over `steps` steps of `traces` traces, and `kappa` Cohen's kappa.
+    `among_people` is the share of equal pairs of labels, by validity, that two people gave to one step.
+    """
+
+    campaign: str
+    people: int
+    traces: int
+    steps: int
+    agreeing: Value
+    kappa: Value
+    among_people: Value
+
+
+def agreement_with_people(
+    store: Store, dataset_id: int, subject: Subject, weights: Weights
+) -> Iterator[PeopleAgreement]:
+    """Yield the agreement with each campaign of a dataset in which a step was labelled that the evaluator judged.
+    `weights` are the resamples of the dataset's traces."""
+    columns = select(TraceRow.id, TraceRow.digest).where(TraceRow.dataset_id == dataset_id)
+    with store.read() as session:
+        found = session.execute(columns.order_by(TraceRow.position))
+        places = {(id, digest): place for place, (id, digest) in enumerate(found)}
+    for campaign in list_campaigns(store):
+        if campaign.dataset_id != dataset_id:
+            continue
+        rated = read_ratings(store, campaign).queue
+        # A trace that has changed since it was rated has no place.
+        of_trace = np.array([places.get((one.trace_id, one.digest), -1) for one in rated.traces], np.int64)
+        trace = of_trace[rated.last.trace]
+        pair = _compared(rated.last, trace, subject)
+        if not len(pair):
+            continue
+        known = trace >= 0
+        yield PeopleAgreement(
+            campaign.name,
+            len(rated.last.people),
+            pair.traces,
+            len(pair),
+            agreeing(pair, weights),
+            kappa(pair, weights),
+            alpha(rated.last.validity[:, known], trace=trace[known], weights=weights).agreeing,
+        )
+
+
+def labels_version(store: Store, dataset_id: int) -> tuple[int, int]:
+    """Return a version key that changes whenever people's labels of a dataset may change."""
+    events = (
+        select(func.count(), func.max(EventRow.id))
+        .join(CampaignRow, CampaignRow.id == EventRow.campaign_id)
+        .where(CampaignRow.dataset_id == dataset_id)
+    )
+    with store.read() as session:
+        count, newest = session.execute(events).one()
+    return count, newest or 0
+
+
+def _compared(ratings: Ratings, trace: NDArray[np.int64], subject: Subject) -> RaterPair:
+    """Return people's majority verdicts beside the evaluator's, on the steps that have both. `trace` is the place
+    in the dataset of the trace of each rated step, or -1."""
+    table = subject.table
+    limit = np.float32(0.5 if subject.outputs.in_words else subject.thresholds.validity)
+    said = np.where(np.isnan(table.validity), np.nan, table.validity >= limit)
+    begins = np.searchsorted(table.trace, np.arange(table.traces + 1))
+    counts = np.diff(begins)
+    there = (trace >= 0) & (ratings.position < counts[trace])
+    row = np.where(there, begins[trace] + ratings.position, 0)
+    verdicts = np.where(there, said[row], np.nan) if len(said) else np.full(len(trace), np.nan)
+    return RaterPair.of(valid_of(ratings.majority), verdicts, trace)
+
 
 _LENGTH = "baseline:length"
 

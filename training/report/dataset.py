@@ -14,15 +14,17 @@ from stepsight.core.trace import Label
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import by_class, by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import MODES, Evaluation, Row
-from stepsight.training.report.difference_tables import (
+from stepsight.training.report.differences import (
     Compared,
+    Patched,
+    change_tables,
     changes,
     difference_table,
     differences,
+    entries,
     mcnemar_table,
 )
 from stepsight.training.report.html import Content, Part, Section
-from stepsight.training.report.patched import Patched, change_tables, entries
 from stepsight.training.report.plots import (
     Plot,
     Styles,

@@ -20,8 +20,7 @@ from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Third
 from stepsight.core.trace import LABEL_NAMES, Label
-from stepsight.training.evaluate.curves import roc, sweep
-from stepsight.training.evaluate.diagnostics import Changed, ClassFigures, decide, lacking, shares
+from stepsight.training.evaluate.diagnostics import Changed, ClassFigures, decide, lacking, roc, shares, sweep
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.results import merged, third_reasons
 

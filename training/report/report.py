@@ -20,10 +20,9 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_o
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, evaluate, with_thresholds
 from stepsight.training.report.dataset import dataset_part, evaluators_part, patched_part, tables_of
+from stepsight.training.report.differences import Patched
 from stepsight.training.report.html import Part, page_html
-from stepsight.training.report.patched import Patched
-from stepsight.training.report.table_files import to_csv, to_latex, to_markdown
-from stepsight.training.report.tables import Table, rows_as_json, slug, to_text
+from stepsight.training.report.tables import Table, rows_as_json, slug, to_csv, to_latex, to_markdown, to_text
 
 PAGE = "report.html"
 _WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}

@@ -1,13 +1,14 @@
-"""The progress of a long run on standard error: a bar in a terminal, or an occasional line elsewhere."""
+"""What commands print on standard error while they run: progress, notes and questions."""
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from tqdm import tqdm
-from transformers import TrainerCallback
+
+from stepsight.core.errors import UserError
 
 # The most lines without a bar.
 _LINES = 50
@@ -79,38 +80,33 @@ class RunProgress:
             self._bar.close()
 
 
-class TrainingProgress(TrainerCallback):
-    """A trainer callback that shows the optimiser steps and their loss, and logs the seconds spent on the run, with
-    those before it was resumed. Only the first process shows them."""
+Item = TypeVar("Item")
 
-    def __init__(self) -> None:
-        self._bar: RunProgress | None = None
-        self._begun = 0.0
 
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._close()
-        self._begun = time.monotonic() - sum(row.get("seconds", 0.0) for row in state.log_history[-1:])
-        if state.is_world_process_zero:
-            self._bar = RunProgress("steps", state.max_steps, state.global_step)
+def progress(items: Iterable[Item], total: int | None, unit: str) -> Iterator[Item]:
+    """Iterate over `items` with a progress bar on stderr. It appears after two seconds, and only in a terminal."""
+    yield from tqdm(items, total=total, unit=f" {unit}", delay=2, disable=not sys.stderr.isatty(), file=sys.stderr)
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        # A checkpoint starts a new mean, so that a run which goes on from it logs what an uninterrupted one does;
-        # and without the last steps' mean the history would end before the run.
-        if control.should_save or state.global_step >= state.max_steps:
-            control.should_log = True
-        if self._bar is not None:
-            self._bar.move(state.global_step)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
-        if logs and "loss" in logs:
-            state.log_history[-1]["seconds"] = round(time.monotonic() - self._begun, 2)
-            if self._bar is not None:
-                self._bar.log(state.global_step, loss=logs["loss"])
+def print_note(note: str) -> None:
+    """Print a note on stderr, unless it is empty."""
+    if note:
+        print(note, file=sys.stderr)
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        self._close()
 
-    def _close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
-        self._bar = None
+def print_left_out(trace: object, error: UserError) -> None:
+    """Print why a trace is left out, for example because it exceeds the evaluator's context."""
+    print(f"left out: {error.message}", file=sys.stderr)
+
+
+def confirm(plan: str, *, yes: bool, instead: str = "", alone: bool = True) -> None:
+    """Print what is about to happen and, unless `yes` is True, ask whether to continue.
+
+    Raises `UserError` if the user declines. Also raises it if nobody can be asked, because there is no terminal or
+    because several processes were launched (`alone` is False); it then suggests to do something else `instead`.
+    """
+    if not yes and not (alone and sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UserError(plan, f"Give --yes to go on{f', or {instead}' if instead else ''}.")
+    print(plan, "" if yes else "Go on? [y/N] ", end="\n" if yes else "", file=sys.stderr, flush=True)
+    if not yes and sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise UserError("cancelled, nothing was done.")

@@ -1,15 +1,18 @@
 """What training and fine-tuning have in common: the arguments of the Transformers trainer, checkpoints, resuming,
-and errors that say what ran out."""
+progress, training curves, and errors that say what ran out.
+"""
 
 import json
 import math
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import plotly.graph_objects as go
 import torch
 from accelerate import PartialState
 from safetensors import SafetensorError
@@ -18,6 +21,7 @@ from transformers import Trainer, TrainerCallback, TrainingArguments
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import read_json
 from stepsight.training.runs.optimisation import Optimisation
+from stepsight.training.runs.progress import RunProgress
 
 # The least number of rows of a history, and the most steps per row.
 _ROWS, _STEPS_A_ROW = 100, 20
@@ -110,6 +114,43 @@ class Safeguard(TrainerCallback):
             sizes = {str(p.relative_to(folder)): p.stat().st_size for p in sorted(folder.rglob("*")) if p.is_file()}
             sizes.pop(_CONTENTS, None)
             (folder / _CONTENTS).write_text(json.dumps(sizes, indent=1) + "\n", encoding="utf-8")
+
+
+class TrainingProgress(TrainerCallback):
+    """A trainer callback that shows the optimiser steps and their loss, and logs the seconds spent on the run, with
+    those before it was resumed. Only the first process shows them."""
+
+    def __init__(self) -> None:
+        self._bar: RunProgress | None = None
+        self._begun = 0.0
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._close()
+        self._begun = time.monotonic() - sum(row.get("seconds", 0.0) for row in state.log_history[-1:])
+        if state.is_world_process_zero:
+            self._bar = RunProgress("steps", state.max_steps, state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        # A checkpoint starts a new mean, so that a run which goes on from it logs what an uninterrupted one does;
+        # and without the last steps' mean the history would end before the run.
+        if control.should_save or state.global_step >= state.max_steps:
+            control.should_log = True
+        if self._bar is not None:
+            self._bar.move(state.global_step)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        if logs and "loss" in logs:
+            state.log_history[-1]["seconds"] = round(time.monotonic() - self._begun, 2)
+            if self._bar is not None:
+                self._bar.log(state.global_step, loss=logs["loss"])
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+        self._bar = None
 
 
 def is_whole(checkpoint: Path) -> bool:
@@ -210,3 +251,38 @@ def without_cudnn_attention() -> Iterator[None]:
         yield
     finally:
         torch.backends.cuda.enable_cudnn_sdp(before)
+
+
+_CURVES = (("loss", "Cross-entropy"), ("grad_norm", "Gradient norm"), ("learning_rate", "Learning rate"))
+_INK, _GRID = "#1f5fa8", "#e3e6ea"
+# No button sends a figure to a server.
+_PAGE = {"displaylogo": False, "showSendToCloud": False}
+
+
+def draw_history(rows: Sequence[Mapping[str, Any]], title: str) -> "go.Figure":
+    """Plot loss, gradient norm (on a logarithmic axis) and learning rate against the optimiser step.
+
+    In each row, the loss is the mean since the previous row, while the gradient norm and learning rate are those of
+    the row's own step.
+    """
+    # It loads all of Plotly, and pages import this module to link to figures.
+    from plotly.subplots import make_subplots
+
+    figure = make_subplots(rows=1, cols=3, subplot_titles=[name for _, name in _CURVES], horizontal_spacing=0.07)
+    steps = [row["step"] for row in rows]
+    for column, (key, name) in enumerate(_CURVES, start=1):
+        curve = go.Scatter(x=steps, y=[row[key] for row in rows], name=name, line={"color": _INK, "width": 1.5})
+        figure.add_trace(curve, row=1, col=column)
+        figure.update_xaxes(title_text="Optimiser step", row=1, col=column)
+    figure.update_yaxes(type="log", dtick="D2", row=1, col=2)
+    figure.update_xaxes(gridcolor=_GRID, zeroline=False)
+    figure.update_yaxes(gridcolor=_GRID, zeroline=False)
+    figure.update_layout(title=title, showlegend=False, template="plotly_white", width=1200, height=400)
+    figure.update_layout(margin={"l": 60, "r": 30, "t": 90, "b": 60})
+    return figure
+
+
+def write_history(rows: Sequence[Mapping[str, Any]], title: str, folder: Path) -> None:
+    """Write the curves of `draw_history` to the page `training.html` in a folder."""
+    page = folder / "training.html"
+    draw_history(rows, title).write_html(page, include_plotlyjs=True, full_html=True, config=_PAGE)

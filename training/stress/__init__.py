@@ -1,5 +1,4 @@
 """Stress tests: changing solutions by rule and checking whether an evaluator's verdicts move as they must.
 
-Start with `transforms`; `stress_test.StressTest` applies them and measures evaluators on the variants, and `result`
-holds the figures as rows, tables and a file.
+Start with `transforms`; `stress_test.StressTest` applies them and measures evaluators on the variants.
 """

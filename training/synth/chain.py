@@ -4,8 +4,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from stepsight.training.synth.formula import PI, Formula, parse_formula
-from stepsight.training.synth.mistakes import ErrorKind, misread, slip
+from stepsight.training.synth.formula import PI, ErrorKind, Formula, misread, parse_formula, slip
 from stepsight.training.synth.story import Calculation, Mistake, Story
 from stepsight.training.synth.style import DECIMALS, Number, Style, Values
 

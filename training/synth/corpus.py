@@ -10,11 +10,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.trace import Trace
 from stepsight.training.synth.chain import draw_groups, draw_problem
-from stepsight.training.synth.checks import checks
-from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.formula import ErrorKind
 from stepsight.training.synth.quadratic import QuadraticWording, plan_quadratic
 from stepsight.training.synth.solution import SolutionPlan, assemble_trace
-from stepsight.training.synth.steps import StorySolution
+from stepsight.training.synth.steps import StorySolution, checks
 from stepsight.training.synth.story import Story
 from stepsight.training.synth.style import Style
 

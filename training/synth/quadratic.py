@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from stepsight.core.validation import Model
-from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.formula import ErrorKind
 from stepsight.training.synth.solution import ExtraStep, SolutionPlan, SolutionStep, StatedValues
 from stepsight.training.synth.story import Templates
-from stepsight.training.synth.style import Style, signed
-from stepsight.training.synth.wording import ending
+from stepsight.training.synth.style import Style, ending, signed
 
 _ASKS: dict[str, tuple[Callable[[int, int], int], str]] = {
     "the larger root": (max, "(sqrt(b * b - 4 * c) - b) / 2"),

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 from stepsight.core.trace import Label, Step, Trace
-from stepsight.training.synth.style import capital
-from stepsight.training.synth.wording import templates
+from stepsight.training.synth.style import capital, templates
 
 EVIDENCE_RATE = 0.7
 OTHER_CHECK_RATE = 0.3

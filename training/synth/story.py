@@ -56,10 +56,8 @@ from typing import Annotated, Any, Self
 from pydantic import BeforeValidator, Field, PlainValidator, Strict, model_validator
 
 from stepsight.core.validation import ListOf, Model, invalid
-from stepsight.training.synth.formula import Formula, parse_condition, parse_formula
-from stepsight.training.synth.mistakes import ErrorKind, invited_errors
-from stepsight.training.synth.style import Number, Style, Values
-from stepsight.training.synth.wording import templates, word_lists
+from stepsight.training.synth.formula import ErrorKind, Formula, invited_errors, parse_condition, parse_formula
+from stepsight.training.synth.style import Number, Style, Values, templates, word_lists
 
 _RANGE = re.compile(r"(-?\d+) to (-?\d+)(?: by (\d+))?")
 # Braces after a command, a bracket, ^ or _ are LaTeX's own.

@@ -96,7 +96,7 @@ class TrainConfig(Optimisation):
     `tokenizer` is the folder of a tokenizer for training from scratch, and `vocabulary` is the number of rows of
     the embedding. Without `tokenizer`, one with `vocabulary` tokens is trained on the data. `initialisation:
     mitchell` is LLaDA's initialisation (`training.train.init`). `order: sorted` takes the traces of an epoch from
-    longest to shortest; `order: mixed` is described in `training.runs.batches`. `plan` only serves to estimate the
+    longest to shortest; `order: mixed` is described in `training.data.examples`. `plan` only serves to estimate the
     run.
 
     With `lora`, the model named by `init` stays frozen, and only adapters and the head are trained. If `bf16` is

@@ -25,10 +25,15 @@ from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.training.data.examples import Example, build_examples
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.runs import provenance
-from stepsight.training.runs.figures import write_history
-from stepsight.training.runs.folder import RunFolder
-from stepsight.training.runs.training import arguments_for, finish, last_checkpoint, outcome, whole_run
+from stepsight.training.runs.folder import RunFolder, code_revision, now, versions, without_places
+from stepsight.training.runs.training import (
+    arguments_for,
+    finish,
+    last_checkpoint,
+    outcome,
+    whole_run,
+    write_history,
+)
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model, longest_input
 from stepsight.training.train.lora import AdapterBase, check_peft, save_adapter
@@ -151,12 +156,12 @@ def _sources(
     used = settings(config)
     del used["notes"], used["plan"]
     return {
-        "made": provenance.now(),
-        "config": provenance.without_places(used),
+        "made": now(),
+        "config": without_places(used),
         "init": origin,
-        "data": provenance.without_places(mixture.record),
-        "code": provenance.code_revision(),
-        "versions": provenance.versions(),
+        "data": without_places(mixture.record),
+        "code": code_revision(),
+        "versions": versions(),
         "examples": len(examples),
         "left_out": left_out,
         "tokens": _tokens(examples) * config.epochs,

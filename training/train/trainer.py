@@ -19,10 +19,8 @@ from transformers.trainer_callback import PrinterCallback
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.model import IGNORED, StepModel
 from stepsight.core.trace import Label
-from stepsight.training.data.examples import Example, collate
-from stepsight.training.runs.batches import Batches, EpochLoader
-from stepsight.training.runs.progress import TrainingProgress
-from stepsight.training.runs.training import Safeguard, devices, logging_steps
+from stepsight.training.data.examples import Batches, EpochLoader, Example, collate
+from stepsight.training.runs.training import Safeguard, TrainingProgress, devices, logging_steps
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.lora import adapted, trained_weights
 

@@ -17,7 +17,7 @@ from stepsight.storage.database.schema import JudgmentRow, TriangleRow
 from stepsight.storage.judgments.evaluators import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import read_many
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.runs.launched import Processes
+from stepsight.training.runs.processes import Processes
 from tests.conftest import ROOT
 from tests.storage.samples import add, evaluator, many
 from tests.training.hand import GOLDS, say, traces, valid

@@ -6,7 +6,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.report.evidence_links import needed_table
+from stepsight.training.report.stored_tables import needed_table
 from tests.storage.samples import add, write_lines
 
 TRACES = [Trace.of(f"q{n}", ["x", "y", "z"], ["pos", "neu", "pos"], id=f"t{n}") for n in range(3)]

@@ -5,7 +5,7 @@ import yaml
 
 from stepsight.app.commands.cli import main
 from stepsight.core.paths import asset
-from stepsight.training.experiments.finetuning.language_model import write_scratch_model
+from stepsight.training.experiments.finetuning.sft import write_scratch_model
 from tests.conftest import ROOT
 from tests.training.experiments.finetuning.small import BACKBONE, POOL, PROBLEM, ROWS, STUDY, write_subset
 
@@ -75,6 +75,6 @@ def test_without_the_packages_it_says_what_to_install(made, capsys, monkeypatch)
     monkeypatch.setattr("stepsight.training.experiments.finetuning.sft.find_spec", lambda name: None)
     assert main(["sft", "recipe.yaml", "--init", "start", "--data", "red.jsonl", "--output", "x"]) == 2
     assert capsys.readouterr().err.endswith("stepsight sft: trl is not installed. Install stepsight[sft].\n")
-    monkeypatch.setattr("stepsight.training.evaluate.grading.find_spec", lambda name: None)
+    monkeypatch.setattr("stepsight.training.experiments.answers.find_spec", lambda name: None)
     assert main(["math500", "start", "--problems", "problems.jsonl", "--output", "x"]) == 2
     assert capsys.readouterr().err == "stepsight math500: math-verify is not installed. Install stepsight[sft].\n"

@@ -11,8 +11,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import Threshold, evaluators_of, save_calibration
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.storage.traces.writer import TraceWriter
-from stepsight.training.report.table_files import to_csv
-from stepsight.training.report.tables import CellKind
+from stepsight.training.report.tables import CellKind, to_csv
 from tests.app.elements import read
 from tests.app.results.measured import measured
 from tests.storage.samples import add

@@ -10,7 +10,7 @@ from stepsight.app.score.entered import Entered, PageState, SolutionText, steps_
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
-from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.strength import read_gallery
 from tests.app.entries import typed
 from tests.cases import each
 from tests.messages import refused

@@ -17,7 +17,7 @@ from stepsight.storage.database.store import ForbiddenError, open_store
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces, list_datasets
-from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.strength import read_gallery
 from tests.app.client import let_in
 from tests.app.elements import read
 from tests.app.entries import typed

@@ -28,7 +28,7 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Hindsight, Outputs, Thresholds, judge_solution
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.strength import read_gallery
 from tests.app.elements import INJECTIONS, read
 from tests.app.entries import typed
 from tests.forked import Forked

@@ -11,7 +11,7 @@ from stepsight.storage.judgments.score_changes import ChangeableScores
 from stepsight.storage.traces.dataset_changes import ChangeableDataset
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
-from stepsight.training.evaluate.gallery import DATASET, GALLERY, read_gallery
+from stepsight.training.evaluate.strength import DATASET, GALLERY, read_gallery
 from tests.checkpoints import write_evaluator
 from tests.storage.samples import plain_row, write_lines
 

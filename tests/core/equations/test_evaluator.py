@@ -19,7 +19,7 @@ from stepsight.core.metrics.table import TableBuilder
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace
-from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.strength import read_gallery
 from stepsight.training.synth.corpus import generate
 from tests.cases import each
 from tests.messages import refused

@@ -17,7 +17,7 @@ from stepsight.core.metrics.binary import (
 )
 from stepsight.core.metrics.bootstrap import Value, difference
 from stepsight.core.metrics.table import Items
-from stepsight.training.evaluate.curves import roc
+from stepsight.training.evaluate.diagnostics import roc
 
 
 def items(scores, golds, predicted=None):

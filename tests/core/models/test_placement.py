@@ -23,7 +23,7 @@ from stepsight.core.models.memory import check_memory, free_memory, needed_memor
 from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement, computed_dtype, typed_name
 from stepsight.core.models.pretrained import check_split
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.training.evaluate.gallery import read_gallery
+from stepsight.training.evaluate.strength import read_gallery
 from tests.checkpoints import pickled, write_evaluator, write_reasoneval, write_shards
 from tests.core.formats.by_hand import TRACES
 from tests.messages import refused

@@ -5,7 +5,6 @@ from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
 from stepsight.core.trace import Label
-from stepsight.training.evaluate.curves import sweep
 from stepsight.training.evaluate.diagnostics import (
     by_class,
     by_retroactive_change,
@@ -16,6 +15,7 @@ from stepsight.training.evaluate.diagnostics import (
     offline_gain,
     pairs,
     shares,
+    sweep,
     thirds,
 )
 from tests.core.metrics.tables import SILENT, VALID, WRONG, table

@@ -3,18 +3,30 @@
 import json
 import re
 import sys
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from stepsight.core.evaluators.conclusion import conclude
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.files.jsonl import parse_trace, read_file
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import shipped_evaluators, shipped_folder
 from stepsight.core.scores import Hindsight
+from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate import shipped
-from stepsight.training.evaluate.gallery import CLEAN, CLEARED, EXPOSED, VISIBLE, read_gallery
-from stepsight.training.evaluate.strength import read_card
+from stepsight.training.evaluate.strength import (
+    CLEAN,
+    CLEARED,
+    EXPOSED,
+    VISIBLE,
+    opinion_of,
+    read_card,
+    read_gallery,
+)
 from stepsight.training.synth.corpus import HELD_OUT
 from tests.checkpoints import write_evaluator
 
@@ -172,3 +184,42 @@ def test_stated_figures_are_those_of_the_model_card(name):
     assert strength.clears == {dataset: float(low) > 0 for dataset, low in reversed(rows)}
     assert "{} of {} first errors that a later step exposes".format(*strength.exposed) in " ".join(text.split())
     assert "{} of {} errors visible at once found".format(*strength.visible) in text
+
+
+FILE = Path(__file__).with_name("own_solutions.jsonl")
+
+
+@pytest.fixture(scope="module")
+def concluded():
+    scorer = Scorer(load_evaluator("mini-bidir"))
+    traces = [parse_trace(row, "own solutions") for _, row in read_file(FILE)]
+    evaluator = scorer.evaluator
+    return [
+        (trace, conclude(trace, [opinion_of(evaluator.name, evaluator.outputs, evaluator.thresholds, [judgment])]))
+        for trace, judgment in zip(traces, scorer.score(traces, Mode.HINDSIGHT), strict=True)
+    ]
+
+
+def of_kind(concluded, kind):
+    return [(trace, sentence) for trace, sentence in concluded if trace.meta["kind"] == kind]
+
+
+def test_half_of_them_are_wrong(concluded):
+    assert Counter(trace.meta["kind"] for trace, _ in concluded) == {"right": 20, "arithmetic": 14, "set-up": 6}
+
+
+def test_no_step_of_a_right_solution_is_accused(concluded):
+    assert not [sentence.text for _, sentence in of_kind(concluded, "right") if sentence.accuses]
+
+
+def test_an_error_of_arithmetic_is_named_first(concluded):
+    for trace, sentence in of_kind(concluded, "arithmetic"):
+        assert sentence.text.startswith(f"Step {trace.first_error + 1} is wrong: ")
+
+
+def test_an_error_in_the_set_up_that_is_not_seen_is_not_talked_away(concluded):
+    for trace, sentence in of_kind(concluded, "set-up"):
+        assert "mini-bidir, a demonstration, blames step" in sentence.text or sentence.text == (
+            "No step is called wrong. mini-bidir is a demonstration: of the errors in the examples it finds about "
+            "half of those that a later step exposes and none of the others."
+        ), trace.id

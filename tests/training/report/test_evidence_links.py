@@ -7,7 +7,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
-from stepsight.training.report.evidence_links import evidence_table
+from stepsight.training.report.stored_tables import evidence_table
 from stepsight.training.report.tables import rows_as_json
 from tests.storage.labelling.samples import DATASET, change_minds, do, person
 from tests.storage.samples import evaluator

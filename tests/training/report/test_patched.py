@@ -11,10 +11,9 @@ from stepsight.core.metrics.reasoneval import Errors
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.report.dataset import patched_part
-from stepsight.training.report.patched import Patched
+from stepsight.training.report.differences import Patched
 from stepsight.training.report.report import make_report
-from stepsight.training.report.table_files import to_csv
-from stepsight.training.report.tables import Table
+from stepsight.training.report.tables import Table, to_csv
 from tests.messages import refused
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces

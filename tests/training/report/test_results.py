@@ -15,7 +15,7 @@ from stepsight.storage.judgments.evaluators import evaluators_of, register_evalu
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
-from stepsight.training.report.difference_tables import changes, differences
+from stepsight.training.report.differences import changes, differences
 from stepsight.training.report.results import (
     FIRST_ERRORS,
     PROTOCOL,
@@ -40,8 +40,7 @@ from stepsight.training.report.results import (
     third_reasons,
     three_way_rows,
 )
-from stepsight.training.report.table_files import to_csv
-from stepsight.training.report.tables import CellKind
+from stepsight.training.report.tables import CellKind, to_csv
 from tests.storage.samples import add, evaluator, judge
 from tests.training.judged import NEG, NEU, POS, fill, measure, measure_stored, row_of
 

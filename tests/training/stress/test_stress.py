@@ -7,9 +7,8 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
-from stepsight.training.evaluate.gallery import read_gallery
-from stepsight.training.stress.result import StressedTrace
-from stepsight.training.stress.stress_test import StressTest, scored_by_rule
+from stepsight.training.evaluate.strength import read_gallery
+from stepsight.training.stress.stress_test import StressedTrace, StressTest, scored_by_rule
 from stepsight.training.stress.transforms import find_transform
 from stepsight.training.stress.variant import TRANSFORMS, Demand, Variant
 from tests.messages import refused

@@ -13,7 +13,7 @@ from sklearn.metrics import roc_auc_score
 from stepsight.core.files.jsonl import format_trace, parse_trace
 from stepsight.core.trace import Label, Trace
 from stepsight.training.synth.corpus import FAMILIES, HELD_OUT, TRAINED, generate
-from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.formula import ErrorKind
 from stepsight.training.synth.solution import EVIDENCE_RATE
 from tests.messages import refused
 from tests.training.synth.samples import calculates, sha256

@@ -14,7 +14,7 @@ import sympy
 from stepsight.core.equations.checker import check_steps
 from stepsight.core.trace import Label
 from stepsight.training.synth.corpus import FAMILIES, QUADRATIC, generate, plan_story, read_family
-from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.formula import ErrorKind
 from stepsight.training.synth.solution import assemble_trace
 from stepsight.training.synth.story import Story
 

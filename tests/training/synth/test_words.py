@@ -14,7 +14,7 @@ from sklearn.metrics import roc_auc_score
 
 from stepsight.core.trace import Label
 from stepsight.training.synth.corpus import FAMILIES, generate
-from stepsight.training.synth.mistakes import ErrorKind
+from stepsight.training.synth.formula import ErrorKind
 from tests.training.synth.samples import calculates
 
 pytestmark = pytest.mark.slow

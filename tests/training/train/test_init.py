@@ -1,4 +1,5 @@
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,9 +10,30 @@ from tokenizers import Tokenizer, processors
 from transformers import AutoModelForCausalLM, GPTNeoConfig, LlamaConfig, LlamaModel, MistralConfig, Qwen2Config
 
 from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.models.model import StepModel
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.train.init import SEPARATOR, init_folder, initial_model, llama_config
-from tests.checkpoints import llada_tensors, tiny_tokenizer, write_evaluator, write_llada, write_token_classifier
+from stepsight.training.experiments.grid.design import read_design
+from stepsight.training.synth.corpus import generate
+from stepsight.training.train.config import Backbone, Expected, read_config
+from stepsight.training.train.estimate import network_of
+from stepsight.training.train.init import (
+    PAD,
+    SEPARATOR,
+    init_folder,
+    initial_model,
+    initialise,
+    llama_config,
+    train_tokenizer,
+)
+from tests.checkpoints import (
+    llada_tensors,
+    tiny_tokenizer,
+    write_backbone,
+    write_evaluator,
+    write_llada,
+    write_token_classifier,
+)
+from tests.conftest import ROOT
 from tests.messages import refused
 from tests.training.small_runs import CONFIG, TRACE
 
@@ -35,7 +57,7 @@ def plain_tokenizer(bos=None):
     return tokenizer
 
 
-def write_backbone(folder, config, tokenizer):
+def write_start(folder, config, tokenizer):
     """A plain Hugging Face folder with a language-modelling head, in the library's own hand."""
     torch.manual_seed(0)
     model = AutoModelForCausalLM.from_config(config)
@@ -106,7 +128,7 @@ KINDS = {
 def test_a_plain_backbone_gets_a_head_and_a_token_that_closes_steps(tmp_path, kind, attention):
     tokenizer = plain_tokenizer("<s>")
     before = tokenizer.get_vocab_size()
-    source = write_backbone(tmp_path / "plain", causal_lm(KINDS[kind][0], tokenizer, **KINDS[kind][1]), tokenizer)
+    source = write_start(tmp_path / "plain", causal_lm(KINDS[kind][0], tokenizer, **KINDS[kind][1]), tokenizer)
     encoder, model = begin(tmp_path / "plain", attention=attention)
     assert (encoder.template.separator, encoder.template.bos) == (SEPARATOR, "<s>")
     assert encoder.encode(TRACE).ids[0] == before - 1
@@ -143,7 +165,7 @@ def test_llada_has_rows_to_spare(tmp_path):
 def test_a_backbone_s_own_template_is_kept(tmp_path):
     # What a run that trains a backbone alone leaves: a template, weights and a tokenizer, and no head.
     tokenizer = tiny_tokenizer()
-    write_backbone(tmp_path / "own", causal_lm(LlamaConfig, tokenizer), tokenizer)
+    write_start(tmp_path / "own", causal_lm(LlamaConfig, tokenizer), tokenizer)
     template = {"prompt": "{problem}\n", "separator": SEPARATOR, "bos": None}
     (tmp_path / "own" / "stepsight.json").write_text(json.dumps({"template": template}))
     encoder, model = begin(tmp_path / "own")
@@ -153,7 +175,7 @@ def test_a_backbone_s_own_template_is_kept(tmp_path):
 
 def test_the_new_head_is_drawn_from_the_seed(tmp_path):
     tokenizer = plain_tokenizer()
-    write_backbone(tmp_path / "plain", causal_lm(LlamaConfig, tokenizer), tokenizer)
+    write_start(tmp_path / "plain", causal_lm(LlamaConfig, tokenizer), tokenizer)
     heads = [begin(tmp_path / "plain", seed=seed)[1].score.weight for seed in (1, 1, 2)]
     assert torch.equal(heads[0], heads[1])
     assert not torch.equal(heads[0], heads[2])
@@ -170,10 +192,10 @@ def test_an_invalid_start_is_refused(tmp_path):
         bos_token_id=None,
         eos_token_id=None,
     )
-    write_backbone(tmp_path / "neo", config, tokenizer)
+    write_start(tmp_path / "neo", config, tokenizer)
     with refused():
         begin(tmp_path / "neo")
-    write_backbone(tmp_path / "plain", causal_lm(LlamaConfig, tokenizer), tokenizer)
+    write_start(tmp_path / "plain", causal_lm(LlamaConfig, tokenizer), tokenizer)
     write_token_classifier(tmp_path / "two", "qwen2", num_labels=2, id2label={0: "bad", 1: "good"})
     with refused():
         begin(tmp_path / "two")
@@ -235,3 +257,158 @@ def test_the_rotation_and_the_heads_of_keys_are_the_backbones():
     assert config.rope_parameters["rope_theta"] == 5e5
     assert (config.num_attention_heads, config.num_key_value_heads) == (2, 1)
     assert llama_config(CONFIG.backbone, 100, "causal").num_key_value_heads == 2
+
+
+BACKBONE = Backbone(hidden=256, layers=3, heads=4, mlp=512)
+
+
+def weights(seed=0):
+    torch.manual_seed(seed)
+    model = StepModel.from_config(llama_config(BACKBONE, 1000, "causal"))
+    initialise(model.model)
+    return dict(model.model.named_parameters())
+
+
+# A normal distribution cut off at three standard deviations has 0.9866 of the deviation of the whole one.
+CUT = 0.9866
+
+
+@pytest.mark.parametrize(
+    ("name", "variance"),
+    [
+        ("embed_tokens.weight", 1 / 256),
+        ("layers.0.self_attn.q_proj.weight", 1 / 256),
+        ("layers.2.self_attn.v_proj.weight", 1 / 256),
+        ("layers.2.mlp.gate_proj.weight", 1 / 256),
+        ("layers.2.mlp.up_proj.weight", 1 / 256),
+        # Layers count from 1: 2 * 1 * 256, and 2 * 3 * 512, since this one reads the feed-forward layer.
+        ("layers.0.self_attn.o_proj.weight", 1 / 512),
+        ("layers.0.mlp.down_proj.weight", 1 / 1024),
+        ("layers.2.self_attn.o_proj.weight", 1 / 1536),
+        ("layers.2.mlp.down_proj.weight", 1 / 3072),
+    ],
+)
+def test_each_matrix_has_its_deviation_and_nothing_beyond_three(name, variance):
+    weight, std = weights()[name].detach(), math.sqrt(variance)
+    # 65,536 draws or more: the deviation is known to about 0.3 %.
+    assert float(weight.std()) == pytest.approx(CUT * std, rel=0.015)
+    assert float(weight.abs().max()) <= 3 * std
+    assert float(weight.abs().max()) > 2.9 * std
+
+
+def test_norms_stay_ones_and_the_draw_follows_the_generator():
+    first, again, other = weights(), weights(), weights(1)
+    assert torch.equal(first["norm.weight"], torch.ones(256))
+    assert all(torch.equal(tensor, again[name]) for name, tensor in first.items())
+    assert not torch.equal(first["embed_tokens.weight"], other["embed_tokens.weight"])
+
+
+CONFIGS = ROOT / "training" / "configs"
+
+
+def by_hand(hidden, layers, mlp, vocabulary, keys=None):
+    """Embedding, layers of four square matrices (keys and values may be narrower), three of the feed-forward layer
+    and two norms, the last norm and a head of three rows."""
+    narrow = keys or hidden
+    layer = 2 * hidden * hidden + 2 * hidden * narrow + 3 * hidden * mlp + 2 * hidden
+    return vocabulary * hidden + layers * layer + hidden + 3 * hidden
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        # The paper's table of dimensions, with 126,464 tokens.
+        ("1B", by_hand(2048, 16, 5504, 126_464)),
+        ("2B", by_hand(2560, 24, 6912, 126_464)),
+        ("3B", by_hand(2816, 26, 7168, 126_464)),
+    ],
+)
+def test_the_sizes_of_the_papers_grid(size, expected):
+    design = read_design(CONFIGS / "grid.yaml")
+    run = next(run for run in design.runs() if run.size == size)
+    assert network_of(design.config(run), CONFIGS).parameters == expected
+    assert round(expected / 1e9, 1) == {"1B": 1.1, "2B": 2.2, "3B": 2.8}[size]
+
+
+def test_the_8b_evaluators_are_told_by_their_recipes_where_they_are_not_here():
+    llada = network_of(read_config(CONFIGS / "llada-prm-8b.yaml"), CONFIGS)
+    # LLaDA-8B has 8.02 billion weights, of which 126,464 x 4,096 are the language-modelling head that is dropped.
+    assert llada.parameters == by_hand(4096, 32, 12288, 126_464) == 7_497_596_928
+    assert (llada.embedding, llada.layers, llada.hidden, llada.mlp) == (126_464 * 4096, 32, 4096, 12288)
+    # Mistral's 8 heads of keys and values of 128.
+    wizard = network_of(read_config(CONFIGS / "wizardmath-control.yaml"), CONFIGS)
+    assert wizard.parameters == by_hand(4096, 32, 14336, 32_001, keys=1024)
+
+
+def test_a_folder_that_is_here_tells_its_own_dimensions(tmp_path):
+    folder = write_evaluator(tmp_path / "start")
+    values = json.loads((folder / "config.json").read_text())
+    weights = load_file(folder / "model.safetensors")
+    found = network_of(replace(CONFIG, backbone=None, init="start"), tmp_path)
+    assert (found.hidden, found.mlp) == (values["hidden_size"], values["intermediate_size"])
+    assert found.parameters == sum(tensor.numel() for tensor in weights.values())
+
+
+@pytest.mark.parametrize(("kind", "mlp"), [("bert", 40), ("gpt2", 96)])
+def test_a_backbone_of_another_kind_than_llama(tmp_path, kind, mlp):
+    """GPT-2 makes its feed-forward layer four times as wide."""
+    backbone = write_backbone(tmp_path / "plain", kind)
+    found = network_of(replace(CONFIG, backbone=None, init="plain"), tmp_path)
+    assert (found.layers, found.hidden, found.mlp) == (2, 24, mlp)
+    assert found.embedding == backbone.config.vocab_size * 24
+    assert found.parameters == sum(parameter.numel() for parameter in backbone.parameters()) + 3 * 24
+
+
+def test_one_that_nobody_tells_of_is_refused():
+    config = replace(CONFIG, backbone=None, init="nowhere/at-all", plan=Expected())
+    with refused():
+        network_of(config, Path())
+
+
+def corpus():
+    return [text for trace in generate(0, 60) for text in (trace.problem, *trace.substeps)]
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return train_tokenizer(corpus(), 400)
+
+
+def tokens(tokenizer, text):
+    return tokenizer.encode(text).tokens
+
+
+def test_special_tokens_come_first_and_the_vocabulary_is_as_large_as_asked(tokenizer):
+    assert [tokenizer.token_to_id(token) for token in (PAD, SEPARATOR)] == [0, 1]
+    assert tokenizer.get_vocab_size() == 400
+
+
+def test_every_digit_is_a_token(tokenizer):
+    assert tokens(tokenizer, "1024") == ["1", "0", "2", "4"]
+    # No token learnt from a corpus full of numbers holds a digit beside anything else.
+    merged = [token for token in tokenizer.get_vocab() if len(token) > 1 and any(c.isdigit() for c in token)]
+    assert merged == []
+
+
+def test_words_are_learnt_with_their_space_and_signs_stand_apart(tokenizer):
+    # Ġ stands for the space; "the" is in nearly every trace.
+    assert tokens(tokenizer, " the the") == ["Ġthe", "Ġthe"]
+    assert all("+" not in token or set(token) <= set("Ġ+") for token in tokens(tokenizer, "x+1 = the+y"))
+
+
+@pytest.mark.parametrize(
+    "text", ["2 + 3 = 5.", "", " \n\n\t ", "∑ √2 ≠ 三 🙂", "e\u0301 \u202e \ufeff", "\\frac{1}{2}", "<pad", "½ ٣"]
+)
+def test_any_text_comes_back(tokenizer, text):
+    assert tokenizer.decode(tokenizer.encode(text).ids, skip_special_tokens=False) == text
+
+
+def test_the_same_texts_give_the_same_tokenizer(tokenizer):
+    assert train_tokenizer(corpus(), 400).to_str() == tokenizer.to_str()
+
+
+def test_a_tokenizer_of_no_text_still_knows_every_byte():
+    empty = train_tokenizer([], 1000)
+    # 256 bytes and two special tokens; a UTF-8 byte is one token.
+    assert empty.get_vocab_size() == 258
+    assert len(empty.encode("a三").ids) == 1 + 3

@@ -30,21 +30,23 @@ from stepsight.storage.judgments.columns import read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name, register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import Dataset, list_left_out, trace_batches
-from stepsight.training.experiments.filtering.pool import QUERY, RESPONSE, Pool, output_row
-from stepsight.training.experiments.filtering.subsets import (
+from stepsight.training.experiments.filtering.pool import (
     BOTH,
+    QUERY,
     RANDOM,
+    RESPONSE,
     SUBSETS,
     VALIDITY,
     ChosenSubset,
+    Pool,
     PoolScores,
     SubsetRule,
     choose,
+    output_row,
     overlaps,
 )
-from stepsight.training.runs.folder import RunFolder
+from stepsight.training.runs.folder import RunFolder, versions
 from stepsight.training.runs.progress import Watch, unwatched
-from stepsight.training.runs.provenance import versions
 
 MANIFEST = "manifest.json"
 FORMAT = "stepsight-filter"

@@ -35,9 +35,9 @@ from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import data_files
 from stepsight.core.validation import validate
-from stepsight.training.evaluate.grading import Grader
-from stepsight.training.experiments.finetuning.language_model import load_model, load_text_tokenizer, prompt_ids
+from stepsight.training.experiments.answers import Grader
 from stepsight.training.experiments.finetuning.recipe import CARD, PROMPT, QUERY, Prompt, read_pairs
+from stepsight.training.experiments.finetuning.sft import load_model, load_text_tokenizer, prompt_ids
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.progress import Watch, unwatched
 

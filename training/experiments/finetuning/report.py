@@ -12,7 +12,7 @@ from scipy.stats import binomtest
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import read_json
 from stepsight.core.metrics.bootstrap import DRAWS, Value, resamples
-from stepsight.training.experiments.filtering.subsets import RANDOM, SUBSETS
+from stepsight.training.experiments.filtering.pool import RANDOM, SUBSETS
 from stepsight.training.experiments.finetuning.math500 import Result, read_results
 from stepsight.training.report.html import Part, Section
 from stepsight.training.report.plots import INKS, Plot, make_figure, make_plot, rounded

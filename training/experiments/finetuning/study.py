@@ -28,13 +28,12 @@ from stepsight.core.files.whole_files import write_json
 from stepsight.core.files.yaml_files import read_yaml, validate_yaml
 from stepsight.core.paths import data_files
 from stepsight.core.validation import STRICT, ListOf, Record, choice, distinct, validate
-from stepsight.training.evaluate.grading import Grader
+from stepsight.training.experiments.answers import Grader
+from stepsight.training.experiments.filtering.pool import SUBSETS
 from stepsight.training.experiments.filtering.run import MANIFEST
-from stepsight.training.experiments.filtering.subsets import SUBSETS
-from stepsight.training.experiments.finetuning.language_model import model_folder, write_scratch_model
 from stepsight.training.experiments.finetuning.math500 import FILE, MATH500, read_result
 from stepsight.training.experiments.finetuning.recipe import CARD, FREE, Recipe, read_pairs
-from stepsight.training.experiments.finetuning.sft import check_installed
+from stepsight.training.experiments.finetuning.sft import check_installed, model_folder, write_scratch_model
 from stepsight.training.report.tables import slug
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.optimisation import Precision, Seed

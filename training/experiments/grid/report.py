@@ -5,23 +5,30 @@ from datetime import date
 
 from stepsight.core.errors import UserError
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.training.experiments.grid.pairs import contrast, gains, pair_values
-from stepsight.training.experiments.grid.plots import (
-    cell_plot,
-    class_plots,
-    scaling_plots,
-    scatter_plot,
-    survival_plots,
-    third_plot,
+from stepsight.training.experiments.grid.results import (
+    LATE_AUC,
+    MACRO_AUC,
+    MACRO_F1,
+    METRICS,
+    GridResults,
+    Key,
+    contrast,
+    gains,
+    pair_values,
 )
-from stepsight.training.experiments.grid.results import LATE_AUC, MACRO_AUC, MACRO_F1, METRICS, GridResults, Key
 from stepsight.training.experiments.grid.tables import (
+    cell_plot,
     cell_table,
+    class_plots,
     class_table,
     mean_table,
     paired_table,
     run_table,
+    scaling_plots,
+    scatter_plot,
+    survival_plots,
     survival_table,
+    third_plot,
     third_table,
 )
 from stepsight.training.report.html import Content, Part, Section

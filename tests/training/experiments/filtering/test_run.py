@@ -11,9 +11,8 @@ from stepsight.core.paths import asset
 from stepsight.core.scores import judge_solution
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.judgments.score_files import import_scores
-from stepsight.training.experiments.filtering.pool import import_pool
+from stepsight.training.experiments.filtering.pool import SUBSETS, import_pool
 from stepsight.training.experiments.filtering.run import Filtering, filter_pool, summary
-from stepsight.training.experiments.filtering.subsets import SUBSETS
 from tests.checkpoints import write_evaluator, write_math_shepherd
 from tests.messages import refused
 from tests.training.experiments.filtering.pools import lines, sums, write_rows

@@ -1,6 +1,6 @@
 import pytest
 
-from stepsight.training.experiments.finetuning.language_model import write_scratch_model
+from stepsight.training.experiments.finetuning.sft import write_scratch_model
 from tests.training.experiments.finetuning.small import BACKBONE, ROWS, write_subset
 
 

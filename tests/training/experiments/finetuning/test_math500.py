@@ -7,11 +7,11 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from stepsight.core.files.whole_files import write_json
-from stepsight.training.evaluate.grading import Grader
+from stepsight.training.experiments.answers import Grader
 from stepsight.training.experiments.finetuning import math500
-from stepsight.training.experiments.finetuning.language_model import load_text_tokenizer
 from stepsight.training.experiments.finetuning.math500 import FILE, Exam, Result, measure, read_result, read_results
 from stepsight.training.experiments.finetuning.recipe import CARD, PROMPT
+from stepsight.training.experiments.finetuning.sft import load_text_tokenizer
 from tests.messages import refused
 
 

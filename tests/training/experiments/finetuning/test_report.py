@@ -11,8 +11,7 @@ from stepsight.training.experiments.finetuning.report import (
     result_tables,
     subset_plots,
 )
-from stepsight.training.report.table_files import to_csv, to_markdown
-from stepsight.training.report.tables import show
+from stepsight.training.report.tables import show, to_csv, to_markdown
 from tests.messages import refused
 
 PAPER = asset("reference", "filter-ablation.json")

@@ -4,6 +4,7 @@ import json
 import math
 import multiprocessing
 import os
+import shutil
 import signal
 import socket
 from dataclasses import replace
@@ -12,16 +13,26 @@ import pytest
 import torch
 from accelerate.state import AcceleratorState
 from filelock import FileLock
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
+from stepsight.core.models.placement import Placement
+from stepsight.core.validation import update
 from stepsight.training.experiments.finetuning import sft
-from stepsight.training.experiments.finetuning.language_model import load_text_tokenizer, prompt_ids
-from stepsight.training.experiments.finetuning.recipe import read_recipe
-from stepsight.training.experiments.finetuning.sft import estimate_fine_tuning, fine_tune
+from stepsight.training.experiments.finetuning.recipe import read_pairs, read_recipe
+from stepsight.training.experiments.finetuning.sft import (
+    estimate_fine_tuning,
+    fine_tune,
+    load_model,
+    load_text_tokenizer,
+    model_folder,
+    prompt_ids,
+    write_scratch_model,
+)
+from tests.checkpoints import write_evaluator
 from tests.conftest import ROOT
 from tests.messages import refused
-from tests.training.experiments.finetuning.small import RECIPE, ROWS, write_subset
+from tests.training.experiments.finetuning.small import BACKBONE, RECIPE, ROWS, write_subset
 
 CONFIGS = ROOT / "training" / "configs"
 # The processes have the libraries already, whose import takes longer than a run.
@@ -241,3 +252,77 @@ def test_the_rows_of_a_plan_are_counted_where_they_are_here(start, subset):
     recipe = replace(RECIPE, init=str(start), data=str(subset))
     estimate = estimate_fine_tuning(recipe, CONFIGS, None, None)
     assert (estimate.work.traces, estimate.work.counted, estimate.steps) == (24, True, 6)
+
+
+def test_a_model_from_scratch_is_a_whole_folder_and_follows_from_its_seed(start, tmp_path):
+    texts = [text for row in ROWS for text in row]
+    write_scratch_model(tmp_path / "again", texts, BACKBONE, 320, seed=1)
+    write_scratch_model(tmp_path / "other", texts, BACKBONE, 320, seed=2)
+    weights = [
+        (folder / "model.safetensors").read_bytes() for folder in (start, tmp_path / "again", tmp_path / "other")
+    ]
+    assert weights[0] == weights[1] != weights[2]
+    tokenizer, model = load_text_tokenizer(start), load_model(start, Placement(dtype="float32"))
+    assert (tokenizer.eos_token, tokenizer.pad_token) == ("<end>", "<pad>")
+    # The tokens that are trained, and one that ends a text.
+    assert model.config.vocab_size == len(tokenizer) <= 321
+    assert model.dtype == torch.float32
+    assert tokenizer.decode(prompt_ids(tokenizer, "2 + 3 = 5.")) == "2 + 3 = 5."
+
+
+def test_an_evaluator_or_an_encoder_is_no_language_model(start, tmp_path):
+    write_evaluator(tmp_path / "evaluator", max_position_embeddings=2048)
+    encoder = shutil.copytree(start, tmp_path / "encoder")
+    config = json.loads((start / "config.json").read_text())
+    (encoder / "config.json").write_text(json.dumps(config | {"architectures": ["BertForMaskedLM"]}))
+    for spec in (tmp_path / "evaluator", encoder, "nothing here", tmp_path):
+        with refused():
+            model_folder(str(spec))
+
+
+def test_a_missing_head_or_end_token_is_named(start, tmp_path):
+    folder = shutil.copytree(start, tmp_path / "headless")
+    weights = load_file(folder / "model.safetensors")
+    del weights["lm_head.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with refused():
+        load_model(folder, Placement(dtype="float32"))
+    path = folder / "tokenizer_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"eos_token": None}))
+    with refused():
+        load_text_tokenizer(folder)
+
+
+def test_the_papers_recipe_is_appendix_a5():
+    recipe = read_recipe(ROOT / "training" / "configs" / "mistral-7b-sft.yaml")
+    assert (recipe.epochs, recipe.batch_size, recipe.max_length) == (4, 32, 2048)
+    assert (recipe.learning_rate, recipe.warmup_steps, recipe.seed) == (5e-7, 16, 42)
+    assert (recipe.init, recipe.fsdp) == ("mistralai/Mistral-7B-v0.1", True)
+    # Four devices, each with two rows at once: 4 x 2 x 4 = 32.
+    assert recipe.plan.devices * 2 * recipe.accumulation == recipe.batch_size
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prompt": "Q:"},
+        {"loss": "answer"},
+        {"epochs": 0},
+        {"batch_size": 8, "accumulation": 3},
+        {"betas": (0.9, 1.0)},
+        {"learning_rate": float("nan")},
+        {"seed": -1},
+        {"saved_dtype": "int8"},
+        {"epoch": 4},
+    ],
+)
+def test_meaningless_recipes_are_refused(changes):
+    with refused():
+        update(RECIPE, **changes)
+
+
+@pytest.mark.parametrize("text", ['{"query": "2 + 2?"}\n', '\n{"query": "2?", "response": " "}\n', "\n"])
+def test_a_row_without_one_of_its_texts_is_named(tmp_path, text):
+    (tmp_path / "rows.jsonl").write_text(text)
+    with refused():
+        read_pairs(tmp_path / "rows.jsonl", "query", "response")

@@ -18,7 +18,7 @@ from stepsight.training.experiments.reranking.report import (
 )
 from stepsight.training.experiments.reranking.reranking import RankedPool, Reranking
 from stepsight.training.report.report import write_report
-from stepsight.training.report.table_files import to_csv, to_markdown
+from stepsight.training.report.tables import to_csv, to_markdown
 from tests.messages import refused
 from tests.training.experiments.reranking.test_accuracy import PROBLEMS, ranked
 

@@ -1,24 +1,28 @@
-"""Evaluators' evidence on a dataset: against the later steps that people name in stepwise campaigns, and how well
-left-out scores tell needed steps from other steps.
+"""Tables of what the store says besides figures: outcomes by metadata or length, and evaluators' evidence.
 
-Of people's labels only blind ones count, and those of hidden gold items do not.
+Evidence is held against the later steps that people name in stepwise campaigns, of whose labels only blind ones
+count, and not those of hidden gold items; and left-out scores against the steps that are needed.
 """
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.evidence import TOP, EvidenceHits, evidence_hits, step_changes
+from stepsight.storage.browse.browse import list_fields
+from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.outcomes import BY_LENGTH, MOST_VALUES, ByCondition, outcomes_by
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import read_many, standing
 from stepsight.storage.judgments.left_outs import measure_needed
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.results.annotations import UNASKED, iterate_annotations
 from stepsight.storage.traces.queries import Dataset, trace_batches
-from stepsight.training.report.results import EVALUATOR
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, table_of
+from stepsight.training.evaluate.evaluation import Evaluation, Question
+from stepsight.training.report.results import EVALUATOR, OUTCOMES, TRACES, measured_on
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
 
 
 def evidence_table(
@@ -108,3 +112,61 @@ def needed_table(store: Store, dataset: Dataset, evaluators: Sequence[tuple[str,
     ]
     caption = f"{dataset.name}: the largest fall of a later step without a step, needed against other steps"
     return table_of("needed-steps", caption, rows, ["95 % intervals over problems."]) if rows else None
+
+
+Conditions = Sequence[tuple[str, ByCondition]]
+"""For each row of a table, its evaluator and the conditions that select its traces."""
+
+
+def outcome_fields(store: Store, dataset_id: int) -> dict[str, str]:
+    """Return the bases on which outcomes can be counted, with titles: the number of steps and the metadata
+    fields."""
+    fields = [field.name for field in list_fields(store, dataset_id)]
+    return {BY_LENGTH: "number of steps"} | {name: name for name in fields if name != BY_LENGTH}
+
+
+def outcomes_by_field(
+    store: Store, evaluation: Evaluation, evaluators: Iterable[tuple[str, int]], question: Question, by: str
+) -> tuple[Table, Conditions]:
+    """Return a table with a row per evaluator and value of a field: the share of right outcomes, with an interval
+    from the evaluation's resamples, and the traces with each outcome.
+
+    Evaluators are given by name and database id. `by` is one of `outcome_fields`.
+    """
+    mode, errors = question
+    where = TraceFilter(group=evaluation.group).model_copy(update={"mode": mode.value, "errors": errors.value})
+    values = [
+        (name, value)
+        for name, id in evaluators
+        for value in outcomes_by(
+            store, evaluation.dataset.id, where.model_copy(update={"evaluator": id}), by, evaluation.weights
+        )
+    ]
+    title, basis = ("Steps", "length") if by == BY_LENGTH else (by, by)
+    kinds = [kind for kind in OUTCOMES if any(value.counts[kind] for _, value in values)]
+    of_value, share = Column("value", title, CellKind.TEXT), Column("share_right", "Right, share")
+    of_kind = {kind: Column(kind.value, OUTCOMES[kind], CellKind.COUNT) for kind in kinds}
+    rows: list[Mapping[Column, Cell]] = [
+        {
+            EVALUATOR: name,
+            of_value: value.value,
+            share: value.right,
+            **{column: value.counts[kind] for kind, column in of_kind.items()},
+            TRACES: value.traces,
+        }
+        for name, value in values
+    ]
+    names = [name for name, _ in values]
+    notes = ["Traces without an outcome or without a value are left out."]
+    if max(Counter(names).values(), default=0) == MOST_VALUES:
+        notes.append(f"At most the {MOST_VALUES} most common values are shown.")
+    on, caption = measured_on(evaluation), f"outcomes of {errors} errors by {basis}, {mode}"
+    table = table_of(
+        f"{slug(on)}-outcomes-by-{slug(by)}",
+        f"{on}: {caption}, in percent with 95 % intervals over traces",
+        rows,
+        notes,
+        [place for place, name in enumerate(names) if place and name != names[place - 1]],
+        least=(EVALUATOR, of_value, share, TRACES),
+    )
+    return table, [(name, value.conditions) for name, value in values]
