@@ -35,8 +35,8 @@ from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import ResultsPage
 from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage
+from stepsight.app.scoring.batcher import REQUEST_SECONDS
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.access import Access
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.changes import change_routes

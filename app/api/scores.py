@@ -29,8 +29,7 @@ from stepsight.app.api.models import (
     NextRequest,
     ScoreRequest,
 )
-from stepsight.app.scoring.batcher import BusyError, ShortError
-from stepsight.app.scoring.fair_queue import PendingScore
+from stepsight.app.scoring.batcher import BusyError, PendingScore, ShortError
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.failures import OURS, logged_under, status_of
 from stepsight.core.errors import UserError

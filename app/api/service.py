@@ -31,8 +31,8 @@ from stepsight.app.api.rewards import reward_routes
 from stepsight.app.api.scores import evaluator_routes, score_routes
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
+from stepsight.app.scoring.batcher import REQUEST_SECONDS
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.limits import REQUEST_SECONDS
 from stepsight.app.web.failures import error_json, failure_json
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError

@@ -10,6 +10,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.location import is_shipped
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, find_thresholds, list_evaluators
@@ -57,7 +58,7 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, asked: s
             rows.get(about.fingerprint),
             about.fingerprint in judged,
             about.outputs,
-            evaluators.is_shipped(name),
+            is_shipped(name),
             runs=True,
         )
         for name, about in loaded.items()
@@ -68,7 +69,7 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, asked: s
     for row in others:
         # Two of one name are mostly one evaluator before and after a change.
         key = row.name if names[row.name] == 1 else f"{row.name} {row.fingerprint[:_SHOWN_OF_FINGERPRINT]}"
-        choices.append(EvaluatorChoice(key, row, True, row.outputs, evaluators.is_shipped(row.name)))
+        choices.append(EvaluatorChoice(key, row, True, row.outputs, is_shipped(row.name)))
     return choices
 
 
@@ -140,7 +141,7 @@ def _begin(
     if not choice.runs or standing(stored, Mode.HINDSIGHT) is not None:
         return None
     try:
-        return evaluators.begin(choice.key, trace)
+        return evaluators.submit(choice.key, trace, comes_back=True)
     except UserError as error:
         refused: Future[Judgment] = Future()
         refused.set_exception(error)

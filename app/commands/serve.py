@@ -32,7 +32,7 @@ from stepsight.app.options.command import (
     read_placement,
     repeated,
 )
-from stepsight.app.scoring.limits import REQUEST_SECONDS, REQUEST_TOKENS
+from stepsight.app.scoring.batcher import REQUEST_SECONDS, REQUEST_TOKENS
 from stepsight.app.web.logs import FORMATS, TEXT, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.storage.database.location import locate

@@ -24,8 +24,8 @@ from stepsight.app.access.rights import find_user_of, state_of
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.score.entered import Entered, SolutionText, as_steps, steps_of
 from stepsight.app.score.files import judgments_row
+from stepsight.app.scoring.batcher import PendingScore, client_context
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.fair_queue import PendingScore, client_context
 from stepsight.app.web.html import read_web, render
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core import notebook

@@ -115,10 +115,11 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
     known, and the public ones."""
     # The page's last refresh is when a fetch ends, and its content then stays.
     evaluators.look_again()
-    here = [_local(evaluators, name) for name in evaluators.all_names]
-    repos, fetched, stored = {one["repo"] for one in here}, list_fetched(), list_evaluators(store)
+    here = [evaluators.local(name) for name in evaluators.all_names]
+    repos = {local.fetched.repo for local in here if local.fetched is not None}
+    fetched, stored = list_fetched(), list_evaluators(store)
     unloaded = [one for one in fetched if one.repo not in repos and not evaluators.is_given(one)]
-    scoring = {evaluators.about(name).fingerprint for name in evaluators.all_names}
+    scoring = {local.description.fingerprint for local in here}
     offered = offers(evaluators.place, {one.repo for one in fetched})
     fetches = list_fetches(store, _KEPT_FAILURES)
     coming = {job.subject: job for job in fetches if job.state.is_active}
@@ -126,7 +127,7 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
     last = {job.subject: job for job in fetches}
     failed = {repo: job for repo, job in last.items() if job.state == State.FAILED and repo not in repos}
     recent = {job.id for job in list_fetches(store, _SHOWN_FAILURES)}
-    in_a_row = {one.public.id for one in offered} | {one.repo for one in unloaded}
+    in_a_row = {offer.public.id for offer in offered} | {one.repo for one in unloaded}
     jobs = [
         job
         for job in fetches
@@ -144,35 +145,25 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
         failures=failed,
         memory=total_memory() if evaluators.place.on_processor else None,
         disk=free_disk(),
-        has_fetched=any(repos),
+        has_fetched=bool(repos),
         here=here,
         unloaded=unloaded,
-        imported=[one for one in stored if one.is_imported and one.fingerprint not in scoring],
-        stored={one.fingerprint for one in stored},
-        readable=ordered(one for one in offered if not one.unreadable),
-        unreadable=[one for one in offered if one.unreadable],
+        imported=[row for row in stored if row.is_imported and row.fingerprint not in scoring],
+        stored={row.fingerprint for row in stored},
+        readable=ordered(offer for offer in offered if not offer.unreadable),
+        unreadable=[offer for offer in offered if offer.unreadable],
         coming=coming,
         parts=list(BenchmarkPart),
         judges=judges,
         dtype=evaluators.place.dtype if evaluators.place.dtype != STORED else "",
         size_of=_size_of,
-        cards=[(one, card) for one in here if (card := card_html(str(one["name"]))) and one["origin"] == "shipped"],
+        cards=[
+            (local, card)
+            for local in here
+            if local.origin == "shipped" and (card := card_html(local.description.name))
+        ],
         card_id=card_id,
     )
-
-
-def _local(evaluators: Evaluators, name: str) -> dict[str, object]:
-    """Return the template's variables for an evaluator that can score on this server. `repo` and `revision` are ""
-    unless it was fetched."""
-    repo, revision = evaluators.fetched_from(name)
-    return {
-        "name": name,
-        "about": evaluators.about(name),
-        "origin": evaluators.origin(name),
-        "in_memory": name in evaluators.in_memory,
-        "repo": repo,
-        "revision": revision,
-    }
 
 
 def _size_of(parameters: int) -> str:

@@ -158,15 +158,12 @@ class Evidence:
         if is_whole or len(self) <= MOST_CELLS:
             return {"judgment": record(self.judgment).model_dump_json()}
         offline = replace(self.judgment, mode=Mode.OFFLINE, result=self.hindsight.offline)
-        constant = {"constant": "true"} if self._is_constant else {}
-        packed = self.hindsight.rows[-1] if constant else self.hindsight.packed
+        *earlier, last = self.hindsight.rows
+        is_constant = all(np.array_equal(row, last[: len(row)]) for row in earlier)
+        constant = {"constant": "true"} if is_constant else {}
+        packed = last if is_constant else self.hindsight.packed
         triangle = base64.b64encode(packed.astype("<f4").tobytes()).decode()
         return {"judgment": record(offline).model_dump_json(), "triangle": triangle} | constant
-
-    @property
-    def _is_constant(self) -> bool:
-        *earlier, last = self.hindsight.rows
-        return all(np.array_equal(row, last[: len(row)]) for row in earlier)
 
     def __len__(self) -> int:
         """Return the number of sub-steps."""
@@ -220,18 +217,20 @@ class Evidence:
     @cached_property
     def marked_cells(self) -> dict[tuple[int, int], str]:
         """Words for the cells of the matrix at which an equation fails or is contradicted, by row and column."""
-        words = {(one.substep, one.substep): "an equation fails here" for one in self.failing}
+        words = {(equation.substep, equation.substep): "an equation fails here" for equation in self.failing}
         return words | {
-            (later, one.substep): "contradicts an equation" for one in self.failing for later in one.contradicted
+            (later, equation.substep): "contradicts an equation"
+            for equation in self.failing
+            for later in equation.contradicted
         }
 
     def equation_sentence(self, step: int) -> str:
         """Say what is right in place of the failing equations of a sub-step, which later steps contradict it, and
         which earlier ones it contradicts. Returns "" if there is nothing to say."""
-        own = [one for one in self.failing if one.substep == step]
+        own = [equation for equation in self.failing if equation.substep == step]
         findings = [finding(self.trace, step, one.check) for one in own]
         against = {later for one in own for later in one.contradicted}
-        contradicted = {one.substep for one in self.failing if step in one.contradicted}
+        contradicted = {equation.substep for equation in self.failing if step in equation.contradicted}
         return equation_sentence(self.names, findings, against, contradicted, step)
 
     def gold_sentence(self, step: int) -> str:
@@ -277,7 +276,7 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) 
     trace = entered.trace
     offered = (name for name in entered.evaluators if evaluators.gives_scores(name))
     name = address.evaluator or next(offered, "") or evaluators.default
-    pending = evaluators.begin(name, trace)
+    pending = evaluators.submit(name, trace, comes_back=True)
     try:
         judgment = pending.result(patience)
     except TimeoutError:
@@ -298,7 +297,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     stored = answer.by_mode.get(Mode.HINDSIGHT)
     judgment = stored or _constant(offer.row, answer, known=bool(gaps))
     if answer.waits and judgment is None:
-        raise JudgingError(offer.key, trace, len(evaluators.begin(offer.key, trace).steps))
+        raise JudgingError(offer.key, trace, len(evaluators.submit(offer.key, trace, comes_back=True).steps))
     if judgment is None:
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
@@ -317,9 +316,11 @@ def _first_key(store: Store, offers: Sequence[EvaluatorChoice], trace: StoredTra
     the first one, preferring evaluators that are loaded here and, among these, bidirectional ones. Returns "" if
     there are none."""
     stored = {
-        one.evaluator.id for one in read_judgments(store, trace) if one.mode == Mode.HINDSIGHT and not one.stale
+        judgment.evaluator.id
+        for judgment in read_judgments(store, trace)
+        if judgment.mode == Mode.HINDSIGHT and not judgment.stale
     }
-    return next((one.key for one in offers if one.id in stored), offers[0].key if offers else "")
+    return next((offer.key for offer in offers if offer.id in stored), offers[0].key if offers else "")
 
 
 def _is_causal(row: StoredEvaluator | None) -> bool:

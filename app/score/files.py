@@ -13,7 +13,7 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.escaping import csv_text
 from stepsight.core.files.jsonl import format_trace
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import LONG, WIDE, ByMode, judgment_table
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
@@ -33,22 +33,17 @@ def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
     def read(request: Request) -> tuple[str, Trace, list[ByMode]]:
         entered = Entered.from_query(request.query_params)
         check_texts(store, find_user_of(request), entered.trace)
-        trace, judgments = _judged(evaluators, entered)
+        trace = entered.trace
+        names = dict.fromkeys(entered.evaluators or (evaluators.default,))
+        fits = dict(evaluators.fit(name, trace) for name in names)
+        pending = {name: evaluators.submit(name, trace, mode) for name, mode in fits.items()}
         records = [
-            concluded_record(judgment, evaluators.about(name), entered.thresholds, name=name)
-            for name, judgment in judgments.items()
+            concluded_record(future.result(), evaluators.about(name), entered.thresholds, name=name)
+            for name, future in pending.items()
         ]
         return "stepsight", trace, [dict.fromkeys(Mode, record) for record in records]
 
     return judgment_files(JSON_PATH, CSV_PATH, Right.SCORE, read)
-
-
-def _judged(evaluators: Evaluators, entered: Entered) -> tuple[Trace, dict[str, Judgment]]:
-    trace = entered.trace
-    names = dict.fromkeys(entered.evaluators or (evaluators.default,))
-    fits = dict(evaluators.fit(name, trace) for name in names)
-    waiting = {name: evaluators.submit(name, trace, mode) for name, mode in fits.items()}
-    return trace, {name: future.result() for name, future in waiting.items()}
 
 
 def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> APIRouter:

@@ -21,8 +21,8 @@ from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
 from stepsight.app.score.result import conclusion_of, result_html
 from stepsight.app.score.running import RunningResults
+from stepsight.app.scoring.batcher import ScoringCost
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.limits import ScoringCost
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.page_events import Event, event_routes
 from stepsight.app.web.pages import PageContent, client_disconnected
@@ -147,8 +147,8 @@ class ScorePage:
         except UserError as error:
             return {"cost": escape(str(error.without_options())), "long": False}
         known = [(name, cost) for name, cost in costs if cost is not None]
-        cost = render("score/cost.html", costs=known, steps=len(entered.trace.substeps))
-        return {"cost": cost, "long": any(_is_much(cost) for _, cost in known)}
+        is_long = any(isinstance(cost, UserError) or cost.prefixes > _MUCH or not cost.fits for _, cost in known)
+        return {"cost": render("score/cost.html", costs=known, steps=len(entered.trace.substeps)), "long": is_long}
 
     def conclude(self, values: dict[str, Any], request: Request) -> dict[str, Any]:
         """Return the sentence on the displayed result at other thresholds."""
@@ -181,9 +181,6 @@ class ScorePage:
             judgment = self.evaluators.judge(name, saved.trace, mode)
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
         return {"saved": render("score/saved.html", saved=saved)}
-
-    def _only_looks(self, request: Request) -> bool:
-        return self.read_only or not has_right(request, Right.WRITE)
 
     def _opened(
         self,
@@ -218,7 +215,7 @@ class ScorePage:
         """Start the judgments. Returns True if they are ready, or have failed, within this many `seconds`."""
         try:
             fits = [self.evaluators.fit(name, entered.trace) for name in entered.evaluators]
-            begun = [self.evaluators.begin(name, entered.trace, mode) for name, mode in fits]
+            begun = [self.evaluators.submit(name, entered.trace, mode, comes_back=True) for name, mode in fits]
         except UserError:
             return True
         return not wait(begun, timeout=seconds).not_done
@@ -231,7 +228,7 @@ class ScorePage:
             return result_html(
                 self.evaluators,
                 entered,
-                read_only=self._only_looks(request),
+                read_only=self.read_only or not has_right(request, Right.WRITE),
                 client_disconnected=partial(client_disconnected, request),
                 strength_html=self.strength_html,
                 on_begin=on_begin,
@@ -261,10 +258,6 @@ def _cost(evaluators: Evaluators, name: str, trace: Trace) -> ScoringCost | User
         return evaluators.cost(fitting, trace)
     except UserError as error:
         return error.without_options()
-
-
-def _is_much(cost: ScoringCost | UserError) -> bool:
-    return isinstance(cost, UserError) or cost.prefixes > _MUCH or not cost.fits
 
 
 def _written(solution: SolutionText) -> dict[str, Any]:

@@ -6,17 +6,18 @@ The result also offers ways to share, download, save and reproduce it.
 import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import wait
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 from markupsafe import Markup
 
-from stepsight.app.score.comparison import StepChange, StepMatches, is_move, largest_move
+from stepsight.app.score.comparison import StepChange, is_move, largest_move
 from stepsight.app.score.entered import EarlierSolution, Entered, plain_steps, steps_of
 from stepsight.app.score.running import EvaluatorScoring, RunningScores
+from stepsight.app.scoring.batcher import PendingScore
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.fair_queue import PendingScore, wait_for
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,
@@ -50,6 +51,8 @@ ClientDisconnected = Callable[[], bool]
 ADDRESS = "http://127.0.0.1:7860"
 """A placeholder for the server's address, which only the browser knows."""
 _PREVIEW = 80
+# Seconds between checks whether the client still waits.
+_LOOKS = 0.5
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,11 @@ def _judge(
     begin(waiting)
     # The result marks failing equations; checking them while the evaluators score costs no time.
     checks_of(trace)
-    wait_for(list(waiting.values()), client_disconnected)
+    while wait(waiting.values(), timeout=_LOOKS).not_done:
+        if client_disconnected():
+            for future in waiting.values():
+                future.cancel()
+            raise UserError("Nobody waits for these scores any more.", "Ask for them again.")
     for name, future in waiting.items():
         try:
             judged[name] = future.result()
@@ -176,7 +183,7 @@ def _notes() -> dict[tuple[str, tuple[str, ...]], str]:
 
 def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup:
     """Render the whole result. `exports` is appended to it."""
-    verdicts = [[_verdict(one, mode) for mode in one.modes] for one in result.scores]
+    verdicts = [[_verdict(column, mode) for mode in column.modes] for column in result.scores]
     body = render(
         "score/judged.html",
         result=result,
@@ -184,10 +191,10 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         conclusion=conclusion_html(result.trace, result.scores, result.thinking),
         failing=failing_steps(result.trace),
         verdicts=verdicts,
-        alone=[one.name for one in result.scores if one.online is None],
+        alone=[column.name for column in result.scores if column.online is None],
         only_validity=ONLY_VALIDITY,
         earlier=_comparison(result, result.earlier) if result.earlier else None,
-        three_way=any(one.is_three_way for one in result.scores),
+        three_way=any(column.is_three_way for column in result.scores),
         rows=[_row(result, i, step) for i, step in enumerate(judged_steps(result.trace))],
         columns=column_names(result.scores),
         steps=json.dumps(steps_of(result.trace), ensure_ascii=False),
@@ -221,25 +228,24 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
     """Return the template's variables for a sub-step: its bars, its verdicts and its scores. The page's script uses
     the scores to update the verdicts when the user moves a threshold."""
     numbers = [
-        [float(scores.validity[i]), float(scores.redundancy[i]) if one.is_three_way else None]
-        for one in result.scores
-        for scores in one.modes.values()
+        [float(scores.validity[i]), float(scores.redundancy[i]) if column.is_three_way else None]
+        for column in result.scores
+        for scores in column.modes.values()
     ]
+    cells: list[dict[str, Any]] = []
+    for column in result.scores:
+        if column.online is None:
+            # Only the whole solution was read.
+            who = column.name if len(result.scores) > 1 else ""
+            cells.append({"who": who, "bar": None, "was": None})
+        cells += [_cell(result, column, mode, i) for mode in column.modes]
     return {
         "step": step,
         "step_change": _step_change(result.earlier, i),
-        "verdicts": [one.verdict(mode, i) for one in result.scores for mode in one.modes],
-        "cells": [cell for one in result.scores for cell in _cells(result, one, i)],
+        "verdicts": [column.verdict(mode, i) for column in result.scores for mode in column.modes],
+        "cells": cells,
         "scores": json.dumps(numbers, separators=(",", ":")),
     }
-
-
-def _cells(result: ScoredSolution, one: TraceJudgments, i: int) -> list[dict[str, Any]]:
-    """Return the template's variables for a sub-step's bars. The online bar is None if only the whole solution was
-    read."""
-    cells = [_cell(result, one, mode, i) for mode in one.modes]
-    who = one.name if len(result.scores) > 1 else ""
-    return [{"who": who, "bar": None, "was": None}, *cells] if one.online is None else cells
 
 
 def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
@@ -280,13 +286,17 @@ def _step_change(earlier: EarlierSolution | None, i: int) -> str:
 def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, Any]:
     """Return the template's variables for the comparison with an earlier solution."""
     matches, trace = earlier.matches, earlier.trace
+    moves = {
+        column.name: largest_move(matches, result.before[column.name], column.by_mode[Mode.OFFLINE])
+        for column in result.scores
+        if column.name in result.before
+    }
     return {
         "kept": earlier.kept,
         "shared": matches.kept,
         "lines": [
-            _largest_move(result.trace, one.name, matches, result.before[one.name], one.by_mode[Mode.OFFLINE])
-            for one in result.scores
-            if one.name in result.before
+            {"evaluator": name, "move": move, "step": result.trace.step_name(move.step) if move else ""}
+            for name, move in moves.items()
         ],
         "step_changes": [
             f"{count} {step_change.value}"
@@ -295,13 +305,6 @@ def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, A
         ],
         "gone": [(trace.step_name(i), _beginning(trace.substeps[i])) for i in matches.gone],
     }
-
-
-def _largest_move(
-    trace: Trace, evaluator: str, matches: StepMatches, before: Judgment, now: Judgment
-) -> dict[str, Any]:
-    move = largest_move(matches, before, now)
-    return {"evaluator": evaluator, "move": move, "step": trace.step_name(move.step) if move else ""}
 
 
 def _beginning(text: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from markupsafe import Markup
 
-from stepsight.app.scoring.fair_queue import PendingScore
+from stepsight.app.scoring.batcher import PendingScore
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import TraceJudgments, conclusion_html, failing_steps
 from stepsight.core.judgment import Judgment, Mode

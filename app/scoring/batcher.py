@@ -1,32 +1,38 @@
-"""Scoring concurrent requests in batches. Requests that arrive while an evaluator is busy form its next batch."""
+"""Scoring concurrent requests in batches, fairly among clients.
+
+Requests that arrive while an evaluator is busy form its next batch. Clients are served in turn, so that a client
+with many requests does not hold up the rest. This module does not import PyTorch.
+"""
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import CancelledError
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future
 from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from stepsight.app.scoring.fair_queue import (
-    CandidatesRequest,
-    FairQueue,
-    PendingScore,
-    Request,
-    TraceRequest,
-    current_client,
-)
-from stepsight.app.scoring.limits import REQUEST_TOKENS, ScoringCost
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import Rereading
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.keyed_cache import Computation
 from stepsight.core.models.memory import has_room, release_memory
 from stepsight.core.trace import Trace
 
 if TYPE_CHECKING:
     from stepsight.core.scoring.scorer import Scorer
+
+Result = TypeVar("Result")
+
+REQUEST_TOKENS = 2_100_000
+"""The number of tokens computed for one request: 1,000 steps of a full context of 4,096 in hindsight stay below."""
+
+REQUEST_SECONDS = 120.0
+"""The time for which a program's request is computed."""
 
 MOST_WAITING = 256
 """The number of traces that may wait for one evaluator, half of them from one client."""
@@ -43,6 +49,7 @@ _EACH = 100
 _RELEASED_EVERY = 3.0
 # The amount of memory in bytes that must be free before more work is accepted.
 _SPARE = 100_000_000
+_CLIENT: ContextVar[str] = ContextVar("client", default="")
 
 
 class BusyError(UserError):
@@ -65,12 +72,152 @@ class ShortError(UserError):
 
 
 @dataclass(frozen=True)
+class ScoringCost:
+    """The number of tokens that an evaluator reads for one solution: `whole` in a pass over all of it, `prefixes`
+    in hindsight. They are equal if one pass gives everything. `limit` is the maximum for a request."""
+
+    whole: int
+    prefixes: int
+    limit: int
+
+    @property
+    def fits(self) -> bool:
+        """True if a request may judge the solution in hindsight."""
+        return self.prefixes <= self.limit
+
+
+@contextmanager
+def client_context(client: str) -> Iterator[None]:
+    """Attribute all requests made in the `with` block, and in threads started there, to a client: a user or a
+    network address."""
+    before = _CLIENT.set(client)
+    try:
+        yield
+    finally:
+        _CLIENT.reset(before)
+
+
+class PendingScore(Future[Result]):
+    """The future of a judgment or of scores. A future that is cancelled while its result is being computed counts
+    as abandoned. The computation of a batch stops once all futures of the batch are abandoned.
+
+    `steps` holds the online scores of sub-steps that are known before the judgment, by index. Only a bidirectional
+    model in hindsight mode gives them one by one.
+    """
+
+    _left = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps: dict[int, list[float]] = {}
+
+    @property
+    def is_left(self) -> bool:
+        """True if nobody is waiting for the result any more."""
+        return self._left
+
+    def cancel(self) -> bool:
+        self._left = True
+        return super().cancel()
+
+
+class SharedScore(PendingScore[Judgment], Computation[Judgment]):
+    """The future of a judgment for which several clients wait, each with a future of its own.
+
+    It is abandoned once all of these clients have left, after which no client can join.
+    """
+
+    def __init__(self, version: Hashable = None) -> None:
+        Computation.__init__(self, version)
+        self.steps = {}
+        self._answers: list[PendingScore[Judgment]] = []
+        self._joining = threading.Lock()
+
+    @property
+    def is_left(self) -> bool:
+        with self._joining:
+            self._left = self._left or all(answer.is_left for answer in self._answers)
+            return self._left
+
+    def join(self, answer: PendingScore[Judgment]) -> bool:
+        """Let a client wait with the future `answer`. Returns False if the computation has already been
+        abandoned."""
+        with self._joining:
+            if not self._left:
+                self._answers.append(answer)
+                answer.steps = self.steps
+            return not self._left
+
+    def set_running_or_notify_cancel(self) -> bool:
+        if self.is_left:
+            Future.cancel(self)
+        return super().set_running_or_notify_cancel()
+
+
+@dataclass(frozen=True)
 class Semaphores:
     """The semaphores that batchers hold while they score, so that several evaluators can share the machine. `short`
     is for brief work, and `long` for anything longer."""
 
     short: AbstractContextManager[object]
     long: AbstractContextManager[object]
+
+
+@dataclass
+class _Request:
+    """A client's request to a scorer, which takes about `tokens` tokens of computation: to judge a trace in a mode
+    or, without a mode, to score several candidates for the next step together. `content` is the trace and its
+    encoding, or the encoded candidates."""
+
+    tokens: int
+    client: str
+    answer: PendingScore[Any]
+    scorer: "Scorer"
+    content: Any
+    mode: Mode | None = None
+
+
+class _Lane:
+    """The requests of one kind, short or long, that wait for a scorer. Clients take turns: the first request of
+    each, then the second of each, and so on. At most `most` requests are scored in one call."""
+
+    def __init__(self, place: AbstractContextManager[object], most: int) -> None:
+        self.place, self._most = place, most
+        self.is_running = False
+        self.released = time.monotonic()
+        self.clients: OrderedDict[str, deque[_Request]] = OrderedDict()
+
+    def __iter__(self) -> Iterator[_Request]:
+        return (request for requests in self.clients.values() for request in requests)
+
+    def add(self, request: _Request) -> None:
+        self.clients.setdefault(request.client, deque()).append(request)
+
+    def take(self, tokens: float) -> list[_Request]:
+        """Remove the next requests and return them: with about `tokens` tokens in total, or a single request that
+        takes more. If there is none, the lane is no longer running."""
+        taken: list[_Request] = []
+        while self.clients and len(taken) < self._most:
+            client, requests = next(iter(self.clients.items()))
+            if taken and sum(request.tokens for request in taken) + requests[0].tokens > tokens:
+                break
+            taken.append(requests.popleft())
+            self.clients.move_to_end(client)
+            if not requests:
+                del self.clients[client]
+        self.is_running = bool(taken)
+        return taken
+
+    def clear_left(self) -> None:
+        """Remove the requests that nobody is waiting for any more."""
+        for client, requests in list(self.clients.items()):
+            # Asked once, since the last client may leave at any moment.
+            left = [request for request in requests if request.answer.is_left]
+            for request in left:
+                request.answer.set_running_or_notify_cancel()
+                requests.remove(request)
+            if not requests:
+                del self.clients[client]
 
 
 class Batcher:
@@ -86,12 +233,18 @@ class Batcher:
     ) -> None:
         """Put queues in front of a scorer. At most `most` traces may wait, and each may take at most `tokens`
         tokens of computation. `places` are the semaphores that all batchers share."""
-        self._scorer = scorer
+        self._scorers: dict[Rereading | None, Scorer] = {None: scorer}
         self._most, self._tokens = most, tokens
+        # Held during every access to the lanes.
         self._lock = threading.Lock()
-        self._short = _Lane(self, self._lock, places.short, _BATCH)
-        self._long = _Lane(self, self._lock, places.long, 1, is_long=True)
+        self._short, self._long = _Lane(places.short, _BATCH), _Lane(places.long, 1)
         self._rate = _RATE
+
+    def scorer(self, reading: Rereading | None = None) -> "Scorer":
+        """Return the scorer whose evaluator reads traces as `reading` says, by default in its own way."""
+        if reading is not None and reading not in self._scorers:
+            self._scorers[reading] = self._scorers[None].reread(reading)
+        return self._scorers[reading]
 
     def submit(
         self,
@@ -102,34 +255,28 @@ class Batcher:
     ) -> PendingScore[Judgment]:
         """Queue a trace and return the future of its judgment. If `answer` is given, it is used as this future.
 
-        The evaluator reads the trace as `reading` says, by default in its own way. Raises `BusyError` if too many
-        requests are waiting, `ShortError` if memory is short, and `UserError` if the trace is too long.
+        `reading` is as in `scorer`. Raises `BusyError` if too many requests are waiting, `ShortError` if memory is
+        short, and `UserError` if the trace is too long.
         """
         # An error here concerns only this request, and not the others of a batch.
-        scorer = self._scorer_with(reading)
+        scorer = self.scorer(reading)
         encoded = scorer.evaluator.encode(trace)
         tokens = scorer.tokens(trace, encoded, mode)
         self._check_tokens(tokens, f"this trace in {mode} mode")
         answer = PendingScore() if answer is None else answer
-        self._add(TraceRequest(tokens + _EACH, current_client(), answer, trace, encoded, mode, scorer))
+        self._add(_Request(tokens + _EACH, _CLIENT.get(), answer, scorer, (trace, encoded), mode))
         return answer
 
     def cost(self, trace: Trace, reading: Rereading | None = None) -> ScoringCost:
-        """Return the tokens that judging a trace takes, with `reading` as in `submit`. Raises `UserError` if the
+        """Return the tokens that judging a trace takes, with `reading` as in `scorer`. Raises `UserError` if the
         trace is too long."""
-        scorer = self._scorer_with(reading)
+        scorer = self.scorer(reading)
         encoded = scorer.evaluator.encode(trace)
         whole, prefixes = (scorer.tokens(trace, encoded, mode) for mode in (Mode.OFFLINE, Mode.HINDSIGHT))
         return ScoringCost(whole, prefixes, self._tokens)
 
-    def _scorer_with(self, reading: Rereading | None) -> "Scorer":
-        return self._scorer if reading is None else self._scorer.reread(reading)
-
     def submit_next(
-        self,
-        problem: str,
-        steps: Sequence[str | Sequence[str]],
-        candidates: Sequence[str],
+        self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
     ) -> PendingScore[Floats32]:
         """Queue candidates for the step after `steps`, to be scored together, and return the future of their
         probabilities.
@@ -137,42 +284,15 @@ class Batcher:
         The probabilities have shape (candidates, 3). The scorer must have `next_steps`. Raises the same errors as
         `submit`.
         """
-        nexts = self._scorer.next_steps
+        scorer = self.scorer()
+        nexts = scorer.next_steps
         assert nexts is not None
         asked = nexts.encode(problem, steps, candidates)
         tokens = nexts.tokens(asked)
         self._check_tokens(tokens, "these candidates")
         answer: PendingScore[Floats32] = PendingScore()
-        self._add(CandidatesRequest(tokens + _EACH * len(asked.unique), current_client(), answer, asked))
+        self._add(_Request(tokens + _EACH * len(asked.unique), _CLIENT.get(), answer, scorer, asked))
         return answer
-
-    def _check_tokens(self, tokens: int, what: str) -> None:
-        """Raise `UserError` if a request takes too many tokens."""
-        if tokens > self._tokens:
-            raise UserError(
-                f"{self._scorer.evaluator.name} would compute {tokens:,} tokens for {what}; "
-                f"a request may need {self._tokens:,} at most.",
-                "Send fewer steps, ask for offline scores, or import it and start a job, which has no such limit.",
-            )
-
-    def _add(self, request: Request) -> None:
-        if not has_room(_SPARE):
-            raise ShortError("This server is short of memory.")
-        with self._lock:
-            lane = self._long if request.tokens > self.most_tokens else self._short
-            self._check_room(request.client)
-            lane.add(request)
-
-    def _check_room(self, client: str) -> None:
-        lines = (self._short.line, self._long.line)
-        if sum(map(len, lines)) >= self._most:
-            # Abandoned requests may still be in the queue.
-            for line in lines:
-                line.clear_left()
-        of_client = sum(line.waiting(client) for line in lines)
-        if sum(map(len, lines)) >= self._most or of_client >= -(-self._most // 2):
-            seconds = sum(line.tokens for line in lines) / self._rate
-            raise BusyError(self._scorer.evaluator.name, max(1, ceil(seconds)))
 
     @property
     def is_busy(self) -> bool:
@@ -184,53 +304,97 @@ class Batcher:
         while self.is_busy:
             time.sleep(0.01)
 
+    def _check_tokens(self, tokens: int, what: str) -> None:
+        """Raise `UserError` if a request takes too many tokens."""
+        if tokens > self._tokens:
+            raise UserError(
+                f"{self.scorer().evaluator.name} would compute {tokens:,} tokens for {what}; "
+                f"a request may need {self._tokens:,} at most.",
+                "Send fewer steps, ask for offline scores, or import it and start a job, which has no such limit.",
+            )
+
+    def _add(self, request: _Request) -> None:
+        """Put a request into a lane, and begin to score the lane unless that is being done."""
+        if not has_room(_SPARE):
+            raise ShortError("This server is short of memory.")
+        lanes = (self._short, self._long)
+        with self._lock:
+            if sum(1 for lane in lanes for _ in lane) >= self._most:
+                # Abandoned requests may still be in the queue.
+                for lane in lanes:
+                    lane.clear_left()
+            waiting = [*self._short, *self._long]
+            own = sum(other.client == request.client for other in waiting)
+            if len(waiting) >= self._most or own >= -(-self._most // 2):
+                seconds = sum(other.tokens for other in waiting) / self._rate
+                raise BusyError(self.scorer().evaluator.name, max(1, ceil(seconds)))
+            lane = self._long if request.tokens > self._most_tokens else self._short
+            lane.add(request)
+            if not lane.is_running:
+                lane.is_running = True
+                threading.Thread(target=self._run, args=(lane,), name="scoring", daemon=True).start()
+
     @property
-    def most_tokens(self) -> float:
+    def _most_tokens(self) -> float:
         """The largest number of tokens that the traces of a batch may take together. A trace that takes more counts
         as long."""
         return _LONG * self._rate
 
-    def score(self, batch: list[Request]) -> None:
+    def _run(self, lane: _Lane) -> None:
+        """Score the requests of a lane, batch by batch, until none is left."""
+        while True:
+            with lane.place:
+                with self._lock:
+                    batch = lane.take(self._most_tokens)
+                if not batch:
+                    break
+                self._score([one for one in batch if one.answer.set_running_or_notify_cancel()])
+            if time.monotonic() - lane.released > _RELEASED_EVERY:
+                release_memory()
+                lane.released = time.monotonic()
+        if lane is self._long:
+            release_memory()
+            lane.released = time.monotonic()
+
+    def _score(self, batch: Sequence[_Request]) -> None:
         """Score the requests, all traces of the same mode in one call, and update the measured speed."""
+        kinds: dict[tuple[Mode, str], list[_Request]] = {}
         for request in batch:
-            if isinstance(request, CandidatesRequest):
-                self._score_next(request)
-        traces = [request for request in batch if isinstance(request, TraceRequest)]
+            if request.mode is not None:
+                kinds.setdefault((request.mode, request.scorer.evaluator.name), []).append(request)
+            elif (nexts := request.scorer.next_steps) is not None:
+                with _propagate_errors([request]):
+                    request.answer.set_result(nexts.score_encoded(request.content))
         start = time.perf_counter()
-        kinds: dict[tuple[Mode, str], list[TraceRequest]] = {}
-        for request in traces:
-            kinds.setdefault((request.mode, request.scorer.evaluator.name), []).append(request)
-        for (mode, _), alike in kinds.items():
-            self._score_mode(mode, alike)
+        for (mode, _), requests in kinds.items():
+            with _propagate_errors(requests):
+                _judge(requests, mode)
+        traces = [request for request in batch if request.mode is not None]
         rate = sum(request.tokens for request in traces) / max(1e-6, time.perf_counter() - start)
         # The candidates' prefix may be cached, which would distort the measured speed.
         if traces and not any(request.answer.is_left for request in traces):
             # A running mean, since the next work is likely to be similar to the last.
             self._rate += 0.3 * (rate - self._rate)
 
-    def _score_next(self, request: CandidatesRequest) -> None:
-        nexts = self._scorer.next_steps
-        assert nexts is not None
-        with _propagate_errors([request]):
-            request.answer.set_result(nexts.score_encoded(request.asked))
 
-    def _score_mode(self, mode: Mode, requests: Sequence[TraceRequest]) -> None:
-        def check() -> None:
-            if all(request.answer.is_left for request in requests):
-                raise CancelledError
+def _judge(requests: Sequence[_Request], mode: Mode) -> None:
+    """Judge the traces of requests that have the same scorer and mode, in one call."""
 
-        def on_step(number: int, substep: int, row: Floats32) -> None:
-            requests[number].answer.steps[substep] = row.tolist()
+    def check() -> None:
+        if all(request.answer.is_left for request in requests):
+            raise CancelledError
 
-        with _propagate_errors(requests):
-            traces = [(request.trace, request.encoded) for request in requests]
-            judged = requests[0].scorer.score_encoded(traces, mode, check, on_step)
-            for request, judgment in zip(requests, judged, strict=True):
-                request.answer.set_result(judgment)
+    def on_step(number: int, substep: int, row: Floats32) -> None:
+        requests[number].answer.steps[substep] = row.tolist()
+
+    traces = [request.content for request in requests]
+    judgments = requests[0].scorer.score_encoded(traces, mode, check, on_step)
+    for request, judgment in zip(requests, judgments, strict=True):
+        request.answer.set_result(judgment)
 
 
 @contextmanager
-def _propagate_errors(requests: Sequence[Request]) -> Iterator[None]:
+def _propagate_errors(requests: Sequence[_Request]) -> Iterator[None]:
     """Pass any exception raised in the `with` block on to the clients that are still waiting for these requests."""
     try:
         yield
@@ -238,54 +402,3 @@ def _propagate_errors(requests: Sequence[Request]) -> Iterator[None]:
         for request in requests:
             if not request.answer.done():
                 request.answer.set_exception(error)
-
-
-class _Lane:
-    """A queue of requests and the thread that scores them, at most `most` requests per call. The batcher's `lock`
-    must be held during every access to the queue."""
-
-    def __init__(
-        self,
-        batcher: Batcher,
-        lock: threading.Lock,
-        place: AbstractContextManager[object],
-        most: int,
-        *,
-        is_long: bool = False,
-    ) -> None:
-        self._batcher, self._lock, self._place, self._most, self._is_long = batcher, lock, place, most, is_long
-        self.line = FairQueue()
-        self.is_running = False
-        self._released = time.monotonic()
-
-    def add(self, request: Request) -> None:
-        """Add a request to the queue. The caller must hold the lock."""
-        self.line.add(request)
-        if not self.is_running:
-            self.is_running = True
-            threading.Thread(target=self._run, name="scoring", daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            with self._place:
-                batch = self._take()
-                if not batch:
-                    break
-                asked = [one for one in batch if one.answer.set_running_or_notify_cancel()]
-                with _propagate_errors(asked):
-                    self._batcher.score(asked)
-            if time.monotonic() - self._released > _RELEASED_EVERY:
-                self._release()
-        if self._is_long:
-            self._release()
-
-    def _release(self) -> None:
-        release_memory()
-        self._released = time.monotonic()
-
-    def _take(self) -> list[Request]:
-        """Take the next batch from the queue. If the queue is empty, the thread ends."""
-        with self._lock:
-            batch = self.line.take(self._most, self._batcher.most_tokens)
-            self.is_running = bool(batch)
-            return batch

@@ -8,16 +8,21 @@ as they have arrived.
 import threading
 import time
 from collections.abc import Hashable, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary
 
-from stepsight.app.scoring.batcher import Batcher, Semaphores
-from stepsight.app.scoring.fair_queue import PendingScore, SharedScore
-from stepsight.app.scoring.limits import REQUEST_TOKENS, ScoringCost
-from stepsight.app.scoring.loading import LazyEvaluator, Loader, LoadingError, default_budget
+from stepsight.app.scoring.batcher import (
+    REQUEST_TOKENS,
+    Batcher,
+    PendingScore,
+    ScoringCost,
+    Semaphores,
+    SharedScore,
+)
+from stepsight.app.scoring.loading import Loader, LocalEvaluator
 from stepsight.core.arrays import Floats32
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
@@ -26,7 +31,7 @@ from stepsight.core.evaluators.opening import known_description
 from stepsight.core.hubs.hub_cache import Fetched, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.keyed_cache import KeyedCache
+from stepsight.core.keyed_cache import Computation, KeyedCache
 from stepsight.core.models.location import is_shipped, shipped_summaries
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
@@ -50,7 +55,11 @@ _PATIENCE = 2.0
 
 
 class Evaluators:
-    """Scores traces with evaluators, which are identified by name. It is thread-safe."""
+    """Scores traces with evaluators, which are identified by name. It is thread-safe.
+
+    A name may be followed by a reading that differs from the evaluator's own. Methods that take a name raise
+    `NotFoundError` if no evaluator has it, and `UserError` if the evaluator cannot have the reading.
+    """
 
     def __init__(
         self,
@@ -73,28 +82,22 @@ class Evaluators:
         path or id instead. Raises `UserError` if an evaluator cannot be loaded.
         """
         self.place = place or Placement()
-        self._scorers: dict[str, Scorer] = {}
-        self._about: dict[str, EvaluatorSummary] = {}
-        self._batchers: dict[str, Batcher] = {}
-        # Those of an evaluator that is released go with it.
-        self._reread: WeakKeyDictionary[Scorer, dict[Rereading, Scorer]] = WeakKeyDictionary()
         self._judgments = KeyedCache(_KEPT)
         self._rows: dict[tuple[str, str], StoredEvaluator] = {}
         self._places = Semaphores(threading.BoundedSemaphore(_AT_ONCE), threading.BoundedSemaphore())
         self._tokens = tokens
-        descriptions = (*shipped_summaries(), EquationsEvaluator().description()) if shipped else ()
-        self._shipped = {one.name: LazyEvaluator(one) for one in descriptions}
-        self._lazy = self._shipped
-        self._specs = {name: name for name in self._shipped}
         self._looking = threading.Lock()
-        self._loader = Loader(self._batcher, default_budget() if budget is None else budget)
+        self._loader = Loader(self._batcher, budget)
         self._looks_for_fetched, self._looked = fetched, 0.0
+        descriptions = (*shipped_summaries(), EquationsEvaluator().description()) if shipped else ()
+        # Replaced as a whole when evaluators are fetched or deleted.
+        self._offered = {about.name: LocalEvaluator(about, about.name) for about in descriptions}
         for folder in folders:
-            self._add(folder, self.place)
-        if not self._scorers and not self._shipped:
+            self._add(folder)
+        if not self._offered:
             raise UserError("there is no evaluator.", "Train one and give its folder with --evaluator.")
 
-    def _add(self, spec: str | Path, place: Placement) -> None:
+    def _add(self, spec: str | Path) -> None:
         if str(spec).startswith(f"{CRITIC}:"):
             raise UserError(
                 f"{spec}: pages only show stored judgments of critics, because a click would take many calls.",
@@ -104,14 +107,11 @@ class Evaluators:
         from stepsight.core.evaluators.loading import load_evaluator
         from stepsight.core.scoring.scorer import Scorer
 
-        evaluator = load_evaluator(spec, place.device, place.dtype, place.device_map)
-        if evaluator.name in self._scorers or evaluator.name in self._shipped:
+        evaluator = load_evaluator(spec, self.place.device, self.place.dtype, self.place.device_map)
+        if evaluator.name in self._offered:
             evaluator = replace(evaluator, name=typed_name(str(spec), evaluator.dtype))
-        scorer = Scorer(evaluator)
-        self._scorers[evaluator.name] = scorer
-        self._specs[evaluator.name] = _spec(spec)
-        self._about[evaluator.name] = evaluator.description()
-        self._batchers[evaluator.name] = self._batcher(scorer)
+        batcher = self._batcher(Scorer(evaluator))
+        self._offered[evaluator.name] = LocalEvaluator(evaluator.description(), _spec(spec), batcher)
 
     def _batcher(self, scorer: "Scorer") -> Batcher:
         return Batcher(scorer, self._places, tokens=self._tokens)
@@ -133,21 +133,33 @@ class Evaluators:
     @property
     def all_names(self) -> list[str]:
         """The names of all evaluators: first those in `names`, followed by those that give verdicts in words."""
-        self._look()
+        self._look(_LOOKS)
+
+        def place(item: tuple[str, LocalEvaluator]) -> tuple[bool, bool, str, str]:
+            name, local = item
+            is_fetched = local.fetched is not None
+            about = local.description
+            return about.outputs.in_words, is_fetched, "" if is_fetched else about.attention, name
+
+        return [name for name, _ in sorted(self._offered.items(), key=place)]
+
+    def _find(self, name: str) -> tuple[LocalEvaluator, Rereading | None]:
+        """Return the evaluator with this name, and the reading that follows the name, if there is one."""
+        self._look(_LOOKS)
         # Read once, since evaluators may be fetched or deleted meanwhile.
-        lazy = self._lazy
-        about = self._about | {name: one.description for name, one in lazy.items()}
+        offered = self._offered
+        bare, reading = (name, None) if name in offered else split_reading(name)
+        if bare not in offered:
+            names = ", ".join(self.all_names)
+            raise NotFoundError(f"There is no evaluator {bare!r:.80}.", f"Choose one of: {names}.")
+        if reading is not None:
+            offered[bare].description.reread(reading)
+        return offered[bare], reading
 
-        def place(name: str) -> tuple[bool, bool, str, str]:
-            is_fetched = name in lazy and lazy[name].fetched is not None
-            return about[name].outputs.in_words, is_fetched, "" if is_fetched else about[name].attention, name
-
-        return sorted(about, key=place)
-
-    @staticmethod
-    def is_shipped(name: str) -> bool:
-        """True if every installation has an evaluator of this name."""
-        return is_shipped(name)
+    def about(self, name: str) -> EvaluatorSummary:
+        """Return the description of an evaluator, without loading the evaluator."""
+        local, reading = self._find(name)
+        return local.description if reading is None else local.description.reread(reading)
 
     def gives_scores(self, name: str) -> bool:
         """True if there is an evaluator with this name, with or without a reading, that gives scores."""
@@ -161,80 +173,28 @@ class Evaluators:
 
         The list is empty for any other evaluator. `name` may itself have a reading.
         """
-        about = self.about(self._split(name)[0])
+        about = self.local(name).description
         return [(one.label, about.reread(one).name) for one in READINGS] if about.is_causal_model else []
 
     def is_reread(self, name: str) -> bool:
         """True if `name` stands for an evaluator of this server with a reading that differs from its own."""
-        return self._split(name)[1] is not None and self.gives_scores(name)
+        return self.gives_scores(name) and self._find(name)[1] is not None
 
-    def about(self, name: str) -> EvaluatorSummary:
-        """Return the description of an evaluator, without loading the evaluator. Raises `NotFoundError` if no
-        evaluator has this name, and `UserError` if the evaluator cannot have the reading that follows the name."""
-        self._look()
-        name, reading = self._split(name)
-        if reading is not None:
-            return self.about(name).reread(reading)
-        lazy = self._lazy.get(name)
-        if lazy is not None:
-            return lazy.description
-        if name not in self._about:
-            names = ", ".join(self.all_names)
-            raise NotFoundError(f"There is no evaluator {name!r:.80}.", f"Choose one of: {names}.")
-        return self._about[name]
-
-    def scorer(self, name: str) -> "Scorer":
-        """Return the scorer of an evaluator, loading the evaluator if it is not in memory.
-
-        Raises `NotFoundError` if no evaluator has this name, `LoadingError` if loading a fetched one takes long,
-        and `UserError` if the evaluator cannot be loaded.
-        """
-        self.about(name)
-        name, reading = self._split(name)
-        lazy = self._lazy.get(name)
-        if lazy is None:
-            scorer = self._scorers[name]
-        else:
-            scorer = self._loader.scorer(lazy, None if lazy.fetched is None else _PATIENCE)
-        if reading is None:
-            return scorer
-        others = self._reread.setdefault(scorer, {})
-        if reading not in others:
-            others[reading] = scorer.reread(reading)
-        return others[reading]
-
-    def _split(self, name: str) -> tuple[str, Rereading | None]:
-        """Split a name from its reading, unless an evaluator was given with it."""
-        return (name, None) if name in self._about else split_reading(name)
+    def plain(self, name: str) -> str:
+        """Return the name of the evaluator that reads whole solutions, given that of one that reads in windows.
+        Other names are returned as they are."""
+        local, reading = self._find(name)
+        return name if reading is None or reading.window is None else local.description.reread(reading.plain).name
 
     def spec(self, name: str) -> str:
         """Return the argument with which `load_evaluator` loads the evaluator in any process on this machine: the
         name of a shipped evaluator or the path of a folder, followed by the reading if `name` has one."""
-        self.about(name)
-        name, reading = self._split(name)
-        fetched = self._fetched(name)
-        return f"{self._specs[name] if fetched is None else fetched.folder}{reading or ''}"
+        local, reading = self._find(name)
+        return f"{local.spec}{reading or ''}"
 
-    def origin(self, name: str) -> str:
-        """Return the origin of an evaluator: `shipped`, `fetched`, or `started with` if it was named at the
-        server's start."""
-        if self._fetched(name) is not None:
-            return "fetched"
-        return "shipped" if is_shipped(self.spec(name)) else "started with"
-
-    def fetched_from(self, name: str) -> tuple[str, str]:
-        """Return the hub id and the commit of a fetched evaluator. Both are "" for any other evaluator."""
-        fetched = self._fetched(name)
-        return (fetched.repo, fetched.revision) if fetched is not None else ("", "")
-
-    def _fetched(self, name: str) -> Fetched | None:
-        lazy = self._lazy.get(self._split(name)[0])
-        return None if lazy is None else lazy.fetched
-
-    @property
-    def in_memory(self) -> frozenset[str]:
-        """The names of the evaluators that are currently in memory."""
-        return frozenset(self._scorers) | {name for name, one in self._lazy.items() if one.is_loaded}
+    def local(self, name: str) -> LocalEvaluator:
+        """Return the evaluator with this name, whatever reading follows the name."""
+        return self._find(name)[0]
 
     def give_room(self, needed: int) -> None:
         """Release idle fetched evaluators until this many bytes of memory are free."""
@@ -244,72 +204,85 @@ class Evaluators:
         """Look for newly fetched evaluators now, even if that was done recently."""
         self._look(0.0)
 
-    def _look(self, after: float | None = None) -> None:
+    def _look(self, after: float) -> None:
         """Offer the evaluators that any process has fetched since the last call, and stop offering those that were
         deleted. Does nothing if the last call was less than `after` seconds ago."""
         if not self._looks_for_fetched:
             return
         with self._looking:
-            if time.monotonic() - self._looked >= (_LOOKS if after is None else after):
+            if time.monotonic() - self._looked >= after:
                 self._looked = time.monotonic()
-                self._lazy = self._found()
+                self._offered = self._with_fetched()
+
+    def _with_fetched(self) -> dict[str, LocalEvaluator]:
+        """Return the evaluators to offer. One that is loaded or being loaded stays, even if it is described
+        differently now."""
+        offered = {name: local for name, local in self._offered.items() if local.fetched is None}
+        before = {
+            (local.fetched.repo, local.fetched.revision): local
+            for local in self._offered.values()
+            if local.fetched is not None
+        }
+        for fetched in list_fetched():
+            about = known_description(fetched, self.place)
+            if about is None or self.is_given(fetched):
+                continue
+            name = typed_name(fetched.repo, about.dtype) if about.name in offered else about.name
+            local = before.get((fetched.repo, fetched.revision))
+            if local is None or (local.coming is None and local.description.fingerprint != about.fingerprint):
+                about = replace(about, name=name)
+                local = LocalEvaluator(about, str(fetched.folder), place=self.place, fetched=fetched)
+            offered[name] = local
+        return offered
 
     def is_given(self, fetched: Fetched) -> bool:
         """True if the fetched evaluator was also named when the server started, and therefore stays in memory."""
-        return str(fetched.folder.resolve()) in self._specs.values()
-
-    def _found(self) -> dict[str, LazyEvaluator]:
-        known = {
-            (one.fetched.repo, one.fetched.revision): one for one in self._lazy.values() if one.fetched is not None
-        }
-        offered = dict(self._shipped)
-        for fetched in list_fetched():
-            description = known_description(fetched, self.place)
-            if description is None or self.is_given(fetched):
-                continue
-            name = description.name
-            if name in self._about or name in offered:
-                name = typed_name(fetched.repo, description.dtype)
-            before = known.get((fetched.repo, fetched.revision))
-            if before is not None and (
-                before.is_asked or before.description.fingerprint == description.fingerprint
-            ):
-                offered[name] = before
-            else:
-                offered[name] = LazyEvaluator(replace(description, name=name), self.place, fetched)
-        return offered
+        folder = str(fetched.folder.resolve())
+        return any(local.spec == folder for local in self._offered.values() if local.fetched is None)
 
     def thresholds(self, store: Store, name: str) -> Thresholds:
         """Return the evaluator's thresholds in force: those chosen by calibration or, without a calibration, its
         own defaults."""
         return find_thresholds(store, self.register(store, name).id)
 
+    def register(self, store: Store, name: str) -> StoredEvaluator:
+        """Return the evaluator's row in the store. The row is written only on the first call, so that opening a
+        trace never has to wait for an import to end."""
+        key = (store.name, self.about(name).fingerprint)
+        if key not in self._rows:
+            self._rows[key] = register_loaded(store, self.about(name))
+        return self._rows[key]
+
+    def _ready(self, name: str) -> tuple[Batcher, Rereading | None]:
+        """Return the queue of an evaluator, loading the evaluator if it is not in memory, and the reading that
+        follows the name."""
+        local, reading = self._find(name)
+        return self._loader.batcher(local, None if local.fetched is None else _PATIENCE), reading
+
+    def scorer(self, name: str) -> "Scorer":
+        """Return the scorer of an evaluator, loading the evaluator if it is not in memory. Raises `LoadingError` if
+        loading a fetched one takes long, and `UserError` if the evaluator cannot be loaded."""
+        batcher, reading = self._ready(name)
+        return batcher.scorer(reading)
+
     def cost(self, name: str, trace: Trace) -> ScoringCost | None:
         """Return the tokens that judging a trace takes, or None if the evaluator is not in memory or reads no
-        tokens. Raises `UserError` if the trace is too long, and `NotFoundError` if no evaluator has this name."""
-        self.about(name)
-        name, reading = self._split(name)
-        lazy = self._lazy.get(name)
-        batcher = self._batchers[name] if lazy is None else lazy.batcher
+        tokens. Raises `UserError` if the trace is too long."""
+        local, reading = self._find(name)
+        # Read once, since another thread may release it.
+        batcher = local.batcher
         cost = None if batcher is None else batcher.cost(trace, reading)
         return cost if cost is not None and cost.prefixes else None
-
-    def plain(self, name: str) -> str:
-        """Return the name of the evaluator that reads whole solutions, given that of one that reads in windows.
-        Other names are returned as they are."""
-        bare, reading = self._split(name)
-        return name if reading is None or reading.window is None else self.about(bare).reread(reading.plain).name
 
     def fit(self, name: str, trace: Trace) -> tuple[str, Mode]:
         """Return the name and the mode with which an evaluator can judge a trace.
 
         They are the given name and hindsight, unless the trace is longer than the evaluator's context: then it is
         read in windows of that size, and as a whole alone, offline. It is also read offline if hindsight takes more
-        than a request may. Raises `NotFoundError` if no evaluator has this name.
+        than a request may.
         """
-        context = self.about(name).context
-        bare, reading = self._split(name)
-        if bare in self._shipped:
+        local, reading = self._find(name)
+        if local.fetched is None:
             # Its tokenizer counts; that of a fetched one is asked once something has loaded it.
             self.scorer(name)
         try:
@@ -318,9 +291,9 @@ class Evaluators:
         except UserError:
             pass
         if reading is None or reading.window is None:
-            reading = replace(reading or Rereading(), window=context)
+            reading = replace(reading or Rereading(), window=self.about(name).context)
         try:
-            windowed = self.about(bare).reread(reading).name
+            windowed = local.description.reread(reading).name
             cost = self.cost(windowed, trace)
         except UserError:
             # The error of the evaluator's own reading says more.
@@ -341,64 +314,46 @@ class Evaluators:
         If the judgment is cached, the evaluator is not loaded. Otherwise, two evaluators that do not fit into
         memory together would evict each other for ever.
         """
-        if self._find(name, trace, mode) is None:
+        if all(self._cached(name, trace, one) is None for one in {Mode.HINDSIGHT, mode}):
             self.scorer(name)
         return self.submit(name, trace, mode)
 
-    def submit(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
-        """Submit a trace and return the future of its judgment. Requests that arrive together are scored in one
-        batch. Raises the same errors as `judge`."""
-        return self._share(name, trace, mode)
+    def submit(
+        self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT, *, comes_back: bool = False
+    ) -> PendingScore[Judgment]:
+        """Submit a trace and return the future of its judgment. Raises the same errors as `judge`.
 
-    def begin(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> PendingScore[Judgment]:
-        """Like `submit`, but for a client that may leave before the judgment is ready and request it again later.
-        The returned future must not be cancelled."""
-        return self._share(name, trace, mode, comes_back=True)
-
-    def _find(self, name: str, trace: Trace, mode: Mode) -> Judgment | None:
-        """Return the cached hindsight judgment, which contains all modes, or else the one in this mode."""
-        keys = dict.fromkeys(self._key(name, trace, one) for one in (Mode.HINDSIGHT, mode))
-        kept = filter(None, map(self._judgments.find, keys))
-        return next((one.result() for one in kept), None)
-
-    def _share(self, name: str, trace: Trace, mode: Mode, *, comes_back: bool = False) -> PendingScore[Judgment]:
-        """Return the future of a judgment. All clients that request the same judgment share one computation.
-        `comes_back` is True for a client that may leave and request it again later."""
-        found = self._find(name, trace, mode)
-        key = self._key(name, trace, mode)
+        Requests that arrive together are scored in one batch, and all clients that request the same judgment share
+        one computation. `comes_back` is True for a client that may leave before the judgment is ready and request
+        it again later. It must not cancel the future.
+        """
         answer: PendingScore[Judgment] = PendingScore()
-        adapt = partial(_of_mode, trace=trace, mode=mode)
-        if found is not None:
-            answer.set_result(adapt(found))
-            return answer
-        while True:
+        shared: Computation[Judgment] | None = self._cached(name, trace, Mode.HINDSIGHT)
+        is_ours = False
+        while shared is None:
+            key = self._key(name, trace, mode)
             shared, is_ours = self._judgments.claim(key, kind=SharedScore, size=_size)
-            if not isinstance(shared, SharedScore):
-                answer.set_result(adapt(shared.result()))
-                return answer
-            if comes_back:
-                # So that the client can be told the error.
-                shared.stands = _FAILED_SECONDS
-            if shared.join(answer, adapt):
-                break
-            self._judgments.drop(key, shared)
+            if isinstance(shared, SharedScore) and not shared.join(answer):
+                self._judgments.drop(key, shared)
+                shared = None
+        if comes_back:
+            # So that the client can be told the error.
+            shared.stands = _FAILED_SECONDS
+        shared.add_done_callback(partial(_pass_on, answer, trace, mode))
         if is_ours:
+            assert isinstance(shared, SharedScore)
             try:
-                self._compute(name, trace, mode, shared)
+                local, reading = self._find(name)
+                submit = partial(Batcher.submit, trace=trace, mode=mode, answer=shared, reading=reading)
+                self._loader.submit(local, submit, shared)
             except BaseException as error:
                 if not shared.done():
                     shared.set_exception(error)
                 raise
         return answer
 
-    def _compute(
-        self, name: str, trace: Trace, mode: Mode, answer: PendingScore[Judgment]
-    ) -> PendingScore[Judgment]:
-        name, reading = self._split(name)
-        lazy = self._lazy.get(name)
-        if lazy is not None:
-            return self._loader.submit(lazy, trace, mode, answer, reading)
-        return self._batchers[name].submit(trace, mode, answer, reading)
+    def _cached(self, name: str, trace: Trace, mode: Mode) -> Computation[Judgment] | None:
+        return self._judgments.find(self._key(name, trace, mode))
 
     def _key(self, name: str, trace: Trace, mode: Mode) -> Hashable:
         return self.about(name).fingerprint, trace.digest, mode
@@ -409,31 +364,14 @@ class Evaluators:
         For other evaluators, each candidate is submitted offline as the last step of a trace, and shares batches
         with all other requests. Raises the errors of `scorer`.
         """
-        return self.scorer(name).next_steps is not None and self._split(name)[1] is None
+        batcher, reading = self._ready(name)
+        return reading is None and batcher.scorer().next_steps is not None
 
     def submit_next(
-        self,
-        name: str,
-        problem: str,
-        steps: Sequence[str | Sequence[str]],
-        candidates: Sequence[str],
+        self, name: str, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
     ) -> PendingScore[Floats32]:
         """Like `Batcher.submit_next`, for the evaluator with this name. Raises the same errors as `judge`."""
-        self.scorer(name)
-        lazy = self._lazy.get(name)
-        # Read once, since another thread may release it.
-        batcher = self._batchers[name] if lazy is None else lazy.batcher
-        if batcher is None:
-            raise LoadingError(f"{name} was replaced by another evaluator in memory and is being loaded again.")
-        return batcher.submit_next(problem, steps, candidates)
-
-    def register(self, store: Store, name: str) -> StoredEvaluator:
-        """Return the evaluator's row in the store. The row is written only on the first call, so that opening a
-        trace never has to wait for an import to end."""
-        key = (store.name, self.about(name).fingerprint)
-        if key not in self._rows:
-            self._rows[key] = register_loaded(store, self.about(name))
-        return self._rows[key]
+        return self._ready(name)[0].submit_next(problem, steps, candidates)
 
 
 def _spec(spec: str | Path) -> str:
@@ -445,11 +383,19 @@ def _spec(spec: str | Path) -> str:
     return f"{evaluator_folder(spec).resolve()}{split_reading(str(spec))[1] or ''}"
 
 
-def _of_mode(kept: Judgment, trace: Trace, mode: Mode) -> Judgment:
-    """Derive the judgment in a mode from one in hindsight, which contains all modes, or from one in that mode."""
-    result = {Mode.HINDSIGHT: kept.result, Mode.ONLINE: kept.online, Mode.OFFLINE: kept.offline}[mode]
-    assert result is not None
-    return replace(kept, trace=trace, mode=mode, result=result)
+def _pass_on(answer: PendingScore[Judgment], trace: Trace, mode: Mode, shared: "Future[Judgment]") -> None:
+    """Give the client that waits for `answer` the judgment of its own trace, or the error, unless it has left."""
+    if not answer.set_running_or_notify_cancel():
+        return
+    try:
+        judgment = shared.result()
+        # One in hindsight contains all modes.
+        by_mode = {Mode.HINDSIGHT: judgment.result, Mode.ONLINE: judgment.online, Mode.OFFLINE: judgment.offline}
+        result = by_mode[mode]
+        assert result is not None
+        answer.set_result(replace(judgment, trace=trace, mode=mode, result=result))
+    except BaseException as error:  # any error must reach the waiting client
+        answer.set_exception(error)
 
 
 def _size(judgment: Judgment) -> int:

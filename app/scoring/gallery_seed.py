@@ -95,9 +95,8 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str], check: Chec
         missing = list(missing_traces(store, dataset.id, row.id, Mode.HINDSIGHT))
         if not missing or scores_were_deleted(store, row.name, DATASET):
             continue
-        judgments = evaluators.scorer(name).score(missing, Mode.HINDSIGHT, on_skip=_leave_out, check=check)
+        # The page of a trace reports that it is longer than the evaluator's context.
+        judgments = evaluators.scorer(name).score(
+            missing, Mode.HINDSIGHT, on_skip=lambda trace, error: None, check=check
+        )
         save_judgments(store, row.id, judgments)
-
-
-def _leave_out(trace: object, error: UserError) -> None:
-    """Do nothing about a trace that is longer than the evaluator's context. The page of the trace reports it."""

@@ -7,19 +7,17 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING
 
-from stepsight.app.scoring.batcher import Batcher
-from stepsight.app.scoring.fair_queue import PendingScore
+from stepsight.app.scoring.batcher import Batcher, PendingScore
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import EvaluatorSummary, Rereading
+from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.hubs.hub_cache import Fetched
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment
+from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import has_room, memory_of, total_memory
 from stepsight.core.models.placement import Placement
-from stepsight.core.trace import Trace
 
 if TYPE_CHECKING:
     from stepsight.core.scoring.scorer import Scorer
@@ -43,37 +41,35 @@ class LoadingError(UserError):
         super().__init__(message, "This page goes on by itself once it is there.")
 
 
-def default_budget() -> int | None:
-    """Return the number of bytes of fetched evaluators that may be kept in memory, or None if the size of the
-    memory is unknown."""
-    total = total_memory()
-    return None if total is None else int(_SHARE * total)
+class LocalEvaluator:
+    """An evaluator that can score on this server, and its queue of requests while it is in memory.
 
-
-class LazyEvaluator:
-    """An evaluator that is loaded on demand: a shipped one, which is small and then stays in memory, or one that
-    was `fetched` and may be released again."""
+    `spec` is the argument with which `load_evaluator` loads it in any process on this machine. An evaluator without
+    a `batcher` is loaded on demand. One that was `fetched` may be released again; all others stay.
+    """
 
     def __init__(
-        self, description: EvaluatorSummary, place: Placement | None = None, fetched: Fetched | None = None
+        self,
+        description: EvaluatorSummary,
+        spec: str,
+        batcher: Batcher | None = None,
+        place: Placement | None = None,
+        fetched: Fetched | None = None,
     ) -> None:
-        self.fetched, self.description = fetched, description
+        self.description, self.spec, self.batcher, self.fetched = description, spec, batcher, fetched
         self.place = replace(place or Placement(), dtype=description.dtype)
         self.size = 0 if fetched is None else memory_of(fetched, description.dtype)
         self.used = 0.0
         self.begun: float | None = None
-        self.batcher: Batcher | None = None
-        self.scorer: Scorer | None = None
         self.coming: Future[None] | None = None
 
     @property
-    def is_loaded(self) -> bool:
-        return self.scorer is not None
-
-    @property
-    def is_asked(self) -> bool:
-        """True if the evaluator is in memory or is being loaded."""
-        return self.coming is not None
+    def origin(self) -> str:
+        """The origin of the evaluator: `shipped`, `fetched`, or `started with` if it was named at the server's
+        start."""
+        if self.fetched is not None:
+            return "fetched"
+        return "shipped" if is_shipped(self.spec) else "started with"
 
     @property
     def is_refused(self) -> bool:
@@ -95,102 +91,97 @@ class LazyEvaluator:
 class Loader:
     """Loads evaluators one at a time, in a thread of its own.
 
-    If an evaluator would exceed the `budget` in bytes, the least recently used evaluators are released first.
-    `batcher` is a function that puts queues in front of a scorer.
+    If an evaluator would exceed the `budget` in bytes, by default a share of the machine's memory, the least
+    recently used evaluators are released first. `make_batcher` is a function that puts queues in front of a scorer.
     """
 
-    def __init__(self, batcher: "Callable[[Scorer], Batcher]", budget: int | None = None) -> None:
-        self._batcher, self.budget = batcher, budget
+    def __init__(self, make_batcher: "Callable[[Scorer], Batcher]", budget: int | None = None) -> None:
+        self._make_batcher = make_batcher
+        total = total_memory()
+        self._budget = int(_SHARE * total) if budget is None and total is not None else budget
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="loading")
-        self._loaded: list[LazyEvaluator] = []
+        self._loaded: list[LocalEvaluator] = []
 
     @property
-    def loaded(self) -> Sequence[LazyEvaluator]:
+    def loaded(self) -> Sequence[LocalEvaluator]:
         """The fetched evaluators currently in memory."""
         return tuple(self._loaded)
 
-    def ask(self, one: LazyEvaluator) -> "Future[None]":
+    def batcher(self, local: LocalEvaluator, patience: float | None) -> Batcher:
+        """Return the evaluator's queue, waiting at most `patience` seconds for it to load, or as long as it takes
+        if that is None. Raises `LoadingError` if loading takes longer, and `UserError` if the evaluator cannot be
+        loaded."""
+        # Read once, since another thread may release it.
+        if (batcher := local.batcher) is None:
+            try:
+                self._begin(local).result(patience)
+            except TimeoutError:
+                raise LoadingError(f"{local.description.name} {local.progress}.") from None
+            batcher = local.batcher
+        if batcher is None:
+            raise LoadingError(
+                f"{local.description.name} was replaced by another evaluator in memory and is being loaded again."
+            )
+        local.used = time.monotonic()
+        return batcher
+
+    def submit(
+        self, local: LocalEvaluator, submit: Callable[[Batcher], object], answer: PendingScore[Judgment]
+    ) -> None:
+        """Call `submit` with the evaluator's queue once the evaluator is loaded. If it cannot be loaded, or then
+        refuses, its error is that of the future `answer`."""
+        if (batcher := local.batcher) is not None:
+            local.used = time.monotonic()
+            submit(batcher)
+        else:
+            context = copy_context()
+            self._begin(local).add_done_callback(lambda loaded: context.run(_go_on, local, submit, answer, loaded))
+
+    def _begin(self, local: LocalEvaluator) -> "Future[None]":
         """Return a future that completes when the evaluator is in memory, starting to load it if necessary.
 
         Concurrent callers get the same future. If the evaluator recently failed to load, the future fails with the
         same error.
         """
         with self._lock:
-            one.used = time.monotonic()
-            if one.coming is not None and (not one.coming.done() or one.is_loaded or one.is_refused):
-                return one.coming
-            one.begun = None
-            one.coming = self._pool.submit(self._load, one)
-            return one.coming
+            local.used = time.monotonic()
+            coming = local.coming
+            if coming is None or (coming.done() and local.batcher is None and not local.is_refused):
+                local.begun = None
+                coming = local.coming = self._pool.submit(self._load, local)
+            return coming
 
-    def submit(
-        self,
-        one: LazyEvaluator,
-        trace: Trace,
-        mode: Mode,
-        answer: PendingScore[Judgment],
-        reading: Rereading | None = None,
-    ) -> PendingScore[Judgment]:
-        """Submit a trace once the evaluator is loaded, and return `answer`, the future of its judgment."""
-        # Read once, since another thread may release it.
-        batcher = one.batcher
-        if batcher is not None:
-            one.used = time.monotonic()
-            return batcher.submit(trace, mode, answer, reading)
-        context = copy_context()
-        submit = partial(Batcher.submit, trace=trace, mode=mode, answer=answer, reading=reading)
-        self.ask(one).add_done_callback(lambda loaded: context.run(_go_on, one, loaded, submit, answer))
-        return answer
-
-    def scorer(self, one: LazyEvaluator, patience: float | None) -> "Scorer":
-        """Return the evaluator's scorer, waiting at most `patience` seconds for it to load, or as long as it takes
-        if that is None. Raises `LoadingError` if loading takes longer, and `UserError` if the evaluator cannot be
-        loaded."""
-        try:
-            self.ask(one).result(patience)
-        except TimeoutError:
-            raise LoadingError(f"{one.description.name} {one.progress}.") from None
-        scorer = one.scorer
-        if scorer is None:
-            raise LoadingError(
-                f"{one.description.name} was replaced by another evaluator in memory and is being loaded again."
-            )
-        return scorer
-
-    def _load(self, one: LazyEvaluator) -> None:
+    def _load(self, local: LocalEvaluator) -> None:
         # They bring PyTorch, which takes seconds to import.
         from stepsight.core.evaluators.loading import load_evaluator, load_fetched
         from stepsight.core.scoring.scorer import Scorer
 
-        self._make_room(one)
-        one.begun = time.monotonic()
-        evaluator = (
-            load_evaluator(one.description.name) if one.fetched is None else load_fetched(one.fetched, one.place)
-        )
-        if evaluator.fingerprint != one.description.fingerprint:
+        # Each that has to go may finish its current work first.
+        while self._budget is not None and self._loaded and self._taken + local.size > self._budget:
+            self._drop(min(self._loaded, key=lambda other: other.used))
+        local.begun = time.monotonic()
+        fetched = local.fetched
+        evaluator = load_evaluator(local.spec) if fetched is None else load_fetched(fetched, local.place)
+        if evaluator.fingerprint != local.description.fingerprint:
             # Another version of StepSight reads it differently.
-            seconds = round(time.monotonic() - one.begun, 2)
-            one.description = replace(evaluator.description(seconds), name=one.description.name)
-        scorer = Scorer(evaluator)
+            seconds = round(time.monotonic() - local.begun, 2)
+            local.description = replace(evaluator.description(seconds), name=local.description.name)
         with self._lock:
-            one.scorer, one.batcher = scorer, self._batcher(scorer)
-            if one.fetched is None:
+            local.batcher = self._make_batcher(Scorer(evaluator))
+            if fetched is None:
                 return
-            self._loaded.append(one)
+            self._loaded.append(local)
         self._wake()
 
-    def _make_room(self, one: LazyEvaluator) -> None:
-        """Release other evaluators until the evaluator `one` fits into the budget. Each may finish its current work
-        first."""
-        while self._loaded and self.budget is not None and self._taken() + one.size > self.budget:
-            self._drop(min(self._loaded, key=lambda other: other.used))
+    @property
+    def _taken(self) -> int:
+        return sum(other.size for other in self._loaded)
 
-    def _drop(self, one: LazyEvaluator) -> None:
+    def _drop(self, local: LocalEvaluator) -> None:
         with self._lock:
-            self._loaded.remove(one)
-            batcher = one.batcher
-            one.scorer = one.batcher = one.coming = None
+            self._loaded.remove(local)
+            batcher, local.batcher, local.coming = local.batcher, None, None
         if batcher is not None:
             batcher.drain()
         del batcher
@@ -201,11 +192,11 @@ class Loader:
         self._pool.submit(self._give_room, needed)
 
     def _give_room(self, needed: int) -> None:
-        for one in sorted(self._loaded, key=lambda other: other.used):
+        for local in sorted(self._loaded, key=lambda other: other.used):
             if has_room(needed):
                 return
-            if one.batcher is None or not one.batcher.is_busy:
-                self._drop(one)
+            if local.batcher is None or not local.batcher.is_busy:
+                self._drop(local)
 
     def _wake(self) -> None:
         """Schedule a check for idle evaluators, which runs after `_IDLE` seconds in the loading thread."""
@@ -215,25 +206,20 @@ class Loader:
 
     def _rest(self) -> None:
         idle = time.monotonic() - _IDLE
-        for one in [one for one in self._loaded if one.used <= idle]:
-            self._drop(one)
+        for local in [local for local in self._loaded if local.used <= idle]:
+            self._drop(local)
         if self._loaded:
             self._wake()
 
-    def _taken(self) -> int:
-        return sum(other.size for other in self._loaded)
-
 
 def _go_on(
-    one: LazyEvaluator,
-    loaded: "Future[None]",
+    local: LocalEvaluator,
     submit: Callable[[Batcher], object],
     answer: PendingScore[Judgment],
+    loaded: "Future[None]",
 ) -> None:
-    """Submit a trace that was waiting for its evaluator, or pass on the error if the evaluator could not be
-    loaded."""
     error = loaded.exception()
-    batcher = one.batcher
+    batcher = local.batcher
     if error is None and batcher is not None:
         try:
             submit(batcher)
@@ -242,5 +228,5 @@ def _go_on(
             error = refusal
     if answer.set_running_or_notify_cancel():
         answer.set_exception(
-            error or LoadingError(f"{one.description.name} was replaced by another evaluator in memory.")
+            error or LoadingError(f"{local.description.name} was replaced by another evaluator in memory.")
         )

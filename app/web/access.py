@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stepsight.app.access.current import is_local, note_person
 from stepsight.app.access.rights import LOGIN, LOOKING, Right, Rule, Rules, cookie_name, refusal, rights_of
-from stepsight.app.scoring.fair_queue import client_context
+from stepsight.app.scoring.batcher import client_context
 from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
 from stepsight.core.errors import UserError
 from stepsight.core.gone import PAGES

@@ -18,6 +18,7 @@ class Held:
     of the first sub-steps are `known` meanwhile."""
 
     known = ()
+    next_steps = None
 
     def __init__(self, scorer):
         self.scorer, self.evaluator = scorer, scorer.evaluator
@@ -41,7 +42,8 @@ def hold_up(folder, most=None):
     evaluators = Evaluators([folder], shipped=False)
     scorer = Held(evaluators.scorer(folder.name))
     options = {} if most is None else {"most": most}
-    evaluators._batchers[folder.name] = Batcher(scorer, Semaphores(threading.Lock(), threading.Lock()), **options)
+    places = Semaphores(threading.Lock(), threading.Lock())
+    evaluators._offered[folder.name].batcher = Batcher(scorer, places, **options)
     return evaluators, scorer
 
 

@@ -11,9 +11,8 @@ from pydantic import ValidationError
 
 from stepsight.app.api.models import ScoreRequest
 from stepsight.app.api.rewards import _Asked, _RewardAsked, read_messages, read_text
-from stepsight.app.scoring.batcher import Batcher, BusyError
+from stepsight.app.scoring.batcher import Batcher, BusyError, client_context
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.scoring.fair_queue import client_context
 from stepsight.app.server import build_app
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import format_trace, parse_trace
@@ -366,7 +365,7 @@ def test_bad_input_is_told_before_anything_is_scored(client, path, body, status,
 
 def test_more_than_may_wait_is_fed_as_there_is_room(sqlite_store, tiny, tiny_causal):
     evaluators = Evaluators([tiny], shipped=False)
-    evaluators._batchers["tiny"] = Batcher(evaluators.scorer("tiny"), evaluators._places, most=4)
+    evaluators._offered["tiny"].batcher = Batcher(evaluators.scorer("tiny"), evaluators._places, most=4)
     with asking(sqlite_store, evaluators) as client:
         lines = lines_of(batch(client, [(f"q {n}", ["a"]) for n in range(40)]))
     assert len(lines) == 40
@@ -376,9 +375,7 @@ def test_more_than_may_wait_is_fed_as_there_is_room(sqlite_store, tiny, tiny_cau
 @pytest.fixture
 def held(tiny):
     """With room for two waiting traces of a client."""
-    evaluators, scorer = hold_up(tiny, most=4)
-    scorer.next_steps = None
-    return evaluators, scorer
+    return hold_up(tiny, most=4)
 
 
 def test_a_full_queue_answers_429_with_a_time_to_retry(sqlite_store, held):
@@ -427,7 +424,7 @@ def test_lines_come_before_the_last_is_there_and_who_goes_away_is_not_computed_f
             assert scorer.at_work.wait(30)
             assert not scorer.ended.is_set()
         assert scorer.ended.wait(120)
-        until(lambda: not evaluators._batchers["tiny"].is_busy)
+        until(lambda: not evaluators._offered["tiny"].batcher.is_busy)
 
 
 def test_a_fault_of_ours_is_a_line_that_tells_nothing_of_itself(sqlite_store, held, caplog):

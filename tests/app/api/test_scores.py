@@ -263,7 +263,7 @@ def test_errors_are_the_scorers(address, every):
 def test_an_abandoned_iterator_leaves_nothing_in_the_queue(address, every):
     client = Client(address, evaluator="tiny")
     assert len(list(islice(client.score(TRACES, "hindsight"), 2))) == 2
-    every._batchers["tiny"].drain()
+    every._offered["tiny"].batcher.drain()
     assert client.score_one(TRACES[3]).trace is TRACES[3]
 
 
@@ -287,7 +287,7 @@ def test_loops_at_once_each_get_their_own(tiny, tiny_causal, tmp_path):
     """Twelve loops in a server in which six candidates may wait: nobody fails, everybody gets what is theirs."""
     evaluators = Evaluators([tiny, tiny_causal], shipped=False)
     for name in ("tiny", "tiny-causal"):
-        evaluators._batchers[name] = Batcher(evaluators.scorer(name), evaluators._places, most=12)
+        evaluators._offered[name].batcher = Batcher(evaluators.scorer(name), evaluators._places, most=12)
 
     def loop(number):
         name = ("tiny", "tiny-causal")[number % 2]

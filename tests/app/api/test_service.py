@@ -386,4 +386,4 @@ def test_work_ends_when_its_client_disconnects(sqlite_store, held):
             assert scorer.at_work.wait(30)
             assert not scorer.ended.is_set()
         assert scorer.ended.wait(120)
-        until(lambda: not evaluators._batchers["tiny"].is_busy)
+        until(lambda: not evaluators._offered["tiny"].batcher.is_busy)

@@ -87,12 +87,12 @@ def test_one_is_fetched_and_judges_a_dataset_without_a_new_start(client, sqlite_
     assert [one.state for one in list_jobs(sqlite_store)] == [State.DONE, State.DONE]
     assert NAME in {one.name for one in list_evaluators(sqlite_store)}
     # What is judged is seen without loading it; a new solution loads it.
-    assert NAME not in evaluators.in_memory
+    assert evaluators.local(NAME).batcher is None
     assert client.get(f"/evidence?trace=1&evaluator={NAME}").status_code == 200
-    assert NAME not in evaluators.in_memory
+    assert evaluators.local(NAME).batcher is None
     scored = client.post("/api/v1/score", json={"problem": "2 + 3?", "steps": ["It is 5."], "evaluator": NAME})
     assert scored.status_code == 200, scored.text
-    assert NAME in evaluators.in_memory
+    assert evaluators.local(NAME).batcher is not None
     assert "· in memory" in page_of(client).text
 
 

@@ -237,7 +237,7 @@ def test_scoring_ends_when_the_page_is_left(store, tiny):
             # Longer than between two looks: who stays is waited for.
             assert not scorer.ended.wait(1.2)
         assert scorer.ended.wait(120)
-        until(lambda: not evaluators._batchers["tiny"].is_busy)
+        until(lambda: not evaluators._offered["tiny"].batcher.is_busy)
 
 
 LONG = {"problem": PROBLEM, "solution": "\n".join(f"{i}. 2 + 3 = 5." for i in range(1, 31)), "evaluators": ["tiny"]}

@@ -14,7 +14,7 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.score.files import CSV_PATH, JSON_PATH, score_files
 from stepsight.app.score.page import ScorePage
 from stepsight.app.score.running import EvaluatorScoring, RunningScores
-from stepsight.app.scoring.fair_queue import PendingScore
+from stepsight.app.scoring.batcher import PendingScore
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from stepsight.app.scoring import batcher as batchers
-from stepsight.app.scoring.batcher import Batcher, BusyError, Semaphores, ShortError
-from stepsight.app.scoring.fair_queue import client_context
+from stepsight.app.scoring.batcher import Batcher, BusyError, Semaphores, ShortError, client_context
 from stepsight.app.web.failures import status_of
 from stepsight.core.judgment import Mode
 from stepsight.core.models import memory

@@ -135,40 +135,40 @@ def test_a_bounded_number_of_judgments_is_kept_and_the_least_recently_used_go(fr
 
 def test_a_repeated_request_shares_the_judgment_under_way(fresh):
     with fresh._places.short, fresh._places.short:
-        begun = fresh.begin("tiny", TRACE)
-        again = fresh.begin("tiny", TRACE)
+        begun = fresh.submit("tiny", TRACE, comes_back=True)
+        again = fresh.submit("tiny", TRACE, comes_back=True)
         assert not begun.done()
     judgment = begun.result(30)
     assert again.result(30).result is judgment.result
-    assert fresh.begin("tiny", TRACE).result().result is judgment.result
+    assert fresh.submit("tiny", TRACE, comes_back=True).result().result is judgment.result
 
 
 def test_a_shared_judgment_is_scored_until_all_have_left(fresh):
-    line = fresh._batchers["tiny"]._short.line
+    line = fresh._offered["tiny"].batcher._short
     with fresh._places.short, fresh._places.short:
         one, other = fresh.submit("tiny", TRACE), fresh.submit("tiny", TRACE)
-        assert len(line) == 1
+        assert len(list(line)) == 1
         assert one.cancel()
-        (request,) = line._clients[""]
+        (request,) = line
         assert not request.answer.is_left
         assert other.cancel()
         assert request.answer.is_left
         # Nobody joins what is given up.
         third = fresh.submit("tiny", TRACE)
-        assert len(line) == 2
+        assert len(list(line)) == 2
     assert third.result(30)
     assert request.answer.cancelled()
 
 
 def test_a_submission_joins_a_begun_judgment_and_may_leave(fresh):
     with fresh._places.short, fresh._places.short:
-        begun = fresh.begin("tiny", TRACE)
+        begun = fresh.submit("tiny", TRACE, comes_back=True)
         same = Trace.of(TRACE.problem, TRACE.substeps, id="b")
         stays, leaves = fresh.submit("tiny", same), fresh.submit("tiny", same)
         assert leaves.cancel()
         # What is shorter does not wait for it.
         assert not fresh.submit("tiny", TRACE, Mode.OFFLINE).cancelled()
-        assert len(fresh._batchers["tiny"]._short.line) == 2
+        assert len(list(fresh._offered["tiny"].batcher._short)) == 2
     judgment = stays.result(30)
     assert judgment.result is begun.result(30).result
     assert judgment.trace.id == "b"
@@ -179,7 +179,7 @@ def test_where_what_was_begun_fails_all_who_wait_learn_of_it(fresh, monkeypatch)
         raise UserError("a probability is not a number.")
 
     with fresh._places.short, fresh._places.short:
-        fresh.begin("tiny", TRACE)
+        fresh.submit("tiny", TRACE, comes_back=True)
         second = fresh.submit("tiny", TRACE)
         monkeypatch.setattr(fresh.scorer("tiny"), "score_encoded", fail)
     with refused():
@@ -187,10 +187,10 @@ def test_where_what_was_begun_fails_all_who_wait_learn_of_it(fresh, monkeypatch)
     monkeypatch.undo()
     # So does who comes back; afterwards it is tried again.
     with refused():
-        fresh.begin("tiny", TRACE).result(30)
+        fresh.submit("tiny", TRACE, comes_back=True).result(30)
     later = time.monotonic() + 60
     monkeypatch.setattr("stepsight.core.keyed_cache.time", SimpleNamespace(monotonic=lambda: later))
-    assert fresh.begin("tiny", TRACE).result(30)
+    assert fresh.submit("tiny", TRACE, comes_back=True).result(30)
 
 
 def test_an_unknown_name_is_refused_with_those_that_are_known(evaluators):

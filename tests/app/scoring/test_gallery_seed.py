@@ -34,21 +34,13 @@ def seeded(sqlite_store, evaluators):
     return sqlite_store
 
 
-def test_the_gallery_is_there_with_the_evaluators_judgments(seeded):
-    assert [trace.digest for trace in traces(seeded)] == [trace.digest for trace in read_gallery()]
-    for found in judgments(seeded):
-        assert [item[:2] for item in found] == [("tiny", Mode.HINDSIGHT), ("tiny-causal", Mode.HINDSIGHT)]
-
-
-def test_an_evaluator_that_is_not_named_keeps_nobody_waiting(sqlite_store, evaluators):
+def test_the_gallery_is_there_once_with_the_judgments_of_those_that_are_named(sqlite_store, evaluators):
     seed(sqlite_store, evaluators, ["tiny-causal"])
-    assert {item[0] for found in judgments(sqlite_store) for item in found} == {"tiny-causal"}
-
-
-def test_seeding_again_changes_nothing(seeded, evaluators):
-    before = traces(seeded), judgments(seeded), list_datasets(seeded)
-    seed(seeded, evaluators, evaluators.names)
-    assert (traces(seeded), judgments(seeded), list_datasets(seeded)) == before
+    assert [trace.digest for trace in traces(sqlite_store)] == [trace.digest for trace in read_gallery()]
+    before = traces(sqlite_store), judgments(sqlite_store), list_datasets(sqlite_store)
+    assert {row[:2] for rows in before[1] for row in rows} == {("tiny-causal", Mode.HINDSIGHT)}
+    seed(sqlite_store, evaluators, ["tiny-causal"])
+    assert (traces(sqlite_store), judgments(sqlite_store), list_datasets(sqlite_store)) == before
 
 
 def test_an_evaluator_with_other_weights_judges_anew(seeded, tmp_path):

@@ -54,17 +54,21 @@ def offering(tiny, **options):
     return Evaluators([tiny], shipped=False, fetched=True, **options)
 
 
+def in_memory(evaluators):
+    return {name for name in evaluators.names if evaluators.local(name).batcher is not None}
+
+
 def test_one_is_offered_before_it_is_loaded_and_judges_as_it_does_by_itself(fetched, tiny):
     evaluators = offering(tiny)
     assert evaluators.names == ["tiny", "one", "two"]
-    assert evaluators.in_memory == {"tiny"}
+    assert in_memory(evaluators) == {"tiny"}
     assert evaluators.about("one") == fetched[0]
     judgment = evaluators.submit("one", TRACE).result(60)
-    assert evaluators.in_memory == {"tiny", "one"}
+    assert in_memory(evaluators) == {"tiny", "one"}
     alone = evaluators.scorer("one").score_one(TRACE)
     assert judgment.hindsight.packed == pytest.approx(alone.hindsight.packed, abs=1e-5)
     assert evaluators.spec("one") == str(find_fetched("lab/one").folder)
-    assert (evaluators.origin("one"), evaluators.origin("tiny")) == ("fetched", "started with")
+    assert [evaluators.local(name).origin for name in ("one", "tiny")] == ["fetched", "started with"]
 
 
 def test_with_a_budget_for_one_the_other_gives_way_and_what_stays_stays(fetched, tiny):
@@ -72,11 +76,11 @@ def test_with_a_budget_for_one_the_other_gives_way_and_what_stays_stays(fetched,
     for number, name in enumerate(("one", "two", "one")):
         # A solution that it has judged needs no weights.
         assert evaluators.submit(name, Trace.of(str(number), ["It is 1."])).result(60)
-        assert evaluators.in_memory == {"tiny", name}
+        assert in_memory(evaluators) == {"tiny", name}
     both = offering(tiny, budget=10**9)
     for name in ("one", "two"):
         both.submit(name, TRACE).result(60)
-    assert both.in_memory == {"tiny", "one", "two"}
+    assert in_memory(both) == {"tiny", "one", "two"}
 
 
 def test_whoever_asks_while_it_is_loaded_waits_for_the_same(fetched, tiny, slow, monkeypatch):
@@ -104,10 +108,10 @@ def test_one_that_does_not_load_says_why_and_the_others_go_on(fetched, tiny, mon
         with pytest.raises(UserError, match=r"one needs about .* of memory; 1 kB is free"):
             evaluators.submit("one", TRACE).result(60)
         # It is not tried with every question.
-        started = evaluators._lazy["one"].begun
+        started = evaluators._offered["one"].begun
         with pytest.raises(UserError, match="of memory"):
             evaluators.scorer("one")
-        assert evaluators._lazy["one"].begun == started
+        assert evaluators._offered["one"].begun == started
     assert evaluators.judge("tiny", TRACE)
     monkeypatch.setattr("stepsight.app.scoring.loading._SECONDS", 0.0)
     assert evaluators.submit("one", TRACE).result(60)
@@ -158,7 +162,7 @@ def test_one_that_nobody_asks_for_gives_its_memory_back(fetched, tiny, monkeypat
     evaluators = offering(tiny)
     evaluators.submit("one", TRACE).result(60)
     until = time.monotonic() + 60
-    while evaluators.in_memory != {"tiny"}:
+    while in_memory(evaluators) != {"tiny"}:
         assert time.monotonic() < until
         time.sleep(0.05)
     assert evaluators.submit("one", Trace.of("Again.", ["So."])).result(60)
@@ -169,12 +173,12 @@ def test_one_that_scores_nothing_gives_way_at_once_to_who_needs_the_room(fetched
     for name in ("one", "two"):
         evaluators.submit(name, TRACE).result(60)
         # A result is known before the thread that made it sees that nothing waits.
-        evaluators._lazy[name].batcher.drain()
+        evaluators._offered[name].batcher.drain()
     loader = evaluators._loader
 
     def gone(*names):
         until = time.monotonic() + 60
-        while evaluators.in_memory != {"tiny", "one", "two"} - set(names):
+        while in_memory(evaluators) != {"tiny", "one", "two"} - set(names):
             assert time.monotonic() < until
             time.sleep(0.02)
 
@@ -190,11 +194,11 @@ def test_one_that_scores_nothing_gives_way_at_once_to_who_needs_the_room(fetched
         gone("one")
     with monkeypatch.context() as patch:
         patch.setattr(memory, "free_memory", lambda: 0)
-        patch.setattr(evaluators._lazy["two"].batcher._short, "is_running", True)
+        patch.setattr(evaluators._offered["two"].batcher._short, "is_running", True)
         evaluators.give_room(10)
         loader._pool.submit(int).result(60)
         gone("one")
-        patch.setattr(evaluators._lazy["two"].batcher._short, "is_running", False)
+        patch.setattr(evaluators._offered["two"].batcher._short, "is_running", False)
         evaluators.give_room(10)
         gone("one", "two")
     assert evaluators.submit("one", Trace.of("Again.", ["So."])).result(60)
@@ -213,4 +217,4 @@ def test_a_judgment_that_is_kept_needs_no_evaluator(fetched, tiny):
     judged = [evaluators.submit(name, TRACE).result(60) for name in ("one", "two")]
     again = [evaluators.judge(name, TRACE) for name in ("one", "two")]
     assert [one.hindsight is before.hindsight for one, before in zip(again, judged, strict=True)] == [True, True]
-    assert evaluators.in_memory == {"tiny", "two"}
+    assert in_memory(evaluators) == {"tiny", "two"}
