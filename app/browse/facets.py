@@ -144,8 +144,10 @@ class ActiveFilters:
         for name in self.address.active:
             if name == "meta":
                 links += [
-                    FilterLink(meta_words(one), self.address.without_meta(one).url(), key=f"meta {one}")
-                    for one in self.address.meta
+                    FilterLink(
+                        meta_words(condition), self.address.without_meta(condition).url(), key=f"meta {condition}"
+                    )
+                    for condition in self.address.meta
                 ]
             else:
                 links.append(FilterLink(self._describe(name), self.address.loosened(name).url(), key=name))
@@ -163,7 +165,7 @@ class ActiveFilters:
         the key of each active filter to the number of traces that match without this filter."""
         if not self.address.active:
             return Markup('<p class="hint empty">This dataset has no trace.</p>')
-        ways = [(one, counted(totals[one.key], "trace")) for one in self.links if totals[one.key]]
+        ways = [(link, counted(totals[link.key], "trace")) for link in self.links if totals[link.key]]
         return macro(_TEMPLATE, "loosen", ways, self.address.cleared)
 
     def sidebar_html(
@@ -275,13 +277,21 @@ def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCo
     if not fields:
         return Markup()
     conditions = list(map(MetaCondition.read, address.meta))
-    in_use = {one.field for one in conditions}
-    entries = [_field_link(address, field) for field in fields]
+    in_use = {condition.field for condition in conditions}
+    entries = [
+        FilterLink(
+            field.name,
+            address.url(field="" if field.name == address.field else field.name, trace=None),
+            field.traces,
+            field.name == address.field,
+        )
+        for field in fields
+    ]
     # The open field, and those with a condition, stay in view.
     first = [one for place, one in enumerate(entries) if place < _SHOWN or one.chosen or one.text in in_use]
     values: dict[str, object] = {"opened": opened}
     if opened is not None:
-        own = [one for one in conditions if one.field == opened.field]
+        own = [condition for condition in conditions if condition.field == opened.field]
         given = {one.operator: one.value for one in reversed(own)}
         values |= {
             "choices": [_value_link(address, opened.field, value, count, own) for value, count in opened.values],
@@ -294,17 +304,11 @@ def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCo
     return render(
         "browse/metadata.html",
         entries=first,
-        more=[one for one in entries if one not in first],
+        more=[entry for entry in entries if entry not in first],
         in_use=in_use,
         shown=_SHOWN,
         **values,
     )
-
-
-def _field_link(address: Address, field: MetaField) -> FilterLink:
-    is_open = address.field == field.name
-    url = address.url(field="" if is_open else field.name, trace=None)
-    return FilterLink(field.name, url, field.traces, is_open)
 
 
 def _value_link(address: Address, field: str, value: str, count: int, own: Sequence[MetaCondition]) -> FilterLink:
@@ -379,14 +383,17 @@ def distribution_html(
             "browse/said.html",
             items="solutions" if distribution.of_solutions else "steps",
             titles=titles,
-            rows=[(one.gold, one.verdicts(titles)) for one in histograms],
+            rows=[(histogram.gold, histogram.verdicts(titles)) for histogram in histograms],
         )
     return render(
         "browse/distribution.html",
         title="Redundancy of solutions" if distribution.of_solutions else "Validity of steps",
         score="redundancy" if distribution.of_solutions else "validity",
         histograms=histograms,
-        rows=[(bin_range(place), [one.bars[place] for one in histograms]) for place in reversed(range(BINS))],
+        rows=[
+            (bin_range(place), [histogram.bars[place] for histogram in histograms])
+            for place in reversed(range(BINS))
+        ],
         threshold=distribution.threshold,
     )
 

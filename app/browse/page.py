@@ -10,7 +10,6 @@ from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from markupsafe import Markup
-from starlette.datastructures import QueryParams
 
 from stepsight.app.access.rights import Right, find_user_of, may
 from stepsight.app.browse import export
@@ -148,7 +147,8 @@ class BrowsePages:
             baseline_check=self._baseline_check(dataset, _in_view(selection), address),
             datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
             evaluators=[
-                (one.key, one.key if one.judged else f"{one.key} (not judged)") for one in selection.choices
+                (choice.key, choice.key if choice.judged else f"{choice.key} (not judged)")
+                for choice in selection.choices
             ],
             errors="redundant" if page.on_redundancy else "",
             kinds=_KINDS if dataset.errors and dataset.redundant else (),
@@ -161,7 +161,7 @@ class BrowsePages:
                 page.counts, selection.choices, about, _metadata_html(selection), distribution
             ),
             chips=conditions.chips_html(),
-            others=[(one.key, one.key) for one in selection.choices if one.judged and one != about],
+            others=[(choice.key, choice.key) for choice in selection.choices if choice.judged and choice != about],
             comparison=comparison_html(selection.pairs, address, about.key, address.other),
             fields=[("", "nothing"), *fields.items()] if about.judged else (),
             outcomes_by=_outcomes_by(selection, fields, on_redundancy=page.on_redundancy),
@@ -179,7 +179,11 @@ class BrowsePages:
         judgments = judge_trace(store, self.evaluators, chosen, trace, _PATIENCE)
         place = selection.place(trace.trace_id)
         is_short = sum(map(len, trace.substeps)) <= LONGEST_ENTRY
-        token = Entered.of(trace, [one.name for one in judgments if one.runs]).token() if is_short else None
+        token = (
+            Entered.of(trace, [judgment.name for judgment in judgments if judgment.runs]).token()
+            if is_short
+            else None
+        )
         return render(
             "browse/opened.html",
             trace=trace,
@@ -187,7 +191,7 @@ class BrowsePages:
             place=place,
             # The way back leads to the trace's own page of the list, however far the visitor has moved from it.
             page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
-            conditions=[one.text for one in selection.conditions.links],
+            conditions=[link.text for link in selection.conditions.links],
             choices=selection.choices,
             baseline_check=self._baseline_check(find_dataset(store, trace.dataset), chosen, address),
             chosen={choice.key for choice in chosen},
@@ -260,7 +264,10 @@ def _in_view(selection: Selection) -> list[EvaluatorChoice]:
     """Return the evaluator that the list shows, followed by the evaluator that it is compared with, if there is
     one."""
     other = selection.address.other
-    return [selection.about, *(one for one in selection.choices if one.key == other and one != selection.about)]
+    return [
+        selection.about,
+        *(choice for choice in selection.choices if choice.key == other and choice != selection.about),
+    ]
 
 
 def _metadata_html(selection: Selection) -> Markup:
@@ -285,34 +292,26 @@ def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
     of a single trace."""
 
     def read(request: Request) -> tuple[str, StoredTrace, list[ByMode]]:
-        trace, judgments = _read_judgments(store, evaluators, request.query_params)
+        query = request.query_params
+        address = Address.exact({key: query.getlist(key) for key in query})
+        if address.trace is None:
+            raise UserError("No trace is named.", "Follow the link on the page of a trace.")
+        trace = get_trace(store, address.trace)
         check_traces(store, find_user_of(request), trace.trace_id)
+        shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
+        judgments: list[ByMode] = []
+        for choice, answer in zip(shown, judge_trace(store, evaluators, shown, trace), strict=True):
+            evaluator = choice.row or evaluators.about(choice.key)
+            records = {
+                judgment: concluded_record(judgment, evaluator, answer.thresholds, answer.name)
+                for judgment in answer.judgments
+            }
+            judgments.append({mode: records[judgment] for mode, judgment in answer.by_mode.items()})
         return f"trace-{trace.trace_id}", trace, judgments
 
     return judgment_files(JSON_PATH, CSV_PATH, Right.READ, read)
 
 
-def _read_judgments(store: Store, evaluators: Evaluators, query: QueryParams) -> tuple[StoredTrace, list[ByMode]]:
-    address = Address.exact({key: query.getlist(key) for key in query})
-    trace = _asked_trace(store, address)
-    shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
-    judgments: list[ByMode] = []
-    for choice, answer in zip(shown, judge_trace(store, evaluators, shown, trace), strict=True):
-        evaluator = choice.row or evaluators.about(choice.key)
-        records = {
-            one: concluded_record(one, evaluator, answer.thresholds, answer.name) for one in answer.judgments
-        }
-        judgments.append({mode: records[one] for mode, one in answer.by_mode.items()})
-    return trace, judgments
-
-
 def file_address(path: str, address: Address) -> str:
     """Return the URL of a download of the trace that an address names, for use in an HTML attribute."""
     return Address(**{name: getattr(address, name) for name in _OF_TRACE}).url(path)
-
-
-def _asked_trace(store: Store, address: Address) -> StoredTrace:
-    """Return the trace that the address of a route names. Raises `UserError` if it names none."""
-    if address.trace is None:
-        raise UserError("No trace is named.", "Follow the link on the page of a trace.")
-    return get_trace(store, address.trace)

@@ -149,7 +149,7 @@ class Selection:
         """Return the columns and rows of a table of outcomes with a row per trace: those of all evaluators that
         have judged the dataset, or of the one with this key."""
         choices = [find_choice(self.choices, key)] if key else self.choices
-        judged = {one.key: one.id for one in choices if one.judged and one.id is not None}
+        judged = {choice.key: choice.id for choice in choices if choice.judged and choice.id is not None}
         return outcome_table(self.store, self.dataset_id, self.where, trace_ids, judged)
 
     @property

@@ -6,7 +6,6 @@ length. Each count links to its traces.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -80,8 +79,8 @@ def list_html(
         redundant=redundant,
         mistakes=FILTERS[on_redundancy]["mistake"].values,
         found="found" if on_redundancy else "",
-        problem=partial(_problem, address.text),
-        hit=partial(_hit, address.text),
+        problem=lambda row: _excerpt_html(row.problem, _SEARCHED if address.text.strip() else _PREVIEW, address),
+        hit=lambda text: _excerpt_html(text, _EXCERPT, address),
     )
 
 
@@ -104,12 +103,8 @@ def _head(address: Address, title: str, first: str, kind: str) -> dict[str, str]
     return {"title": title, "kind": kind, "by": by, "url": url, "direction": direction}
 
 
-def _problem(wanted: str, row: BrowseRow) -> Markup:
-    return marked_html(text_html(excerpt(row.problem, _SEARCHED if wanted.strip() else _PREVIEW, wanted)), wanted)
-
-
-def _hit(wanted: str, text: str) -> Markup:
-    return marked_html(text_html(excerpt(text, _EXCERPT, wanted)), wanted)
+def _excerpt_html(text: str, length: int, address: Address) -> Markup:
+    return marked_html(text_html(excerpt(text, length, address.text)), address.text)
 
 
 # The possible outcomes in words, of first errors and of redundancy, if gold has an error and if it has none.

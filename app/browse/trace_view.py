@@ -25,7 +25,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Label, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
+from stepsight.storage.labelling.disputes import DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
 from stepsight.storage.labelling.results.consensus import TraceLabels, read_trace_labels
 from stepsight.storage.people.users import User
@@ -36,7 +36,9 @@ def verdict_pieces(answer: TraceJudgments, trace: Trace, *, hints: bool = False)
     """Return the evaluator's verdicts on the whole solution as pieces of HTML. With `hints`, the modes are
     explained."""
     if answer.outputs == Outputs.SOLUTION:
-        return [_number_piece(answer.solution)]
+        if answer.solution is None:
+            return [Markup("no verdict on the solution")]
+        return [Markup("score of the solution: <strong>{}</strong>").format(f"{answer.solution:.3g}")]
     if answer.outputs == Outputs.CHECKS:
         return [_checks_piece(answer, trace)]
     if answer.outputs == Outputs.VERDICT:
@@ -76,12 +78,6 @@ def outcome_words(wrong: int | None, trace: Trace) -> str:
         if wrong == gold
         else f"first error at step {wrong + 1}, gold at step {gold + 1}"
     )
-
-
-def _number_piece(value: float | None) -> Markup:
-    if value is None:
-        return Markup("no verdict on the solution")
-    return Markup("score of the solution: <strong>{}</strong>").format(f"{value:.3g}")
 
 
 def _verdict_piece(scores: StepScores, value: float | None, trace: Trace) -> Markup:
@@ -153,7 +149,9 @@ def trace_html(
     """
     columns = [answer for answer in answers if answer.judgments and answer.outputs.has_steps]
     # Only the first column with scores explains the modes.
-    explained = next((one for one in columns if one.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)), None)
+    explained = next(
+        (column for column in columns if column.outputs in (Outputs.THREE_WAY, Outputs.VALIDITY)), None
+    )
     return render(
         "browse/trace.html",
         answers=answers,
@@ -193,7 +191,7 @@ class PeopleLabels:
 
     def __init__(self, store: Store, trace_id: int, user: User | None) -> None:
         labels = read_trace_labels(store, trace_id)
-        self._shown = [one for one in labels if user is not None or one.campaign.closed is not None]
+        self._shown = [shown for shown in labels if user is not None or shown.campaign.closed is not None]
         self._manages = user is not None and may(user, Right.MANAGE, store)
         self._logged_in = user is not None
 
@@ -209,14 +207,19 @@ class PeopleLabels:
         if not self._shown:
             return "none yet"
         return ", ".join(
-            f"{counted(len(one.annotations), 'annotator')} in {one.campaign.name}" for one in self._shown
+            f"{counted(len(shown.annotations), 'annotator')} in {shown.campaign.name}" for shown in self._shown
         )
 
     def html(self) -> Markup:
         """A table for each campaign, with the consensus and every annotator's label for each step."""
         if not self._shown:
             return Markup()
-        return macro(_TEMPLATE, "tables", [(one, self._annotations(one)) for one in self._shown], _REASONS)
+        return macro(
+            _TEMPLATE,
+            "tables",
+            [(shown, self._annotations(shown)) for shown in self._shown],
+            _REASONS,
+        )
 
     def _annotations(self, labels: TraceLabels) -> Sequence[SubmittedAnnotation]:
         closed = labels.campaign.closed is not None
@@ -228,7 +231,8 @@ def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[
     a form to file one. Returns an empty tuple if the trace has no gold labels."""
     if not trace.has_gold:
         return ()
-    disputes = _alive_disputes(store, trace.trace_id)
+    listed = list_disputes(store, DisputeFilter(trace_id=trace.trace_id))
+    disputes = [dispute for dispute in listed if dispute.state in _ALIVE]
     labels = user is not None and may(user, Right.LABEL, store)
     return tuple(
         macro(
@@ -236,7 +240,3 @@ def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[
         )
         for step in range(len(trace.steps))
     )
-
-
-def _alive_disputes(store: Store, trace_id: int) -> list[Dispute]:
-    return [one for one in list_disputes(store, DisputeFilter(trace_id=trace_id)) if one.state in _ALIVE]

@@ -92,7 +92,7 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
     can be corrected."""
     datasets = list_datasets(store)
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
-    here = {one.name for one in datasets}
+    here = {dataset.name for dataset in datasets}
     evaluators = count_evaluators(store)
     return render(
         "data/state.html",
@@ -103,7 +103,7 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
         settings=_settings,
         running=State.RUNNING,
         failed=State.FAILED,
-        datasets=[(one, evaluators.get(one.id, 0), _title(one.kind)) for one in datasets],
+        datasets=[(dataset, evaluators.get(dataset.id, 0), _title(dataset.kind)) for dataset in datasets],
         catalogue=list(_catalogue(here, jobs)),
     )
 
@@ -124,8 +124,8 @@ def _settings(job: Job) -> str:
 
 def _title(kind: str) -> str:
     """Describe a dataset's kind in words."""
-    known = {"saved": "traces saved on Score", "columns": "a table under its own column names"}
-    return KINDS[kind].title if kind in KINDS else known.get(kind, kind)
+    others = {"saved": "traces saved on Score", "columns": "a table under its own column names"}
+    return KINDS[kind].title if kind in KINDS else others.get(kind, kind)
 
 
 _MOST_STEPS = 6

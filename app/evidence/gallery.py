@@ -134,7 +134,7 @@ def gallery_html(
         problems=problems,
         baseline_check=baseline_check,
         here=here,
-        datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in gallery.datasets],
+        datasets=[(dataset.name, f"{dataset.name} ({dataset.traces:,})") for dataset in gallery.datasets],
         evaluators=[(offer.key, offer.key) for offer in gallery.offers],
         kinds=[_kind(gallery, here, one) for one in KINDS],
         lead=_LEADS[here.kind],
@@ -185,21 +185,17 @@ def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> d
     assert revision is not None
     step = trace.step_name(revision.substep)
     title = trace.meta.get("title")
+    sentence = "No later step changed a verdict."
+    if revision.jump is not None:
+        sentence = jump_sentence([trace.step_name(i) for i in range(len(hindsight))], revision.jump)
     return {
         "name": title if isinstance(title, str) and title else trace.id,
         "url": EvidenceAddress(trace=trace.trace_id, evaluator=here.evaluator, kind=here.kind, step=step).url(),
         "problem": excerpt(trace.problem, _PREVIEW),
-        "sentence": _sentence(trace, hindsight, revision),
+        "sentence": sentence,
         "curve": _curve(hindsight, revision, gallery.thresholds.validity),
         "change": change_html(revision.change),
     }
-
-
-def _sentence(trace: StoredTrace, hindsight: Hindsight, revision: Revision) -> str:
-    if revision.jump is None:
-        return "No later step changed a verdict."
-    names = [trace.step_name(i) for i in range(len(hindsight))]
-    return jump_sentence(names, revision.jump)
 
 
 def _curve(hindsight: Hindsight, revision: Revision, threshold: float) -> dict[str, object]:

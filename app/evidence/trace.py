@@ -60,7 +60,10 @@ def evidence_html(
     value = address.value if address.value in evidence.values else evidence.values[0]
     if value != address.value:
         problem += f" {evidence.evaluator} {ONLY_VALIDITY}. There is no {address.value} to show."
-    n = len(evidence)
+    n, trace, outcome = len(evidence), evidence.trace, ""
+    if trace.has_gold:
+        wrong = first_below(evidence.hindsight.offline, evidence.thresholds.validity, trace)
+        outcome = outcome_words(wrong, trace)
     data = evidence.judgment_data(is_whole=in_file) | {
         "marked": json.dumps([(row, column, words) for (row, column), words in evidence.marked_cells.items()]),
         "step": str(step),
@@ -80,7 +83,7 @@ def evidence_html(
         note=note_html(evidence.trace.meta.get("note")),
         conclusion=conclusion_html(evidence.trace, [replace(evidence.judgments, name=evidence.evaluator)]),
         failing=bool(evidence.failing),
-        outcome=_outcome(evidence),
+        outcome=outcome,
         only_validity=ONLY_VALIDITY,
         constant=evidence.constant_sentence,
         gaps=[(gap.value, words) for gap, words in _GAPS.items()],
@@ -96,12 +99,6 @@ def evidence_html(
         changed=lambda i: change_html(float(evidence.hindsight.retroactive[i])),
         ends=evidence.trace.step_ends.tolist(),
     )
-
-
-def _outcome(evidence: Evidence) -> str:
-    """Compare the offline verdicts with the gold labels, or return "" if there are none."""
-    threshold, trace = evidence.thresholds.validity, evidence.trace
-    return outcome_words(first_below(evidence.hindsight.offline, threshold, trace), trace) if trace.has_gold else ""
 
 
 def left_out_record(evidence: Evidence, left_out: LeaveOneOut) -> dict[str, object]:
@@ -187,7 +184,8 @@ def title(trace: Trace) -> str:
 def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Markup:
     katex = [read_web("katex", "katex.min.js")] if maths else []
     scripts = [*katex, bundle(*_SCRIPTS)]
-    hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts)
+    digests = (hashlib.sha256(script.encode()).digest() for script in scripts)
+    hashes = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return render(
         "evidence/file.html",
         title=title(evidence.trace),
@@ -220,10 +218,6 @@ def _katex_style(text: str) -> str:
         return re.sub(r"src:[^}]*", f'src:url(data:font/woff2;base64,{data}) format("woff2")', match[0])
 
     return _FACE.sub(face, read_web("katex", "katex.min.css"))
-
-
-def _hash(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def file_name(trace: Trace) -> str:

@@ -229,7 +229,11 @@ class Worker:
     def _asked_dtype(self, request: Judging) -> str:
         """Return the type of weights for which a job was queued. It is that of the stored evaluator, if there is
         one, and is otherwise read from the evaluator's name."""
-        known = (one.dtype for one in list_evaluators(self.store) if one.fingerprint == request.fingerprint)
+        known = (
+            evaluator.dtype
+            for evaluator in list_evaluators(self.store)
+            if evaluator.fingerprint == request.fingerprint
+        )
         return next(known, None) or dtype_in_name(request.evaluator)
 
 

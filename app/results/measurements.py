@@ -172,7 +172,7 @@ class Measurements:
         def make() -> MeasuredDataset:
             evaluators = with_distinct_names(evaluators_of(self._store, dataset.id))
             # Pages mark thresholds that were chosen on the dataset instead of refusing them.
-            measured = [with_thresholds(self._store, dataset, one, force=True) for one in evaluators]
+            measured = [with_thresholds(self._store, dataset, evaluator, force=True) for evaluator in evaluators]
             plain = evaluate(self._store, dataset, measured, group=group)
             if patch is None:
                 return MeasuredDataset(subject, version, plain, tuple(evaluators))
@@ -269,7 +269,7 @@ class Measurements:
         if isinstance(newest, Pending):
             return None
         measured = newest.result
-        named = next((one for one in measured.evaluators if one.id == stored.id), None)
+        named = next((evaluator for evaluator in measured.evaluators if evaluator.id == stored.id), None)
         if named is None:
             # Its judgments are newer than the measurement.
             return None

@@ -163,7 +163,7 @@ class ResultsPage:
 
     def _overview(self, datasets: Sequence[Dataset], address: ResultsAddress) -> dict[str, object]:
         figure, mode, reference = address.chosen_figure, address.chosen_mode(MODES), address.against
-        names = dict.fromkeys([*(one.name for one in list_evaluators(self.store)), *ALL])
+        names = dict.fromkeys([*(evaluator.name for evaluator in list_evaluators(self.store)), *ALL])
         overview = gather(self.measurements, datasets, mode, reference)
         files = file_links("overview", address.query(figure=figure, mode=mode))
         return {
@@ -255,7 +255,10 @@ class ResultsPage:
                 # It lists the labels that disputes change.
                 disputed = self.measurements.disputed(find_dataset(self.store, address.dataset))
                 check_traces(self.store, find_user_of(request), *disputed)
-            return _file(*self._report(address))
+            measured = self._measured(address)
+            page = _finished(self.measurements.report(measured, _PATIENCE))
+            # To be saved: under the policy of the pages, its scripts would not run.
+            return _file(page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream")
 
         @router.get("/results/card", dependencies=needs_reading)
         def card(dataset: str = "", card: str = "", format: Literal["markdown", "json"] = "markdown") -> Response:
@@ -279,30 +282,30 @@ class ResultsPage:
         suffix = query.get("format", "csv")
         if suffix not in _WRITERS:
             raise UserError(f"The format is {suffix!r:.40}, expected {', '.join(_WRITERS)}.", "Check the address.")
-        table = self._of_dataset(address, query.get("table", "")) if address.dataset else self._of_overview(address)
+        if address.dataset:
+            table = self._of_dataset(address, query.get("table", ""))
+        else:
+            mode = address.chosen_mode(MODES)
+            overview = gather(self.measurements, list_datasets(self.store), mode, address.against)
+            if overview.waiting:
+                raise ShortError("The datasets are still being measured.", "Try again in a minute.")
+            table = overview_table(overview.columns, address.chosen_figure, mode, address.against)
         write, kind = _WRITERS[suffix]
         return write(table), f"{table.name}.{suffix}", kind
-
-    def _of_overview(self, address: ResultsAddress) -> Table:
-        mode = address.chosen_mode(MODES)
-        overview = gather(self.measurements, list_datasets(self.store), mode, address.against)
-        if overview.waiting:
-            raise ShortError("The datasets are still being measured.", "Try again in a minute.")
-        return overview_table(overview.columns, address.chosen_figure, mode, address.against)
 
     def _of_dataset(self, address: ResultsAddress, name: str) -> Table:
         measured = self._measured(address)
         mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
         sections, tables = _changes(measured, mode, errors), list[Table]()
         if address.against:
-            minus = _there(self.measurements.differences(measured, address.against, mode, errors, _PATIENCE))
+            minus = _finished(self.measurements.differences(measured, address.against, mode, errors, _PATIENCE))
             sections += [minus] if minus else []
         if address.by and not address.gold:
             tables.append(_outcomes_by(self.store, measured, mode, errors, address.by)[0])
         tables += [one for section in sections for one in section.contents if isinstance(one, Table)]
         table = next((one for one in tables if one.name == name), None)
         if table is None:
-            excerpt = _there(self.measurements.excerpt(measured, mode, errors, _PATIENCE)).result
+            excerpt = _finished(self.measurements.excerpt(measured, mode, errors, _PATIENCE)).result
             table = excerpt.find_table(name, address.evaluator)
         if table is None:
             raise NotFoundError(
@@ -310,15 +313,9 @@ class ResultsPage:
             )
         return table
 
-    def _report(self, address: ResultsAddress) -> tuple[str, str, str]:
-        measured = self._measured(address)
-        page = _there(self.measurements.report(measured, _PATIENCE))
-        # To be saved: under the policy of the pages, its scripts would not run.
-        return page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream"
-
     def _measured(self, address: ResultsAddress) -> MeasuredDataset:
         dataset, patched = find_dataset(self.store, address.dataset), address.gold == "patched"
-        return _there(self.measurements.measure(dataset, address.group, _PATIENCE, patched=patched)).result
+        return _finished(self.measurements.measure(dataset, address.group, _PATIENCE, patched=patched)).result
 
 
 def _changes(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Section]:
@@ -330,7 +327,7 @@ def _changes(measured: MeasuredDataset, mode: Mode, errors: Errors) -> list[Sect
 def _outcomes_by(
     store: Store, measured: MeasuredDataset, mode: Mode, errors: Errors, by: str
 ) -> tuple[Table, Conditions]:
-    evaluators = [(one.name, one.id) for one in measured.evaluators]
+    evaluators = [(evaluator.name, evaluator.id) for evaluator in measured.evaluators]
     return outcomes_by_field(store, measured.evaluation, evaluators, (mode, errors), by)
 
 
@@ -349,7 +346,7 @@ def _shortfalls(
     measured: MeasuredDataset, checks: Iterable[BaselineCheck], mode: Mode, errors: Errors
 ) -> list[ComparedEvaluator]:
     """Return the evaluators that do not beat the trivial baselines for this mode and kind of error."""
-    by_name = {one.name: one for one in measured.evaluators}
+    by_name = {evaluator.name: evaluator for evaluator in measured.evaluators}
     asked = [check for check in checks if (check.mode, check.errors) == (mode, errors)]
     return shortfalls((by_name[check.evaluator], check) for check in asked if check.evaluator in by_name)
 
@@ -358,7 +355,7 @@ def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> di
     """Map the names of evaluators in the tables to their keys in Browse."""
     offers = list_choices(store, evaluators, measured.evaluation.dataset.id)
     by_id = {offer.id: offer.key for offer in offers if offer.judged}
-    return {one.name: by_id[one.id] for one in measured.evaluators if one.id in by_id}
+    return {evaluator.name: by_id[evaluator.id] for evaluator in measured.evaluators if evaluator.id in by_id}
 
 
 def _work(dataset: Dataset, evaluators: int) -> str:
@@ -379,7 +376,7 @@ def _file(text: str, name: str, kind: str) -> Response:
     return Response(text, media_type=kind, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
-def _there(result: Computed | Pending) -> Computed:
+def _finished(result: Computed | Pending) -> Computed:
     if isinstance(result, Pending):
         raise ShortError("This is still being measured.", "Try again in a minute.")
     return result

@@ -23,7 +23,7 @@ from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import Row
-from stepsight.training.report.html import CellWrap, Content, Section, content_html, table_html
+from stepsight.training.report.html import CellWrap, Section, content_html, table_html
 from stepsight.training.report.results import (
     EVALUATOR,
     MODE,
@@ -99,26 +99,17 @@ def sections_html(sections: Iterable[Section], links: Links, address: Mapping[st
 
 
 def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict[str, object]:
-    """Return the template's variables for a section. `cells` is the URL that the cells of a heat map link to, or ""
-    without a heat map."""
-    return {
-        "title": section.title,
-        "cells": next(filter(None, (_confused(content, links) for content in section.contents)), ""),
-        "contents": [_content(content, links, address) for content in section.contents],
-    }
-
-
-def _confused(content: Content, links: Links) -> str:
-    """Return the URL of the traces that a confusion table counts, or "" for any other content."""
-    if not isinstance(content, Table) or not any(column.key == "gold" for column in content.columns):
-        return ""
-    return links.browse(str(content.rows[0][0]), links.mode)
-
-
-def _content(content: Content, links: Links, address: Mapping[str, str]) -> Markup:
-    if not isinstance(content, Table):
-        return content_html(content)
-    return table_html(content, links.wrap(content), file_links(content.name, address))
+    """Return the template's variables for a section. `cells` is the URL that the cells of a heat map link to, that
+    of the traces in its confusion table, or "" without one."""
+    contents, cells = [], ""
+    for content in section.contents:
+        if not isinstance(content, Table):
+            contents.append(content_html(content))
+            continue
+        contents.append(table_html(content, links.wrap(content), file_links(content.name, address)))
+        if any(column.key == "gold" for column in content.columns):
+            cells = cells or links.browse(str(content.rows[0][0]), links.mode)
+    return {"title": section.title, "cells": cells, "contents": contents}
 
 
 def outcomes_html(

@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.page import CSV_PATH, JSON_PATH, BrowsePages, file_address, trace_files
 from stepsight.app.score.entered import Entered
+from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.files.jsonl import parse_trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs, StepScores
@@ -176,6 +177,17 @@ def test_an_opened_trace_shows_gold_scores_and_neighbours(browse):
     near = [browse(**query_of(page.one("a", cls=kind)["href"])) for kind in ("prev", "next")]
     assert [one.one("div", cls="q").text for one in near] == ["What is 1 + 1?", "What is 3 + 3?"]
     assert query_of(page.one("a", cls="up")["href"]) == {"dataset": ["sums"]}
+
+
+def test_a_trace_can_be_read_while_it_is_scored(sqlite_store, tiny):
+    evaluators = Evaluators([tiny], shipped=False)
+    add(sqlite_store, [ERROR])
+    # Traces are scored where there is a place, and both are taken.
+    with evaluators._places.short, evaluators._places.short:
+        page = read(BrowsePages(sqlite_store, evaluators).content({"trace": "1"}).html)
+    (line,) = [element for element in page.all(cls="measuring") if "data-again" in element.attributes]
+    assert line.text == "is scoring this trace; its bars will appear here"
+    assert (len(page.one("ol", cls="steps").children), page.all("div", cls="bar")) == (2, [])
 
 
 def test_score_opens_with_the_same_steps(browse):

@@ -1,18 +1,13 @@
 """Every reader gives the standing judgment: of those that are not stale and give the mode, the one saved last."""
 
-import csv
-import io
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet
 import pytest
-from fastapi.testclient import TestClient
 
 from stepsight.app.browse.evaluator_choice import find_choice, judge_trace, list_choices
-from stepsight.app.browse.page import CSV_PATH, JSON_PATH, trace_files
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
@@ -24,7 +19,6 @@ from stepsight.storage.browse.flips import find_flips
 from stepsight.storage.database import schema
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import frame, judgment_frames
-from stepsight.storage.exports.table_files import frame_parts
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import count_missing, read_judgments, save_judgments
@@ -32,7 +26,6 @@ from stepsight.storage.labelling.ordering import arrange
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 from stepsight.storage.labelling.review import shown_scores
 from stepsight.storage.traces.queries import find_dataset
-from tests.app.client import let_in
 from tests.storage.samples import add
 
 ONLINE, OFFLINE, HINDSIGHT = Mode.ONLINE, Mode.OFFLINE, Mode.HINDSIGHT
@@ -170,9 +163,6 @@ def test_every_reader_gives_the_judgment_that_stands(judged, evaluators):
     }
     parts = list(judgment_frames(store, "sums", list(judged.ids), [judged.row.id]))
     assert exported(judged, frame(store, "sums", metadata=False)) == expected
-    assert exported(judged, pd.read_csv(io.BytesIO(b"".join(frame_parts(parts, "csv"))))) == expected
-    parquet = pyarrow.parquet.read_table(io.BytesIO(b"".join(frame_parts(parts, "parquet"))))
-    assert exported(judged, parquet.to_pandas()) == expected
     assert {id: value for id, value in changes_exported(judged, parts).items() if id in judged.change} == {
         id: round(value, 4) for id, value in judged.change.items()
     }
@@ -181,7 +171,6 @@ def test_every_reader_gives_the_judgment_that_stands(judged, evaluators):
             not modes & {mode, HINDSIGHT} for modes in judged.modes.values()
         )
     check_page(judged, evaluators)
-    check_files(judged, evaluators)
     check_labelling(judged)
     if judged.in_numbers:
         found = find_flips(store, dataset.id, judged.row.id, 0.5)
@@ -270,26 +259,6 @@ def check_page(judged, evaluators):
         if trace.id in judged.change:
             assert answer.change is not None
             assert -answer.change[1] == pytest.approx(judged.change[trace.id], abs=1e-6)
-
-
-def check_files(judged, evaluators):
-    client = TestClient(let_in(trace_files(judged.store, evaluators)))
-    for trace in judged.traces:
-        query = {"trace": trace.trace_id, "beside": EVALUATOR}
-        record = client.get(JSON_PATH, params=query).json()
-        assert {Mode(one["mode"]) for one in record["judgments"]} == judged.modes[trace.id]
-        if judged.in_numbers:
-            rows = csv.DictReader(
-                io.StringIO(client.get(CSV_PATH, params=query).text.removeprefix("\ufeff"), newline="")
-            )
-            found = {
-                Mode(row["mode"]): judged.shown(float(row["validity"]) if row["validity"] else None)
-                for row in rows
-                if (row["step"], row["substep"]) == ("1", "2") and row["mode"]
-            }
-            assert {(trace.id, mode): found.get(mode) for mode in MODES} == {
-                (trace.id, mode): judged.expected[trace.id, mode] for mode in MODES
-            }
 
 
 def check_labelling(judged):

@@ -23,23 +23,24 @@ def hindsight(offline):
     return Hindsight(tuple(probs[: j + 1] for j in range(len(probs))))
 
 
-def test_a_jump_names_both_steps_and_both_numbers():
-    assert (
-        jump_sentence(NAMES, Jump(1, 3, 0.81, 0.22)) == "Step 2.1 fell from 0.81 to 0.22 when step 3 was revealed."
-    )
-    assert jump_sentence(NAMES, Jump(0, 2, 0.1, 0.7)) == "Step 1 rose from 0.10 to 0.70 when step 2.2 was revealed."
-
-
-def test_a_small_jump_is_not_made_much_of():
-    said = jump_sentence(NAMES, Jump(0, 2, 0.9, 0.85))
-    assert said == "Step 1 moved at most from 0.90 to 0.85, when step 2.2 was revealed."
-
-
-def test_where_a_step_ends_elsewhere_it_is_said():
-    jump = Jump(0, 1, 0.9, 0.2)
-    assert jump_sentence(NAMES, jump, 0.8).endswith("revealed. At the end it stands at 0.80.")
-    # 0.24 is not far enough from 0.20 to be worth a sentence.
-    assert jump_sentence(NAMES, jump, 0.24).endswith("when step 2.1 was revealed.")
+@pytest.mark.parametrize(
+    ("jump", "final", "said"),
+    [
+        (Jump(1, 3, 0.81, 0.22), None, "Step 2.1 fell from 0.81 to 0.22 when step 3 was revealed."),
+        (Jump(0, 2, 0.1, 0.7), None, "Step 1 rose from 0.10 to 0.70 when step 2.2 was revealed."),
+        # A small jump is not made much of.
+        (Jump(0, 2, 0.9, 0.85), None, "Step 1 moved at most from 0.90 to 0.85, when step 2.2 was revealed."),
+        (
+            Jump(0, 1, 0.9, 0.2),
+            0.8,
+            "Step 1 fell from 0.90 to 0.20 when step 2.1 was revealed. At the end it stands at 0.80.",
+        ),
+        # 0.24 is not far enough from 0.20 to be worth a sentence.
+        (Jump(0, 1, 0.9, 0.2), 0.24, "Step 1 fell from 0.90 to 0.20 when step 2.1 was revealed."),
+    ],
+)
+def test_a_jump_names_both_steps_and_both_numbers(jump, final, said):
+    assert jump_sentence(NAMES, jump, final) == said
 
 
 @pytest.mark.parametrize(
@@ -91,47 +92,65 @@ def test_gold_agrees_or_not(found, gold, said):
     assert gold_sentence(found, gold) == said
 
 
-def left_out(*found, turned, offline=0.2):
-    removals = [Removal(0, later, validity, restores) for later, validity, restores in found]
-    return left_out_sentence(NAMES, hindsight([offline] * 7), 0, removals, turned)
+ALONE = "Without step 3 its validity would be 0.70: step 3 is the evidence."
 
 
-def test_the_step_whose_removal_restores_the_verdict_is_the_evidence():
-    said = left_out((3, 0.7, True), (4, 0.2, False), turned=True)
-    assert said == "Without step 3 its validity would be 0.70: step 3 is the evidence."
-
-
-def test_other_steps_that_restore_it_are_named():
-    alone = "Without step 3 its validity would be 0.70: step 3 is the evidence."
-    said = left_out((3, 0.7, True), (4, 0.6, True), (1, 0.55, True), turned=True)
-    assert said == f"{alone} Leaving out step 2.1 or 4 restores it as well."
-    said = left_out((3, 0.7, True), (4, 0.6, True), turned=True)
-    assert said == f"{alone} Leaving out step 4 restores it as well."
-    said = left_out((3, 0.7, True), *[(i, 0.6, True) for i in (1, 2, 4)], turned=True)
-    assert said == f"{alone} Leaving out step 2.1, 2.2 or 4 restores it as well."
-    said = left_out((3, 0.7, True), *[(i, 0.6, True) for i in (1, 2, 4, 5)], turned=True)
-    assert said == f"{alone} Leaving out any of 4 other steps restores it as well."
-
-
-def test_a_verdict_that_no_single_step_carries():
-    said = left_out((3, 0.4, False), (4, 0.2, False), turned=True)
-    assert said == (
-        "No single later step carries the verdict. Without step 3 its validity would be 0.40, "
-        "which does not restore it."
-    )
-
-
-def test_where_the_verdict_stayed_the_largest_effect_is_told():
-    said = left_out((1, 0.95, False), (3, 0.6, False), turned=False, offline=0.9)
-    assert said == "Without step 3 its validity would be 0.60, not 0.90."
-    said = left_out((1, 0.95, False), (3, 0.87, False), turned=False, offline=0.9)
-    assert said == "Leaving out steps 2.1 and 3 changes its validity by at most 0.05."
-    said = left_out(*[(i, 0.87, False) for i in range(1, 7)], turned=False, offline=0.9)
-    assert said == "Leaving out any one later step changes its validity by at most 0.03."
-
-
-def test_after_the_last_step_nothing_can_be_left_out():
-    assert left_out(turned=False) == ""
+@pytest.mark.parametrize(
+    ("removed", "turned", "offline", "said"),
+    [
+        ([(3, 0.7, True), (4, 0.2, False)], True, 0.2, ALONE),
+        (
+            [(3, 0.7, True), (4, 0.6, True), (1, 0.55, True)],
+            True,
+            0.2,
+            f"{ALONE} Leaving out step 2.1 or 4 restores it as well.",
+        ),
+        ([(3, 0.7, True), (4, 0.6, True)], True, 0.2, f"{ALONE} Leaving out step 4 restores it as well."),
+        (
+            [(3, 0.7, True), *[(i, 0.6, True) for i in (1, 2, 4)]],
+            True,
+            0.2,
+            f"{ALONE} Leaving out step 2.1, 2.2 or 4 restores it as well.",
+        ),
+        (
+            [(3, 0.7, True), *[(i, 0.6, True) for i in (1, 2, 4, 5)]],
+            True,
+            0.2,
+            f"{ALONE} Leaving out any of 4 other steps restores it as well.",
+        ),
+        (
+            [(3, 0.4, False), (4, 0.2, False)],
+            True,
+            0.2,
+            "No single later step carries the verdict. Without step 3 its validity would be 0.40, "
+            "which does not restore it.",
+        ),
+        # Where the verdict stayed, the largest effect is told.
+        (
+            [(1, 0.95, False), (3, 0.6, False)],
+            False,
+            0.9,
+            "Without step 3 its validity would be 0.60, not 0.90.",
+        ),
+        (
+            [(1, 0.95, False), (3, 0.87, False)],
+            False,
+            0.9,
+            "Leaving out steps 2.1 and 3 changes its validity by at most 0.05.",
+        ),
+        (
+            [(i, 0.87, False) for i in range(1, 7)],
+            False,
+            0.9,
+            "Leaving out any one later step changes its validity by at most 0.03.",
+        ),
+        # After the last step nothing can be left out.
+        ([], False, 0.2, ""),
+    ],
+)
+def test_the_steps_on_which_a_verdict_rests_are_told(removed, turned, offline, said):
+    removals = [Removal(0, later, validity, restores) for later, validity, restores in removed]
+    assert left_out_sentence(NAMES, hindsight([offline] * 7), 0, removals, turned) == said
 
 
 def test_a_causal_evaluator_has_no_story():

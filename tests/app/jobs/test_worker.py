@@ -155,9 +155,14 @@ def test_a_job_is_for_weights_of_one_type(sqlite_store, tiny):
     assert "another type of weights" in get_job(sqlite_store, named.id).reason
 
 
-def test_a_fault_of_ours_fails_the_job_and_not_the_worker(sqlite_store, tiny, monkeypatch, caplog):
+class PanicError(BaseException):
+    """As libraries in Rust raise it, which is no `Exception`."""
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), PanicError("no entry found for key")])
+def test_a_fault_of_ours_fails_the_job_and_not_the_worker(sqlite_store, tiny, monkeypatch, caplog, error):
     def fail(*args):
-        raise MemoryError("no room")
+        raise error
         yield
 
     add(sqlite_store)
@@ -166,9 +171,9 @@ def test_a_fault_of_ours_fails_the_job_and_not_the_worker(sqlite_store, tiny, mo
         patched.setattr(Scorer, "score", fail)
         worker = Worker(sqlite_store)
         assert worker.work_one()
-    found = get_job(sqlite_store, job.id)
-    assert (found.state, found.reason) == (State.FAILED, "MemoryError: no room")
-    assert "no room" in caplog.text
+    failed = get_job(sqlite_store, job.id)
+    assert (failed.state, failed.reason) == (State.FAILED, f"{type(error).__name__}: {error}")
+    assert str(error) in caplog.text
     resume_job(sqlite_store, job.id)
     assert worker.work_one()
     assert get_job(sqlite_store, job.id).state == State.DONE
@@ -380,31 +385,13 @@ def test_a_worker_that_is_told_to_stop_does_not_wait_for_a_server(sqlite_store, 
     assert get_job(sqlite_store, job.id).state == State.QUEUED
 
 
-class PanicError(BaseException):
-    """As libraries in Rust raise it, which is no `Exception`."""
-
-
-def panic(*_):
-    raise PanicError("no entry found for key")
-
-
-def test_a_panic_of_a_library_fails_the_job_and_the_worker_goes_on(sqlite_store, tiny, monkeypatch):
-    add(sqlite_store, many(2))
-    job = start(sqlite_store, tiny)
-    worker = Worker(sqlite_store)
-    with monkeypatch.context() as patch:
-        patch.setattr(worker, "_work", panic)
-        assert worker.work_one()
-    failed = get_job(sqlite_store, job.id)
-    assert (failed.state, failed.reason) == (State.FAILED, "PanicError: no entry found for key")
-    resume_job(sqlite_store, job.id)
-    assert worker.work_one()
-    assert get_job(sqlite_store, job.id).state == State.DONE
-
-
 def test_a_thread_that_ends_stops_the_others_and_tells_the_server(sqlite_store, monkeypatch, capsys):
     signals = WorkerSignals()
     worker = Worker(sqlite_store, signals)
+
+    def panic():
+        raise PanicError("no entry found for key")
+
     monkeypatch.setattr(worker, "work_one", panic)
     worker.run_thread()
     assert signals.is_stopping

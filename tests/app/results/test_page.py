@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import shutil
 
 import pytest
 from fastapi.testclient import TestClient
@@ -13,6 +14,7 @@ from stepsight.app.web.pages import read_query
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
@@ -314,13 +316,15 @@ def test_files_have_the_card(sqlite_store, evaluators, results):
     assert answer.headers["content-disposition"] == 'attachment; filename="one-mind-on-three-way-card.md"'
 
 
-@pytest.fixture
-def client(sqlite_store, evaluators):
-    fill(sqlite_store)
-    results = Measurements(sqlite_store)
-    for dataset in list_datasets(sqlite_store):
-        measured(sqlite_store, dataset.name, results)
-    return TestClient(let_in(ResultsPage(sqlite_store, evaluators, results).files()))
+@pytest.fixture(scope="module")
+def client(tmp_path_factory, sqlite_template, evaluators):
+    """Files of a store that is measured once; not to be changed."""
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("results") / "store.db")
+    with open_store(str(path)) as store:
+        fill(store)
+        results = Measurements(store)
+        measured(store, NAME, results)
+        yield TestClient(let_in(ResultsPage(store, evaluators, results).files()))
 
 
 def test_a_table_of_a_dataset_in_each_format(client):
