@@ -7,12 +7,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.storage.database.store import open_store
-from stepsight.storage.traces.imports import import_file
 from tests.app.browser import test_accessibility as accessibility
-from tests.app.browser.acts import Traffic, bars, overflow
-from tests.serving import served, serving
+from tests.app.browser.acts import Traffic, overflow
+from tests.serving import serving
 from tests.storage.samples import write_lines
 
 
@@ -66,13 +63,8 @@ def test_a_list_is_walked_by_key_from_trace_to_trace_and_back(page):
     expect(page.locator(f"a.open[data-key='trace {trace}']")).to_be_focused()
 
 
-def test_the_gallery_is_filtered_by_metadata_and_conditions(page):
+def test_the_gallery_is_filtered_by_metadata_and_bins(page):
     page.goto("/browse?dataset=gallery")
-    kept_as_a_view(page)
-    combined_and_taken_off(page)
-
-
-def kept_as_a_view(page):
     metadata = page.locator(".metadata")
     metadata.get_by_text("focus").click()
     opened = metadata.locator("a[aria-expanded=true]")
@@ -98,37 +90,8 @@ def kept_as_a_view(page):
     assert sticking_out(page) == []
 
 
-def combined_and_taken_off(page):
+def test_keys_that_are_quicker_than_the_page_lead_on(page):
     page.goto("/browse?dataset=gallery")
-    facet(page, "First error", "missed error").click()
-    expect(page.locator(".chips .chip")).to_have_count(1)
-    facet(page, "Gold", "has an error").click()
-    expect(page.locator(".chips .chip")).to_have_count(2)
-    count = int(page.locator(".facets a[aria-current] .n").first.inner_text())
-    expect(page.locator("table.traces tbody tr")).to_have_count(min(count, 25))
-    assert asked(page.url) == {"dataset": "gallery", "mistake": "missed", "gold": "error"}
-    page.get_by_label("Search").fill("no such words 100%")
-    page.get_by_label("Search").press("Enter")
-    expect(page.get_by_text("No trace meets these conditions.")).to_be_visible()
-    page.locator(".empty a", has_text="without Search").click()
-    expect(page.locator("table.traces tbody tr")).to_have_count(min(count, 25))
-    page.go_back()
-    expect(page.get_by_text("No trace meets these conditions.")).to_be_visible()
-    page.locator(".chips .clear").click()
-    expect(page.locator(".chips")).to_have_count(0)
-    page.get_by_label("Search").fill("lamps")
-    page.get_by_role("button", name="Show", exact=True).click()
-    expect(page.locator("table.traces tbody tr")).to_have_count(1)
-    expect(page.locator("table.traces mark").first).to_have_text("lamps")
-
-
-def test_the_gallery_is_walked_and_evaluators_stand_side_by_side(page):
-    page.goto("/browse?dataset=gallery")
-    walked_by_quick_keys(page)
-    side_by_side(page)
-
-
-def walked_by_quick_keys(page):
     page.locator("a.open").first.click()
     expect(page.locator("ol.steps > li").first).to_be_visible()
     first = int(opened_trace(page))
@@ -138,36 +101,6 @@ def walked_by_quick_keys(page):
     page.keyboard.press("?")
     expect(page.locator("dialog.keys")).to_contain_text("next trace")
     page.keyboard.press("Escape")
-
-
-def side_by_side(page):
-    expect(page.locator("section.side.n1")).to_be_visible()
-    page.get_by_role("checkbox", name="mini-causal").check()
-    expect(page.locator("section.side.n2")).to_be_visible()
-    expect(page.get_by_role("checkbox", name="mini-causal")).to_be_focused()
-    assert asked(page.url)["beside"] == "mini-causal"
-    assert page.locator(".answers li > strong").all_inner_texts() == ["mini-bidir", "mini-causal"]
-    number = page.locator(".steps .sub").count()
-    assert len(bars(page, "offline")) == 2 * number
-
-
-def test_a_trace_is_read_while_it_is_scored(opened, tmp_path):
-    evaluators = Evaluators()
-    steps = [f"{i} + 1 = {i + 1}." for i in range(6)]
-    path = write_lines(tmp_path / "sums.jsonl", [{"id": "one", "problem": "Count.", "steps": steps}])
-    with open_store(str(tmp_path / "store.db")) as store:
-        import_file(store, "jsonl", path, "sums")
-        with served(store, evaluators) as address, opened(address) as page:
-            # Traces are scored where there is a place, and both are taken.
-            with evaluators._places.short, evaluators._places.short:
-                page.goto("/browse?trace=1")
-                expect(page.locator("ol.steps > li")).to_have_count(len(steps))
-                expect(page.locator("#browse .measuring")).to_have_text(
-                    "is scoring this trace; its bars will appear here"
-                )
-                expect(page.locator("ol.steps .bar")).to_have_count(0)
-            expect(page.locator("ol.steps .bar")).to_have_count(2 * len(steps))
-            expect(page.locator("#browse .measuring")).to_have_count(0)
 
 
 def test_a_phone_has_the_conditions_in_a_sheet(opened):
@@ -287,6 +220,8 @@ def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward):
         expect(page.locator(".steps .katex").first).to_be_visible()
         page.get_by_role("checkbox", name="mini-bidir").check()
         expect(page.locator("section.side.n2 .steps .katex").first).to_be_visible()
+        expect(page.get_by_role("checkbox", name="mini-bidir")).to_be_focused()
+        assert parse_qs(urlsplit(page.url).query)["beside"] == ["mini-bidir", "mini-causal"]
         stays_within(page)
         # The focus is on the box, and keys go on working.
         page.keyboard.press("u")

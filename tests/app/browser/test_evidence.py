@@ -164,10 +164,6 @@ def shows_what_rests_on_what(page):
 def test_the_gallery_leads_from_trace_to_trace(page):
     page.goto("/evidence")
     first = page.locator("ol.turns li").first
-    expect(first.locator(".say")).to_have_text(
-        re.compile(r"^Step \d+ (fell|rose) from 0\.\d\d to 0\.\d\d when step")
-    )
-    name = first.locator("b").text_content()
     first.locator("a").click()
     expect(page.locator(".pager")).to_contain_text("gallery · ")
     opened = page.url
@@ -179,10 +175,6 @@ def test_the_gallery_leads_from_trace_to_trace(page):
     trace = re.search(r"trace=(\d+)", opened)
     assert trace is not None
     expect(page.locator(f".pager[data-trace='{trace[1]}']")).to_be_visible()
-    page.get_by_role("link", name="The gallery").click()
-    expect(page.locator("ol.turns b").first).to_have_text(name or "")
-    page.get_by_role("link", name=re.compile("No verdict changed")).click()
-    expect(page.locator("nav.kinds [aria-current]")).to_contain_text("No verdict changed")
 
 
 def test_a_long_solution_fits_and_is_read_from_flag_to_flag_and_group_by_group(opened):

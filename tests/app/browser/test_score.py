@@ -270,10 +270,9 @@ def by_key(page):
 
 def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened, sqlite_store, mixed):
     """Not by the page's scripts either, where a threshold of 0 takes everything else for redundant."""
-    trace = Trace.of(PROBLEM, STEPS[:3])
-    beside, alone = (Entered.of(trace, names).token() for names in (["tiny", "two"], ["two"]))
+    token = Entered.of(Trace.of(PROBLEM, STEPS[:3]), ["tiny", "two"]).token()
     with served(sqlite_store, mixed) as base, opened(base) as page:
-        page.goto(f"/?s={beside}")
+        page.goto(f"/?s={token}")
         # A permalink is followed for its result.
         expect(page.locator(".said .counts").first).to_be_in_viewport()
         page.get_by_label("Valid from").fill("0")
@@ -283,12 +282,10 @@ def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened,
         expect(page.locator(".said .counts")).to_have_text(
             ["all 3 steps valid, 3 redundant"] * 2 + ["all 3 steps valid"] * 2
         )
-        expect(page.locator(".said .also")).to_have_count(2)
-        page.goto(f"/evidence?s={alone}&evaluator=two")
+        page.goto(f"/evidence?s={token}&evaluator=two")
         bar = page.locator("ol.steps .bar").first
         page.get_by_label("Steps revealed").fill("1")
         expect(bar).to_have_attribute("aria-label", re.compile(r"^after step 1: validity \d\.\d\d; (not )?valid$"))
-        expect(bar.locator("i")).to_have_count(2)
 
 
 def place_of(part):
@@ -343,16 +340,6 @@ def test_a_solution_that_cannot_be_scored_stays_with_a_notice_and_an_example_is_
     expect(page.locator("#result ol.steps > li")).to_have_count(5)
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
     expect(page.locator(".reveals")).to_contain_text("step")
-
-
-def test_the_page_is_plain(opened):
-    """A few requests, and no text that is evaluated."""
-    asked = []
-    with opened() as page:
-        page.on("request", lambda request: asked.append(request.url))
-        response = page.goto("/", wait_until="networkidle")
-    assert len(asked) <= 10
-    assert "unsafe-eval" not in response.headers["content-security-policy"]
 
 
 def test_a_paste_that_is_too_long_is_refused_where_one_looks(page):

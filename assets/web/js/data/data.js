@@ -1,19 +1,10 @@
 // The Data page: sends, previews and adds files; fetches benchmarks; and follows running imports.
-import { AGAIN, AWAY, failure, patiently } from "../shared/connection.js";
-import { element, html, onChange, showNotice } from "../shared/dom.js";
+import { AGAIN, AWAY, failure, patiently, post } from "../shared/connection.js";
+import { element, html, onArrival, showNotice } from "../shared/dom.js";
 import { update } from "../live/in_place.js";
 import { LivePart } from "../live/live_part.js";
 
 // --- sending files ---
-
-// The server's answer to an object. Throws an error with a message for the person.
-const postJson = async (address, values, tell, signal) => {
-  const headers = { "content-type": "application/json" };
-  const response = await patiently(address, { method: "POST", headers, body: JSON.stringify(values), signal }, tell);
-  if (response.status === 401) location.reload();
-  if (!response.ok) throw new Error(await failure(response));
-  return response.status === 204 ? null : response.json();
-};
 
 // `fetch` does not tell how much it has sent. Throws a TypeError, as `fetch` does, if the connection breaks.
 const sendOnce = (file, show, signal) => new Promise((resolve, reject) => {
@@ -79,7 +70,7 @@ const settled = () => {
   adding = [];
 };
 
-const live = new LivePart(room, "/data/state", settled);
+const live = new LivePart("#data", () => "/data/state", { onIdle: settled });
 
 const ready = () => [...(list()?.querySelectorAll("li.ready") ?? [])];
 
@@ -212,7 +203,7 @@ const remove = async (row) => {
   sending.get(row)?.abort();
   const { upload } = row.dataset;
   try {
-    if (upload) await postJson(`/data/uploads/${upload}/remove`, {}, tell);
+    if (upload) await post(`/data/uploads/${upload}/remove`, {}, tell);
   } catch (error) {
     refuse(row, error.message);
     return;
@@ -257,7 +248,7 @@ const addRows = async (button, rows) => {
   const place = room().querySelector(".added");
   button.disabled = true;
   try {
-    await postJson("/data/imports", { files: rows.map(wanted) }, tell);
+    await post("/data/imports", { files: rows.map(wanted) }, tell);
     tell("");
     adding = files.map((file) => ({ ...file, failures: failures(file) }));
     for (const row of rows) row.remove();
@@ -274,15 +265,7 @@ const addRows = async (button, rows) => {
 
 const fetchBenchmark = async (button) => {
   button.disabled = true;
-  try {
-    await postJson("/data/fetch", { benchmark: button.dataset.fetch }, tell);
-    live.tell(button, "");
-    await live.ask();
-    live.follow();
-  } catch (error) {
-    live.tell(button, error.message);
-    button.disabled = false;
-  }
+  button.disabled = await live.post(button, "/data/fetch", { benchmark: button.dataset.fetch });
 };
 
 document.addEventListener("change", (event) => {
@@ -315,8 +298,6 @@ document.addEventListener("click", (event) => {
   else if (button.matches("[data-mend]")) mend(button);
 });
 
-document.addEventListener("changed", () => room() && live.ask());
-
 const isFiles = (event) => room()?.querySelector(".add") && [...(event.dataTransfer?.types ?? [])].includes("Files");
 
 document.addEventListener("dragover", (event) => {
@@ -337,13 +318,4 @@ document.addEventListener("drop", (event) => {
 });
 
 // Files sent before this page was opened are previewed.
-let met = null;
-const start = () => {
-  if (!room() || met === room()) return;
-  met = room();
-  for (const row of list()?.querySelectorAll("[data-upload]:not(.ready)") ?? []) look(row);
-  live.start();
-};
-
-start();
-onChange(start);
+onArrival("#data ol.files", (files) => files.querySelectorAll("[data-upload]:not(.ready)").forEach((row) => look(row)));

@@ -1,10 +1,10 @@
 // The Evidence page: the hindsight matrix, the curve and the bars of one trace, as its steps are revealed.
-import { onChange, setText } from "../shared/dom.js";
+import { onArrival, onChange, setText } from "../shared/dom.js";
 import { readKey, register } from "../shared/keys.js";
 import { drawCurve } from "./curve.js";
 import { Matrix } from "./matrix.js";
 import { Rests } from "./rests.js";
-import { onArrival, Player, RevealedJudgment, valueOf } from "./reveal.js";
+import { Player, RevealedJudgment, valueOf } from "./reveal.js";
 import "../results/pictures.js";
 
 // Milliseconds between two steps while it plays, of a short trace and of a long one.

@@ -8,9 +8,6 @@ import { colourCell, NOTABLE, signed } from "./reveal.js";
 // The most names beside the matrix that do not touch.
 const MOST_NAMES = 20;
 
-// The most rows that are drawn one by one.
-const MOST_ROWS = 60;
-
 const single = (place) => ({ from: place, to: place });
 
 // The spans of an axis in groups, of which that with the place `open` is divided into its steps.

@@ -1,9 +1,10 @@
 // The presentation of a trace: Evidence in large type, where keys reveal the problem, each step, and then the conclusions.
+import { onArrival } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 import { go } from "../shared/navigation.js";
 import { isValid } from "../shared/verdicts.js";
 import { Evidence } from "./evidence.js";
-import { NOTABLE, onArrival } from "./reveal.js";
+import { NOTABLE } from "./reveal.js";
 
 // Milliseconds between two steps while it plays.
 const PACE = 5000;

@@ -1,6 +1,6 @@
 // A hindsight judgment whose steps are revealed one by one: its record from the server, the numbers in its triangle, and
 // their display in the list of steps and the matrix.
-import { onChange, setText } from "../shared/dom.js";
+import { setText } from "../shared/dom.js";
 import { isValid, MARKS, verdictOf } from "../shared/verdicts.js";
 
 const LABELS = ["neg", "neu", "pos"];
@@ -125,15 +125,3 @@ export class Player {
     this.button.setAttribute("aria-pressed", this.timer !== 0);
   }
 }
-
-/** Call `begin` with each new element of a selector in the page. */
-export const onArrival = (selector, begin) => {
-  const look = () => {
-    const section = document.querySelector(`${selector}:not([data-started])`);
-    if (!section) return;
-    section.dataset.started = "1";
-    begin(section);
-  };
-  onChange(look);
-  look();
-};

@@ -1,14 +1,48 @@
 // The part of a page that shows running work, refreshed until nothing is running.
-import { patiently, say } from "../shared/connection.js";
-import { element, html, showNotice } from "../shared/dom.js";
+import { failure, patiently, post, say } from "../shared/connection.js";
+import { element, html, onArrival, showNotice } from "../shared/dom.js";
 import { cardOf, remember, update } from "./in_place.js";
 
-const EVERY = 1000;
+/**
+ * Refreshes `.state` in the element `selector` of a page from the address that `address` returns, every `pace`
+ * milliseconds: without end, or while something in it is `[data-working]`, after which `onIdle` is called.
+ *
+ * A refusal is told in the card of the button that was pressed (`data-card`); without a card, in the `.said` of the page.
+ */
+export class LivePart {
+  constructor(selector, address, { pace = 1000, isEndless = false, onIdle = () => {} } = {}) {
+    Object.assign(this, { selector, address, pace, isEndless, onIdle, shown: "", timer: 0, card: "", message: "" });
+    this.asking = Promise.resolve();
+    onArrival(selector, () => this.start());
+    document.addEventListener("changed", () => this.room() && this.ask());
+  }
 
-/** A message in the card of a button (`data-card`); without a card, in the `.said` of the page. */
-export class CardNotice {
-  constructor(room) {
-    Object.assign(this, { room, card: "", message: "" });
+  room() {
+    return document.querySelector(this.selector);
+  }
+
+  // For a page that was just drawn, and that scripts have not changed yet.
+  start() {
+    this.shown = "";
+    const state = this.room().querySelector(".state");
+    if (state) remember(state);
+    if (this.isEndless || this.room().querySelector("[data-working]")) this.follow();
+  }
+
+  /** Send values for a button, and show what has come of it. Returns true if they were accepted. */
+  async post(button, address, values) {
+    const tell = (message) => this.tell(button, message);
+    try {
+      await post(address, values, tell);
+      tell("");
+      return true;
+    } catch (error) {
+      tell(error.message);
+      return false;
+    } finally {
+      await this.ask();
+      this.follow();
+    }
   }
 
   tell(button, message) {
@@ -22,7 +56,7 @@ export class CardNotice {
     return (cardOf(this.card) ?? this.room())?.querySelector(".said");
   }
 
-  /** Show the message, also after the card was drawn again. */
+  // Show the message, also after the card was drawn again.
   put() {
     const card = cardOf(this.card);
     if (this.message && this.place()?.textContent === this.message) return;
@@ -30,59 +64,46 @@ export class CardNotice {
     if (card && this.message) (card.querySelector("th") ?? card).append(element("div", { class: "said" }));
     if (this.place()) showNotice(this.place(), this.message);
   }
-}
-
-/** Refreshes `.state` in the element that `room` returns from `address`; calls `onIdle` when nothing runs any more. */
-export class LivePart {
-  constructor(room, address, onIdle = () => {}) {
-    Object.assign(this, { room, address, onIdle, shown: "", timer: 0, notice: new CardNotice(room) });
-  }
-
-  tell(button, message) {
-    this.notice.tell(button, message);
-  }
 
   // What was pressed stays where it is on the screen.
   replace(state, text) {
-    const top = cardOf(this.notice.card)?.getBoundingClientRect().top;
+    const top = cardOf(this.card)?.getBoundingClientRect().top;
     update(state, html(text));
-    const card = cardOf(this.notice.card);
+    const card = cardOf(this.card);
     const stay = () => card?.isConnected && top !== undefined && scrollBy({ top: card.getBoundingClientRect().top - top, behavior: "instant" });
     // The browser itself holds the place of what it shows, and a table is sorted in the next frame.
     requestAnimationFrame(() => requestAnimationFrame(stay));
-    if (card && this.notice.message) this.notice.put();
+    if (card && this.message) this.put();
   }
 
-  async ask() {
+  /** Refresh now: after the requests before, which may not know yet what was just done. Returns true if work goes on. */
+  ask() {
+    const ask = () => this.refresh();
+    return (this.asking = this.asking.then(ask, ask));
+  }
+
+  async refresh() {
     const state = this.room()?.querySelector(".state");
     if (!state) return false;
-    const response = await patiently(this.address, {}, say);
-    say("");
-    if (!response.ok) return false;
+    const response = await patiently(this.address(), {});
+    say(response.ok ? "" : await failure(response));
+    if (!response.ok) return true;
     const text = await response.text();
     if (text !== this.shown) {
       this.shown = text;
       this.replace(state, text);
     }
-    return Boolean(state.querySelector("[data-working]"));
+    return this.isEndless || Boolean(state.querySelector("[data-working]"));
   }
 
   // Refreshes once more even if nothing is running, since a job may have come and gone between two requests.
   follow() {
     if (this.timer) return;
     const again = async () => {
-      const more = document.hidden || (await this.ask());
-      this.timer = more && this.room() ? setTimeout(again, EVERY) : 0;
+      const more = document.hidden || (await this.ask().catch(() => true));
+      this.timer = more && this.room() ? setTimeout(again, this.pace) : 0;
       if (!more) this.onIdle();
     };
     this.timer = setTimeout(again, 200);
-  }
-
-  /** For a page that was just drawn, and that scripts have not changed yet. */
-  start() {
-    this.shown = "";
-    const state = this.room().querySelector(".state");
-    if (state) remember(state);
-    if (this.room().querySelector("[data-working]")) this.follow();
   }
 }

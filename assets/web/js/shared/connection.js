@@ -59,17 +59,18 @@ export const patiently = async (address, options, tell = say) => {
   }
 };
 
-/** The result of an event of the Score page's interface. Throws an error with a message for the person. */
-export const ask = async (name, inputs, signal) => {
-  const response = await patiently(`/gradio_api/run/${name}`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ data: inputs }),
-    signal,
-  });
+/** The answer to values sent as JSON, null if there is none. Throws an error with a message for the person. */
+export const post = async (address, values, tell = say, signal = undefined) => {
+  const headers = { "content-type": "application/json" };
+  const response = await patiently(address, { method: "POST", headers, body: JSON.stringify(values), signal }, tell);
   if (response.status === 401) location.reload();
   if (!response.ok) throw new Error(await failure(response));
-  const [answer] = (await response.json()).data;
+  return response.status === 204 ? null : response.json();
+};
+
+/** The result of an event of the Score page's interface. Throws an error with a message for the person. */
+export const ask = async (name, inputs, signal) => {
+  const [answer] = (await post(`/gradio_api/run/${name}`, { data: inputs }, say, signal)).data;
   if (answer.error) throw new Error(answer.error);
   say("");
   return answer;

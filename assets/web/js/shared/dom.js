@@ -73,6 +73,18 @@ const tell = () => {
 /** Call `listener` in the frame after the page has changed. */
 export const onChange = (listener) => listeners.push(listener);
 
+/** Call `begin` with each new element of a selector in the page. */
+export const onArrival = (selector, begin) => {
+  const look = () => {
+    const node = document.querySelector(`${selector}:not([data-started])`);
+    if (!node) return;
+    node.dataset.started = "1";
+    begin(node);
+  };
+  onChange(look);
+  look();
+};
+
 const change = () => {
   if (waiting) return;
   waiting = true;
