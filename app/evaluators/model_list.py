@@ -76,7 +76,7 @@ def formats() -> frozenset[str]:
     # They bring PyTorch.
     from stepsight.core.formats.recognition import FORMATS
 
-    return frozenset(kind.NAME for kind in FORMATS)
+    return frozenset(kind.name for kind in FORMATS)
 
 
 def _offer(one: PublicEvaluator, is_here: bool, place: Placement) -> FetchableModel:

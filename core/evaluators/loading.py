@@ -18,8 +18,8 @@ from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary, Rereading, split_reading
 from stepsight.core.evaluators.served import open_served
+from stepsight.core.formats.heads import StepSight
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
-from stepsight.core.formats.stepsight import NAME as OWN
 from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.hubs.hub_cache import Fetched, FetchedWeights, check_files, save_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
@@ -87,7 +87,7 @@ def load_evaluator(
     if context_of(loaded.backbone) is None:
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
     # Other formats can be read in more than one way.
-    more = loaded.reading if kind.NAME == OWN else (kind.NAME, loaded.rows, *loaded.reading)
+    more = loaded.reading if isinstance(kind, StepSight) else (kind.name, loaded.rows, *loaded.reading)
     more = more if place.dtype == "float32" else (*more, place.dtype)
     return ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
@@ -188,7 +188,7 @@ def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
     checkpoint = open_checkpoint(folder)
     if checkpoint.weights.base is None:
         raise UserError(f"{spec} is not an adapter, so there is nothing to merge.", "Use it as it is.")
-    if checkpoint.card.get("format") != OWN:
+    if checkpoint.card.get("format") != StepSight.name:
         raise UserError(
             f"{spec} was not trained with StepSight; only adapters that were are merged into a folder.",
             "Use it as it is, or merge it with PEFT.",

@@ -25,19 +25,9 @@ import numpy as np
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
-from stepsight.core.formats import (
-    chat_two_token,
-    math_shepherd,
-    qwen_prm,
-    reasoneval,
-    stepsight,
-    token_classification,
-    two_token,
-    value_head,
-)
-from stepsight.core.formats.answers import Softmax, answer_ids, softmax_of
+from stepsight.core.formats.answers import AnswerFormat, Softmax, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
-from stepsight.core.formats.recognition import format_of, read_card_of, recognise
+from stepsight.core.formats.recognition import FORMATS, format_of, read_card_of, recognise
 from stepsight.core.hubs.checkpoint_files import TOKENIZER, is_hub_id, read_config_file
 from stepsight.core.hubs.public import with_known
 from stepsight.core.inference_servers.address import ServerAddress
@@ -54,7 +44,7 @@ from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint, read_card, 
 from stepsight.core.models.checkpoint_resolver import model_folder
 from stepsight.core.models.evaluator import check_numbers, named
 from stepsight.core.models.evaluator_base import ServedEvaluator
-from stepsight.core.models.model import SIGMOID, THREE_WAY, VALIDITY, Rows, outputs_of
+from stepsight.core.models.model import SIGMOID, VALIDITY, Rows, outputs_of
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.scoring.forward import Input, assemble, mode_inputs
@@ -231,7 +221,7 @@ def _opened(server: Server, address: ServerAddress) -> VllmEvaluator:
         reading=reading,
         causal=causal,
         longest=_longest(checkpoint, model, reading),
-        identity=_identity(address.model, kind.NAME, card.template, checkpoint, reading, causal=causal),
+        identity=_identity(address.model, kind, card.template, checkpoint, reading, causal=causal),
     )
 
 
@@ -290,7 +280,7 @@ def _longest(checkpoint: Checkpoint, model: ServedModel, reading: _Classes | _An
 
 def _identity(
     name: str,
-    kind: str,
+    kind: CheckpointFormat,
     template: PromptTemplate,
     checkpoint: Checkpoint,
     reading: _Classes | _Answers,
@@ -299,28 +289,11 @@ def _identity(
 ) -> str:
     """Return the hash that identifies the evaluator. It is the same whether a language model is served as such or
     as a classifier."""
-    rows = reading.rows if isinstance(reading, _Classes) and kind not in _ANSWERS else VALIDITY
+    rows = reading.rows if isinstance(reading, _Classes) and not isinstance(kind, AnswerFormat) else VALIDITY
     whole = isinstance(reading, _Answers) and reading.whole
     tokenizer = hashlib.sha256(checkpoint.tokenizer.read[0].read_bytes()).hexdigest()
-    parts = ["vllm", name, kind, template.to_dict(), tokenizer, rows, whole, ATTENTIONS[causal]]
+    parts = ["vllm", name, kind.name, template.to_dict(), tokenizer, rows, whole, ATTENTIONS[causal]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-_CLASSES: dict[str, Callable[[Checkpoint], tuple[int, Rows]]] = {
-    qwen_prm.NAME: lambda checkpoint: (2, VALIDITY),
-    reasoneval.NAME: lambda checkpoint: (len(Label), THREE_WAY),
-    value_head.NAME: lambda checkpoint: (1, SIGMOID),
-    token_classification.NAME: token_classification.classes,
-    stepsight.NAME: lambda checkpoint: (len(Label), THREE_WAY),
-}
-"""Formats whose heads have classes: their number, and the ones that stand for neg, neu and pos."""
-
-_ANSWERS: dict[str, Callable[[Checkpoint], list[int]]] = {
-    math_shepherd.NAME: math_shepherd.answers,
-    two_token.NAME: answer_ids,
-    chat_two_token.NAME: chat_two_token.answers,
-}
-"""Formats of language models: the ids of their tokens for wrong and right."""
 
 
 def _tried(
@@ -328,10 +301,10 @@ def _tried(
 ) -> tuple[_Classes | _Answers, bool]:
     """Send the server a short input and return how to read its output, and whether the model is causal. Raises
     `UserError` if the server cannot be used with the checkpoint's format."""
-    if kind.NAME not in (*_CLASSES, *_ANSWERS):
-        readable = ", ".join([*_CLASSES, *_ANSWERS])
+    if not kind.is_served:
+        readable = ", ".join(other.name for other in FORMATS if other.is_served)
         raise UserError(
-            f"{checkpoint.folder}: the {kind.NAME} format cannot be read from a vLLM server, but {readable}.",
+            f"{checkpoint.folder}: the {kind.name} format cannot be read from a vLLM server, but {readable}.",
             "Score with it here.",
         )
     encoded = encoder.encode(_PROBE)
@@ -346,8 +319,8 @@ def _tried(
             raise
 
     values = server.now(classes())
-    if values is None and kind.NAME in _ANSWERS:
-        wrong, right = _ANSWERS[kind.NAME](checkpoint)
+    if values is None and isinstance(kind, AnswerFormat):
+        wrong, right = kind.answers(checkpoint)
         reading = _Answers((wrong, right), softmax_of(checkpoint) == Softmax.VOCABULARY)
         server.now(next_tokens(server, model.name, ids, reading.tokens))
         return reading, True
@@ -367,16 +340,16 @@ def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, val
     """Return the number of classes that the format expects, and the index of the class for each of neg, neu and
     pos. Raises `ServerError` if the server's model has a different number of classes."""
     found = values.shape[1]
-    if kind.NAME in _ANSWERS:
+    if isinstance(kind, AnswerFormat):
         if softmax_of(checkpoint) == Softmax.VOCABULARY:
             raise ServerError(f"{server.url}: two classes do not tell a token's share of the vocabulary.",
                               "Serve it as a language model: without --runner pooling.")  # fmt: skip
         expected, rows = (1, SIGMOID) if found == 1 else (2, VALIDITY)
     else:
-        expected, rows = _CLASSES[kind.NAME](checkpoint)
+        expected, rows = kind.classes(checkpoint)
     if len(values) and found != expected:
         raise ServerError(
-            f"{server.url}: the server gives {found} numbers for a token, the {kind.NAME} format has {expected}.",
+            f"{server.url}: the server gives {found} numbers for a token, the {kind.name} format has {expected}.",
             f"Check how it is served. {_MANUAL}",
         )
     return expected, rows

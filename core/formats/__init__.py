@@ -1,4 +1,5 @@
-"""Checkpoint formats, each in its own module.
+"""Checkpoint formats, each a class that recognises its layout and loads it.
 
-To add a format, write a module that defines the names in `CheckpointFormat`, and add it to a list in `recognition`.
+To add a format, write a `CheckpointFormat` beside the one that it is like, and add it to `FORMATS` in
+`recognition`.
 """

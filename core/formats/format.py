@@ -1,26 +1,35 @@
-"""The protocol of a checkpoint format, which recognises a folder, gives its prompt template and loads it."""
+"""The base class of checkpoint formats, and what several of them load: a head beside a backbone, and the rows of a
+language model's head.
+"""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from torch import nn
+from torch import Tensor, nn
 
+from stepsight.core.errors import UserError
+from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import THREE_WAY, Rows
 from stepsight.core.models.placement import Placement
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.trace import Label
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
+
+_HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
     """A loaded backbone and its head.
 
-    The head turns the hidden states of the backbone's last layer into three logits.
-    `rows` gives the index of the checkpoint's class for each of neg, neu and pos, or None. `reading` lists
-    everything else that the scores depend on, apart from weights and template.
+    The head turns the hidden states of the backbone's last layer into three logits. `rows` gives the index of the
+    checkpoint's class for each of neg, neu and pos, or None. `reading` lists everything else that the scores depend
+    on, apart from weights and template.
     """
 
     backbone: "PreTrainedModel"
@@ -29,31 +38,74 @@ class Loaded:
     reading: tuple[object, ...] = ()
 
 
-class CheckpointFormat(Protocol):
-    """The names that the module of a format must define.
+class CheckpointFormat(ABC):
+    """A layout of checkpoints. The docstring of each shows its genuine config.json, and says how it is read.
 
-    If a prompt template cannot express the format's inputs, the module also defines its own kind of `Encoder` as
-    `ENCODER`. A module defines `RecognisableFormat.recognises` only if its config can be told from that of an
-    ordinary language model.
+    `name` is the value of `Evaluator.format`, and of `format` in stepsight.json. `encoder` is another kind of
+    encoder if a prompt template cannot express the format's inputs. `is_served` is True if a vLLM server gives what
+    the format reads: the classes of each token, or the probabilities of two answer tokens.
     """
 
-    NAME: str
-    """The value of `Evaluator.format`, and of `format` in stepsight.json."""
+    name: ClassVar[str]
+    encoder: ClassVar[type[Encoder]] = Encoder
+    is_served: ClassVar[bool] = False
 
+    def recognises(self, checkpoint: Checkpoint) -> bool:
+        """True if the config alone shows that the folder is in this format. If it cannot be told from that of an
+        ordinary language model, the format is known by a repository's name, or named in stepsight.json."""
+        return False
+
+    @abstractmethod
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
         """Return the arguments of a `PromptTemplate` for this format. stepsight.json may override them. Raises
         `UserError` if the checkpoint lacks what they are derived from."""
-        ...
 
+    @abstractmethod
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
         """Load the checkpoint. Raises `UserError`, with a message that names the part, if a part is missing,
         misshapen or in a different format."""
-        ...
+
+    def classes(self, checkpoint: Checkpoint) -> tuple[int, Rows]:
+        """Return the number of classes of a head, and the index of the class for each of neg, neu and pos. Raises
+        `UserError` if the checkpoint does not show which class is which."""
+        return len(Label), THREE_WAY
 
 
-class RecognisableFormat(CheckpointFormat, Protocol):
-    """A format that can be recognised from the config alone."""
+def load_beside(
+    checkpoint: Checkpoint,
+    place: Placement,
+    head: nn.Module,
+    rows: Rows = THREE_WAY,
+    reading: tuple[object, ...] = (),
+) -> Loaded:
+    """Load the backbone of a checkpoint and put `head` beside it."""
+    backbone = backbone_of(checkpoint, place)
+    return Loaded(backbone, beside(backbone, head, place), rows, reading)
 
-    def recognises(self, checkpoint: Checkpoint) -> bool:
-        """True if the config alone shows that the folder is in this format."""
-        ...
+
+def other_architecture(checkpoint: Checkpoint, expected: str) -> UserError:
+    """Return the error for a config of another family, which names the architecture that is `expected`."""
+    return UserError(
+        f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
+        f"expected {expected}.",
+        "Name another format in stepsight.json.",
+    )
+
+
+def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
+    """Raise `UserError` unless the config belongs to a language model. The message calls the format `kind`."""
+    if not any(name.endswith("ForCausalLM") for name in checkpoint.architectures):
+        raise other_architecture(checkpoint, f"a language model's for {kind}")
+
+
+def head_name(checkpoint: Checkpoint) -> str:
+    """Return the name of the language model's head, or of the embedding if the two are tied."""
+    tied = checkpoint.config.get("tie_word_embeddings", False) and _HEAD not in checkpoint.weights
+    return _TIED if tied else _HEAD
+
+
+def head_rows(checkpoint: Checkpoint, rows: list[int] | None = None) -> Tensor:
+    """Return the rows of the language model's head for the given token ids, or all of them. Raises `UserError` if
+    the weights lack them."""
+    name, shape = head_name(checkpoint), (checkpoint.size("vocab_size"), checkpoint.size("hidden_size"))
+    return checkpoint.tensor(name, shape) if rows is None else checkpoint.rows(name, rows, shape)

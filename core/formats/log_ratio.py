@@ -35,9 +35,8 @@ import torch
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.answers import check_language_head
 from stepsight.core.formats.chat import rendered_chat
-from stepsight.core.formats.format import Loaded
+from stepsight.core.formats.format import CheckpointFormat, Loaded, check_language_head
 from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.checkpoint import Checkpoint
@@ -51,8 +50,6 @@ from stepsight.core.trace import Trace
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
-
-NAME = "log-ratio"
 
 _COEFFICIENT = 0.001
 _LLAMA_END = "<|eot_id|>"
@@ -151,46 +148,47 @@ class LogRatio(nn.Module):
         return there
 
 
-ENCODER = LogRatioEncoder
+class ImplicitPrm(CheckpointFormat):
+    """Implicit process reward models, as the module describes them."""
 
+    name, encoder = "log-ratio", LogRatioEncoder
 
-def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
-    prompt, solution, after = rendered_chat(checkpoint, [(_PROBLEM, _SOLUTION)]).partition(_SOLUTION)
-    before, problem, opening = prompt.partition(_PROBLEM)
-    end = checkpoint.vocabulary.first_added(after)
-    if not solution or not problem or end is None or checkpoint.vocabulary.first_added(opening) is None:
-        raise UserError(
-            f"{checkpoint.folder}: its chat template does not end a turn with a token.",
-            "Copy tokenizer_config.json again, or name the template in stepsight.json.",
-        )
-    return {
-        "prompt": f"{before}{{problem}}{opening}",
-        "separator": end,
-        "step": "Step {number}: {step}",
-        "between": "\n\n",
-        "opening": False,
-        "joined": True,
-        **({"strip": "all"} if end == _LLAMA_END else {}),
-    }
+    def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
+        prompt, solution, after = rendered_chat(checkpoint, [(_PROBLEM, _SOLUTION)]).partition(_SOLUTION)
+        before, problem, opening = prompt.partition(_PROBLEM)
+        end = checkpoint.vocabulary.first_added(after)
+        if not solution or not problem or end is None or checkpoint.vocabulary.first_added(opening) is None:
+            raise UserError(
+                f"{checkpoint.folder}: its chat template does not end a turn with a token.",
+                "Copy tokenizer_config.json again, or name the template in stepsight.json.",
+            )
+        return {
+            "prompt": f"{before}{{problem}}{opening}",
+            "separator": end,
+            "step": "Step {number}: {step}",
+            "between": "\n\n",
+            "opening": False,
+            "joined": True,
+            **({"strip": "all"} if end == _LLAMA_END else {}),
+        }
 
-
-def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
-    check_language_head(checkpoint, "a log-ratio")
-    coefficient = checkpoint.card.get("coefficient", _COEFFICIENT)
-    if isinstance(coefficient, bool) or not isinstance(coefficient, int | float) or coefficient <= 0:
-        raise UserError(
-            f"{checkpoint.folder}/{CARD}: coefficient is {coefficient!r:.40}, expected a number above 0."
-        )
-    reference = open_part(checkpoint, "reference", "its reference model")
-    check_language_head(reference, "a reference")
-    _check_vocabulary(checkpoint, reference)
-    values = {**template(checkpoint), **checkpoint.card.get("template", {})}
-    encoder = LogRatioEncoder(checkpoint.open_vocabulary(), PromptTemplate.from_dict(values))
-    models = list(_models(place, checkpoint, reference))
-    backbone = LogRatio(models[0], models[1], encoder.opening())
-    head = linear_head(torch.tensor([[float(coefficient)]]), rows=SIGMOID).to(main_device(backbone))
-    compared = fingerprint(reference, {}, "")
-    return Loaded(cast("PreTrainedModel", backbone), head, SIGMOID, (float(coefficient), compared))
+    def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
+        check_language_head(checkpoint, "a log-ratio")
+        coefficient = checkpoint.card.get("coefficient", _COEFFICIENT)
+        if isinstance(coefficient, bool) or not isinstance(coefficient, int | float) or coefficient <= 0:
+            raise UserError(
+                f"{checkpoint.folder}/{CARD}: coefficient is {coefficient!r:.40}, expected a number above 0."
+            )
+        reference = open_part(checkpoint, "reference", "its reference model")
+        check_language_head(reference, "a reference")
+        _check_vocabulary(checkpoint, reference)
+        values = {**self.template(checkpoint), **checkpoint.card.get("template", {})}
+        encoder = LogRatioEncoder(checkpoint.open_vocabulary(), PromptTemplate.from_dict(values))
+        models = list(_models(place, checkpoint, reference))
+        backbone = LogRatio(models[0], models[1], encoder.opening())
+        head = linear_head(torch.tensor([[float(coefficient)]]), rows=SIGMOID).to(main_device(backbone))
+        compared = fingerprint(reference, {}, "")
+        return Loaded(cast("PreTrainedModel", backbone), head, SIGMOID, (float(coefficient), compared))
 
 
 def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedModel]":

@@ -2,24 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats import (
-    chat_two_token,
-    ensemble_prm,
-    llemma_prm,
-    log_ratio,
-    masked_tokens,
-    math_shepherd,
-    qwen_prm,
-    reasoneval,
-    stepsight,
-    token_classification,
-    two_token,
-    value_head,
-)
-from stepsight.core.formats.format import CheckpointFormat, RecognisableFormat
+from stepsight.core.formats.answers import ChatTwoToken, MaskedTokens, MathShepherd, TwoToken
+from stepsight.core.formats.format import CheckpointFormat
+from stepsight.core.formats.heads import EnsemblePrm, LlemmaPrm, QwenPrm, ReasonEval, StepSight, ValueHead
+from stepsight.core.formats.log_ratio import ImplicitPrm
+from stepsight.core.formats.token_classification import TokenClassification
 from stepsight.core.hubs.public import check_separator, namesake
 from stepsight.core.models import llada
 from stepsight.core.models.checkpoint import Checkpoint, repository
@@ -27,22 +17,18 @@ from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scores import Thresholds
 
-_BY_CONFIG = cast(
-    tuple[RecognisableFormat, ...],
-    (reasoneval, qwen_prm, value_head, ensemble_prm, token_classification, stepsight),
-)
-_BY_NAME = cast(
-    tuple[CheckpointFormat, ...],
-    (math_shepherd, two_token, chat_two_token, llemma_prm, log_ratio, masked_tokens),
-)
-FORMATS = _BY_CONFIG + _BY_NAME
+_STEPSIGHT, _TOKEN_CLASSIFICATION = StepSight(), TokenClassification()
+FORMATS: tuple[CheckpointFormat, ...] = (
+    ReasonEval(), QwenPrm(), ValueHead(), EnsemblePrm(), _TOKEN_CLASSIFICATION, _STEPSIGHT,
+    MathShepherd(), TwoToken(), ChatTwoToken(), LlemmaPrm(), ImplicitPrm(), MaskedTokens(),
+)  # fmt: skip
 
 
 def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
     """Return the format that stepsight.json names or, if it names none, the format that the config shows. Raises
     `UserError` if the name is unknown, or if neither file shows the format."""
     named = checkpoint.card.get("format")
-    names = {kind.NAME: kind for kind in FORMATS} | {llada.NAME: cast(CheckpointFormat, stepsight)}
+    names = {kind.name: kind for kind in FORMATS} | {llada.NAME: _STEPSIGHT}
     if named is not None:
         if not isinstance(named, str) or named not in names:
             raise UserError(
@@ -50,11 +36,11 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
                 f"Expected one of: {', '.join(names)}.",
             )
         return names[named]
-    for kind in _BY_CONFIG:
+    for kind in FORMATS:
         if kind.recognises(checkpoint):
             return kind
     if "template" in checkpoint.card:
-        return names[stepsight.NAME]
+        return _STEPSIGHT
     model = checkpoint.config.get("model_type")
     architecture = ", ".join(checkpoint.architectures) or "no architecture"
     if "ForSequenceClassification" in architecture:
@@ -63,7 +49,7 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
         f"{checkpoint.folder}: neither stepsight.json nor a format that StepSight knows (model_type {model!r}, "
         f"{architecture}).",
         f"{_copied(checkpoint)}If it is an evaluator, name its format in stepsight.json, such as "
-        f'{{"format": "{math_shepherd.NAME}"}}; the formats are: {", ".join(names)}.',
+        f'{{"format": "{MathShepherd.name}"}}; the formats are: {", ".join(names)}.',
     )
 
 
@@ -75,7 +61,7 @@ def _copied(checkpoint: Checkpoint) -> str:
 
 def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
     """Return the name of the checkpoint's format. StepSight's own format has a second name for LLaDA backbones."""
-    return llada.NAME if kind.NAME == stepsight.NAME and llada.recognises(checkpoint.config) else kind.NAME
+    return llada.NAME if kind is _STEPSIGHT and llada.recognises(checkpoint.config) else kind.name
 
 
 @dataclass(frozen=True)
@@ -92,14 +78,14 @@ class Card:
 def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
     """Read a checkpoint's stepsight.json, with defaults from the format `kind`. Raises `UserError`, with a message
     that names the folder, if a value is invalid or the tokenizer is missing."""
-    if kind.NAME == token_classification.NAME:
+    if kind is _TOKEN_CLASSIFICATION:
         check_separator(str(checkpoint.folder), checkpoint.card)
     defaults = kind.template(checkpoint)
     try:
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
         thresholds = Thresholds.from_dict(_object(checkpoint.card, "thresholds"))
         provenance = _object(checkpoint.card, "provenance")
-        encoder = getattr(kind, "ENCODER", Encoder)(checkpoint.open_vocabulary(), template)
+        encoder = kind.encoder(checkpoint.open_vocabulary(), template)
     except UserError as error:
         raise error.at(str(checkpoint.folder)) from None
     return Card(template, thresholds, provenance, encoder)

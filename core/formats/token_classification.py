@@ -29,7 +29,7 @@ import torch
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.formats.format import Loaded
+from stepsight.core.formats.format import CheckpointFormat, Loaded, other_architecture
 from stepsight.core.models.backbone import beside, decoder_of, looks_ahead, main_device
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import SIGMOID, Rows, StepModel, linear_head
@@ -39,8 +39,6 @@ from stepsight.core.trace import Label
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-NAME = "token-classification"
 
 _WORDS = {
     Label.NEG: ("neg", "negative", "wrong", "incorrect", "bad", "invalid", "error", "false", "no", "-"),
@@ -61,48 +59,44 @@ _SCALES: dict[frozenset[int], dict[int, Label]] = {
 _HINT = 'Say in stepsight.json what each class is, in their order, such as {"labels": ["neg", "pos"]}.'
 
 
-def recognises(checkpoint: Checkpoint) -> bool:
-    return any(name.endswith("ForTokenClassification") for name in checkpoint.architectures)
+class TokenClassification(CheckpointFormat):
+    """Token classifiers of Transformers, as the module describes them."""
 
+    name, is_served = "token-classification", True
 
-def template(checkpoint: Checkpoint) -> Mapping[str, Any]:
-    return {
-        "prompt": "{problem}",
-        "separator": "\n",
-        "separator_is": Separator.TEXT,
-        "bos": checkpoint.special_token("bos_token"),
-        "opening": False,
-    }
+    def recognises(self, checkpoint: Checkpoint) -> bool:
+        return any(name.endswith("ForTokenClassification") for name in checkpoint.architectures)
 
+    def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
+        return {
+            "prompt": "{problem}",
+            "separator": "\n",
+            "separator_is": Separator.TEXT,
+            "bos": checkpoint.special_token("bos_token"),
+            "opening": False,
+        }
 
-def load(checkpoint: Checkpoint, place: Placement) -> Loaded:
-    if not recognises(checkpoint):
-        raise UserError(
-            f"{checkpoint.folder}/config.json: architectures is {checkpoint.config.get('architectures')!r:.60}, "
-            "expected one for token classification.",
-            "Name another format in stepsight.json.",
-        )
-    count, rows = classes(checkpoint)
-    head = _plain_head(checkpoint, rows, count)
-    decoder = decoder_of(checkpoint, place) if head is not None else None
-    if head is not None and decoder is not None:
-        return Loaded(cast("PreTrainedModel", decoder), beside(decoder, head, place), rows)
-    model = _model(checkpoint, place, count)
-    backbone = cast("PreTrainedModel", model.base_model)
-    loaded = Loaded(backbone, _head(checkpoint, model, rows, place), rows)
-    _check_attention(checkpoint, backbone)
-    _check_head(checkpoint, model, loaded)
-    return loaded
+    def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
+        if not self.recognises(checkpoint):
+            raise other_architecture(checkpoint, "one for token classification")
+        count, rows = self.classes(checkpoint)
+        head = _plain_head(checkpoint, rows, count)
+        decoder = decoder_of(checkpoint, place) if head is not None else None
+        if head is not None and decoder is not None:
+            return Loaded(cast("PreTrainedModel", decoder), beside(decoder, head, place), rows)
+        model = _model(checkpoint, place, count)
+        backbone = cast("PreTrainedModel", model.base_model)
+        loaded = Loaded(backbone, _head(checkpoint, model, rows, place), rows)
+        _check_attention(checkpoint, backbone)
+        _check_head(checkpoint, model, loaded)
+        return loaded
 
-
-def classes(checkpoint: Checkpoint) -> tuple[int, Rows]:
-    """Return the number of classes, and the index of the class for each of neg, neu and pos. Raises `UserError` if
-    the names do not show which class is which."""
-    try:
-        words = class_words(checkpoint.config)
-        return len(words), class_rows(_class_names(checkpoint.card, words))
-    except UserError as error:
-        raise error.at(str(checkpoint.folder)) from None
+    def classes(self, checkpoint: Checkpoint) -> tuple[int, Rows]:
+        try:
+            words = class_words(checkpoint.config)
+            return len(words), class_rows(_class_names(checkpoint.card, words))
+        except UserError as error:
+            raise error.at(str(checkpoint.folder)) from None
 
 
 def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear | None:

@@ -25,8 +25,7 @@ from tests.checkpoints import (
     write_shards,
     write_token_classifier,
 )
-from tests.core.formats.test_chat_two_token import PLAIN
-from tests.core.formats.test_chat_two_token import write as write_chat
+from tests.core.formats.cases import PLAIN, write_chat
 from tests.fuzz.attack import COUNT, Damage, attack
 from tests.fuzz.mutations import changed_json, damaged
 

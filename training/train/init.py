@@ -13,7 +13,7 @@ from transformers import LlamaConfig, PreTrainedModel, set_seed
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.whole_files import read_json
-from stepsight.core.formats.stepsight import HEADS
+from stepsight.core.formats.heads import HEADS
 from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id
 from stepsight.core.models.backbone import context_of, looks_ahead
 from stepsight.core.models.checkpoint import Checkpoint

@@ -30,7 +30,7 @@ from tests.app.client import asking
 from tests.app.elements import read
 from tests.app.evaluators.conftest import OTHER, SMALL
 from tests.checkpoints import QWEN2, write_adapter, write_language_model
-from tests.core.formats.test_two_token import tokenizer_of
+from tests.core.formats.cases import tokenizer_of
 from tests.hub import COMMIT, point_to
 from tests.storage.samples import add, evaluator
 

@@ -24,7 +24,7 @@ from tests.checkpoints import (
     write_token_classifier,
 )
 from tests.core.formats.by_hand import check_modes, of_two, softmax
-from tests.core.formats.test_two_token import by_hand, tokenizer_of
+from tests.core.formats.cases import CASES, TWO_TOKEN, tokenizer_of
 from tests.messages import refused
 from tests.vocabularies import byte_level
 
@@ -62,7 +62,8 @@ def check(tmp_path, model, where="Math-psa"):
     (tmp_path / where / "tokenizer.json").write_bytes(
         (tmp_path / "Qwen2.5-Math-7B-Instruct" / "tokenizer.json").read_bytes()
     )
-    check_modes(evaluator, lambda trace, j: by_hand(tmp_path, model, "Math-psa", trace, j)[1])
+    made = model, [tokenizer_of(QWEN2).encode(text).ids[-1] for text in TWO_TOKEN["Math-psa"][3:]]
+    check_modes(evaluator, lambda trace, j: CASES["Math-psa"].rows(tmp_path / where, made, trace, j))
     return evaluator
 
 

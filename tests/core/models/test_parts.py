@@ -17,8 +17,7 @@ from stepsight.core.models.location import can_load
 from stepsight.core.models.memory import count_weights, memory_of, needed_memory
 from stepsight.core.models.placement import Placement
 from tests.checkpoints import QWEN2, write_adapter, write_language_model, write_pqm
-from tests.core.formats.test_log_ratio import write as write_pair
-from tests.core.formats.test_two_token import tokenizer_of
+from tests.core.formats.cases import tokenizer_of, write_pair
 from tests.hub import Hub, point_to
 from tests.messages import refused
 
