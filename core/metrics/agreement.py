@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import Bools, Floats64, Ints
-from stepsight.core.metrics.bootstrap import Value, Weights, interval, ratio, share, weighted_sums, weighted_totals
+from stepsight.core.metrics.bootstrap import Value, Weights, interval, ratio, share, statistic, weighted_sums
 
 NO_LABEL = "nobody has labelled anything"
 ONE_ANNOTATOR = "only one person has labelled"
@@ -123,8 +123,7 @@ def _share_of_pairs(
     value = Value(float(hits.sum() / pairs.sum()))
     if trace is None or weights is None or not several(trace[pairs > 0]):
         return value
-    size = weights.shape[1]
-    return interval(value, ratio(np.bincount(trace, hits, size), np.bincount(trace, pairs, size), weights))
+    return interval(value, ratio(hits, pairs, trace, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,39 +160,32 @@ class RaterPair:
         return np.unique(np.concatenate([self.first, self.second]))
 
 
-def kappa(pair: RaterPair, weights: Weights | None = None) -> Value:
-    """Return Cohen's unweighted kappa, from -1 to 1.
-
-    If `weights` (the resamples of traces) are given, the value has a 95 % interval, unless all units belong to one
-    trace. Kappa is undefined if the two people share no unit, or if both give one and the same label to every unit.
-    """
+def _kappa_problem(pair: RaterPair) -> str:
     if not len(pair):
-        return Value.none(NOTHING_SHARED)
-    if len(pair.values) == 1:
-        return Value.none(ONE_LABEL)
-    # scikit-learn's function checks its input for milliseconds, which for all pairs of fifty people are seconds.
-    value = Value(float(kappa_draws(pair, np.ones((1, int(pair.trace.max()) + 1), np.uint8))[0]))
-    return value if weights is None or pair.traces == 1 else interval(value, kappa_draws(pair, weights))
+        return NOTHING_SHARED
+    return ONE_LABEL if len(pair.values) == 1 else ""
+
+
+@statistic(_kappa_problem)
+def kappa(pair: RaterPair, weights: Weights) -> Floats64:
+    """Cohen's unweighted kappa, from -1 to 1.
+
+    It is undefined if the two people share no unit, or if both give one and the same label to every unit, in the
+    sample or in a resample.
+    """
+    kept, place = np.unique(pair.trace, return_inverse=True)
+    sides = [side == value for side in (pair.first, pair.second) for value in pair.values]
+    hits, *marginals = weighted_sums([pair.hit, *sides], place, weights[:, kept])
+    firsts, seconds = np.split(np.array(marginals), 2)
+    total = firsts.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        observed, expected = hits / total, (firsts * seconds).sum(axis=0) / total**2
+        return np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
 
 
 def agreeing(pair: RaterPair, weights: Weights | None = None) -> Value:
     """Return the share of units that both people rate the same."""
     return share(pair.hit, pair.trace, weights, NOTHING_SHARED)
-
-
-def kappa_draws(pair: RaterPair, weights: Weights) -> Floats64:
-    """Return kappa on each resample, with shape (draws,). It is NaN if a resample has no units or only one distinct
-    label."""
-    kept, place = np.unique(pair.trace, return_inverse=True)
-    drawn = weights[:, kept]
-    sides = [side == value for side in (pair.first, pair.second) for value in pair.values]
-    hits, *marginals = weighted_sums([pair.hit, *sides], place, drawn)
-    firsts, seconds = np.split(np.array(marginals), 2)
-    total = firsts.sum(axis=0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        observed, expected = hits / total, (firsts * seconds).sum(axis=0) / total**2
-        kappas: Floats64 = np.where(expected < 1, (observed - expected) / (1 - expected), np.nan)
-    return kappas
 
 
 def _value_counts(ratings: Floats64) -> Floats64:
@@ -219,10 +211,10 @@ def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
     """Compute nominal alpha on each resample. Counting the equal pairs is enough, since all unequal pairs are
     equally far apart."""
     equal = (shared * (shared - 1)).sum(axis=1) / (shared.sum(axis=1) - 1)
-    drawn = weighted_totals(_by_trace(np.column_stack([equal, shared]), trace, weights), weights)
-    same, marginals = drawn[:, 0], drawn[:, 1:]
-    total = marginals.sum(axis=1)
-    expected = total**2 - (marginals**2).sum(axis=1)
+    same, *ratings = weighted_sums([equal, *shared.T], trace, weights)
+    marginals = np.array(ratings)
+    total = marginals.sum(axis=0)
+    expected = total**2 - (marginals**2).sum(axis=0)
     alphas: Floats64 = 1 - (total - 1) * (total - same) / np.where(expected > 0, expected, np.nan)
     return alphas
 
@@ -236,20 +228,13 @@ def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
     couples = list(combinations(range(shared.shape[1]), 2))
     others = shared.sum(axis=1) - 1
     met = [shared[:, low] * shared[:, high] / others for low, high in couples]
-    drawn = weighted_totals(_by_trace(np.column_stack([*met, shared]), trace, weights), weights)
-    marginals = drawn[:, len(couples) :]
-    below = np.cumsum(marginals, axis=1)
+    drawn = weighted_sums([*met, *shared.T], trace, weights)
+    marginals = drawn[len(couples) :]
+    below = np.cumsum(marginals, axis=0)
     observed, expected = np.zeros(len(weights)), np.zeros(len(weights))
     for place, (low, high) in enumerate(couples):
-        between = below[:, high] - below[:, low] + (marginals[:, low] - marginals[:, high]) / 2
-        observed += drawn[:, place] * between**2
-        expected += marginals[:, low] * marginals[:, high] * between**2
-    alphas: Floats64 = 1 - (marginals.sum(axis=1) - 1) * observed / np.where(expected > 0, expected, np.nan)
+        between = below[high] - below[low] + (marginals[low] - marginals[high]) / 2
+        observed += drawn[place] * between**2
+        expected += marginals[low] * marginals[high] * between**2
+    alphas: Floats64 = 1 - (marginals.sum(axis=0) - 1) * observed / np.where(expected > 0, expected, np.nan)
     return alphas
-
-
-def _by_trace(columns: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Sum the rows of `columns` over the units of each trace. The result has the shape (traces, columns)."""
-    summed = np.zeros((weights.shape[1], columns.shape[1]))
-    np.add.at(summed, trace, columns)
-    return summed

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import AnyInts, Floats64, Ints
-from stepsight.core.metrics.bootstrap import Value, Weights, chunks, ratio, share_draws, statistic, weighted_sums
+from stepsight.core.metrics.bootstrap import Value, Weights, chunks, ratio, statistic, weighted_sums
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items
 
 BINS = 10
@@ -58,13 +58,13 @@ def f1(items: Items, weights: Weights) -> Floats64:
 @statistic(_lacks_predictions)
 def precision(items: Items, weights: Weights) -> Floats64:
     """The share of positive predictions that are right. It is undefined if nothing is predicted positive."""
-    return share_draws(items.gold, items.predicted, items.trace, weights)
+    return ratio(items.gold & items.predicted, items.predicted, items.trace, weights)
 
 
 @statistic(_lacks_gold)
 def recall(items: Items, weights: Weights) -> Floats64:
     """The share of gold positives that are predicted positive. It is undefined if there are no gold positives."""
-    return share_draws(items.predicted, items.gold, items.trace, weights)
+    return ratio(items.gold & items.predicted, items.gold, items.trace, weights)
 
 
 @statistic(attrgetter("ranking_problem"))
@@ -175,7 +175,8 @@ def auc_within(items: Items, weights: Weights) -> Floats64:
     It tells how well the scores locate the positives within a trace, without comparing scores between traces.
     Traces with only one class have no such pair. It is undefined if there is no pair or there are no scores.
     """
-    return ratio(*pairs_within(items, weights.shape[1]), weights)
+    size = weights.shape[1]
+    return ratio(*pairs_within(items, size), np.arange(size), weights)
 
 
 @dataclass(frozen=True)

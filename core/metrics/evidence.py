@@ -16,7 +16,7 @@ import numpy as np
 
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.metrics.binary import auc
-from stepsight.core.metrics.bootstrap import Value, interval, mean, resamples
+from stepsight.core.metrics.bootstrap import Value, mean, resamples
 from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
@@ -55,9 +55,7 @@ def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
     needed = np.array([one.needed for one in known], np.bool_)
     scores = np.array([one.fall for one in known], np.float64)
     items = Items(scores, needed, needed, np.array([problems[one.problem] for one in known], np.int64))
-    value = auc(items)
-    if value.exists and len(problems) > 1:
-        value = interval(value, auc.draws(items, resamples(len(problems))))
+    value = auc(items, resamples(len(problems)))
     return NeededSteps(value, int(needed.sum()), int((~needed).sum()), len(problems))
 
 

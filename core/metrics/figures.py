@@ -121,8 +121,7 @@ class ShareItems:
 @statistic(attrgetter("problem"))
 def share_brier(items: ShareItems, weights: Weights) -> Floats64:
     """The mean squared difference between validity and share, from 0 to 1; lower is better."""
-    errors = np.bincount(items.trace, (items.validity - items.share) ** 2, weights.shape[1])
-    return ratio(errors, np.bincount(items.trace, minlength=weights.shape[1]), weights)
+    return ratio((items.validity - items.share) ** 2, np.ones(len(items)), items.trace, weights)
 
 
 def _spearman_problem(items: ShareItems) -> str:
@@ -157,7 +156,7 @@ def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
         share, validity = items.share[own], items.validity[own]
         above = (validity[:, None] - validity)[share[:, None] > share]
         won[trace], pairs[trace] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
-    return ratio(won, pairs, weights)
+    return ratio(won, pairs, np.arange(len(won)), weights)
 
 
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats64
-from stepsight.core.metrics.bootstrap import Value, Weights, share_draws, statistic
+from stepsight.core.metrics.bootstrap import Value, Weights, ratio, statistic
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import ONE_CLASS, SILENT, StepTable
 from stepsight.core.scores import Outputs, Thresholds
@@ -188,17 +188,14 @@ _left_out = attrgetter("left_out")
 @statistic(_problem_of_wrong, _left_out)
 def accuracy_on_wrong(errors: FirstErrors, weights: Weights) -> Floats64:
     """The first-error accuracy: among traces with an error, the share whose first error is found."""
-    return share_draws(errors.hit, errors.wrong, errors.trace, weights)
+    return ratio(errors.hit & errors.wrong, errors.wrong, errors.trace, weights)
 
 
 @statistic(_problem_of_either, _left_out)
 def process_bench_f1(errors: FirstErrors, weights: Weights) -> Floats64:
     """ProcessBench's F1: the harmonic mean of the accuracies on wrong and right solutions, or 0 if either accuracy
     is 0. It is undefined if there are no wrong or no right solutions."""
-    wrong, right = (
-        share_draws(errors.hit, errors.wrong, errors.trace, weights),
-        share_draws(errors.hit, ~errors.wrong, errors.trace, weights),
-    )
+    wrong, right = (ratio(errors.hit & part, part, errors.trace, weights) for part in (errors.wrong, ~errors.wrong))
     with np.errstate(invalid="ignore"):
         return np.where(wrong + right > 0, 2 * wrong * right / (wrong + right), wrong + right)
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
 
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
@@ -109,7 +108,13 @@ def reference_tables() -> tuple[PublishedTable, ...]:
     """Return all tables of the paper, in the order of their file names."""
     folder = asset("reference")
     paths = sorted(path for path in folder.glob("*.json") if path.name not in _OTHERS)
-    return tuple(_table(json.loads(path.read_text(encoding="utf-8"))) for path in paths)
+    tables = []
+    for path in paths:
+        body = json.loads(path.read_text(encoding="utf-8"))
+        columns = tuple(PublishedColumn(**column) for column in body["columns"])
+        rows = tuple(PublishedRow(**row | {"values": tuple(row["values"])}) for row in body["rows"])
+        tables.append(PublishedTable(body["label"], body["caption"], columns, rows))
+    return tuple(tables)
 
 
 @cache
@@ -123,8 +128,9 @@ def published(kind: str, group: str = "") -> tuple[Published, ...]:
     return tuple(rows.values())
 
 
+@cache
 def _rows() -> list[Published]:
-    names = _names()
+    names = json.loads(asset("reference", _NAMES).read_text(encoding="utf-8"))
     benchmarks = {
         name: PublishedBenchmark(**values | {"errors": Errors(values["errors"])})
         for name, values in names["datasets"].items()
@@ -147,15 +153,3 @@ def _rows() -> list[Published]:
         for row in table.rows
         if row.evaluator
     ]
-
-
-def _table(body: Mapping[str, Any]) -> PublishedTable:
-    columns = tuple(PublishedColumn(**column) for column in body["columns"])
-    rows = tuple(PublishedRow(**row | {"values": tuple(row["values"])}) for row in body["rows"])
-    return PublishedTable(body["label"], body["caption"], columns, rows)
-
-
-@cache
-def _names() -> Mapping[str, Any]:
-    names: Mapping[str, Any] = json.loads(asset("reference", _NAMES).read_text(encoding="utf-8"))
-    return names

@@ -17,12 +17,11 @@ prediction. `items` follows the script unless `strict` is True; then all steps o
 `prm_items` adds PRMScore, PRMBench's metric of step labels.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 
-from stepsight.core.arrays import AnyInts, Bools, Floats64
+from stepsight.core.arrays import Bools, Floats64
 from stepsight.core.metrics.table import SILENT, Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Label
@@ -69,41 +68,41 @@ def items(
     if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
         nothing = np.zeros(0)
         return Items(nothing, nothing > 0, nothing > 0, nothing.astype(np.int64))
-    rule = _rule(errors, outputs, thresholds or Thresholds())
-    scores = _step_scores(table, errors, outputs)
+    scores, trace = _step_scores(table, errors, outputs), table.trace
     if level == Level.STEP:
         gold, counts = _step_gold(table, errors)
-        if outputs == Outputs.CHECKS:
-            counts = counts & ~np.isnan(scores)
+        counts = counts & outputs.has_steps
         if outputs == Outputs.VERDICT and not strict:
-            scores = np.where(_says_nothing(table)[table.trace], 1.0, scores)
-        return _items(scores, gold, rule, table.trace, outputs).where(counts & outputs.has_steps)
-    return _solutions(table, errors, outputs, scores, rule)
+            is_silent = np.bincount(trace, ~np.isnan(table.validity), table.traces) == 0
+            scores = np.where(is_silent[trace], 1.0, scores)
+    else:
+        gold, counts = _solution_gold(table, errors)
+        least = np.full(table.traces, np.inf)
+        # A solution with a step that has no score has none either.
+        with np.errstate(invalid="ignore"):
+            np.minimum.at(least, trace, scores)
+        scores = table.solution if outputs == Outputs.SOLUTION or outputs.in_words else least
+        trace = np.arange(table.traces)
+    if outputs == Outputs.CHECKS:
+        counts = counts & ~np.isnan(scores)
+    cut, is_exceeded = _rule(errors, outputs, thresholds or Thresholds())
+    # Probabilities are stored in single precision: a threshold is compared in it too, so that ties are ties.
+    single, limit = scores.astype(np.float32), np.float32(cut)
+    predicted = np.where(np.isnan(scores), ~gold, single > limit if is_exceeded else single >= limit)
+    ranking = scores if outputs.has_scores else np.full(len(scores), np.nan)
+    return Items(ranking, gold, predicted, trace).where(counts)
 
 
-def _says_nothing(table: StepTable) -> Bools:
-    """Return True for each trace without a verdict on any step, as an array of shape (traces,)."""
-    silent: Bools = np.bincount(table.trace, ~np.isnan(table.validity), table.traces) == 0
-    return silent
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """A decision rule: a score means no error if it is at least `cut` or, if `strict` is True, above `cut`."""
-
-    cut: float
-    strict: bool = False
-
-
-def _rule(errors: Errors, outputs: Outputs, thresholds: Thresholds) -> _Rule:
+def _rule(errors: Errors, outputs: Outputs, thresholds: Thresholds) -> tuple[float, bool]:
+    """Return the score that means no error, and whether it has to be exceeded."""
     if outputs == Outputs.SOLUTION:
-        return _Rule(SOLUTION_THRESHOLD)
+        return SOLUTION_THRESHOLD, False
     if outputs.in_words:
-        return _Rule(0.5)
+        return 0.5, False
     if errors == Errors.REDUNDANT and outputs == Outputs.THREE_WAY:
         # A score at the threshold is redundant, so that a tie counts as an error.
-        return _Rule(-thresholds.redundancy, strict=True)
-    return _Rule(thresholds.validity)
+        return -thresholds.redundancy, True
+    return thresholds.validity, False
 
 
 def _step_scores(table: StepTable, errors: Errors, outputs: Outputs) -> Floats64:
@@ -121,29 +120,6 @@ def _step_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:
     first = table.first_errors()[table.trace]
     counts = (table.valid != SILENT) & ((first == SILENT) | (table.position <= first))
     return table.valid == 1, counts
-
-
-def _items(scores: Floats64, gold: Bools, rule: _Rule, trace: AnyInts, outputs: Outputs) -> Items:
-    # Probabilities are stored in single precision: a threshold is compared in it too, so that ties are ties.
-    single, cut = scores.astype(np.float32), np.float32(rule.cut)
-    predicted = single > cut if rule.strict else single >= cut
-    unread = np.isnan(scores)
-    ranking = scores if outputs.has_scores else np.full(len(scores), np.nan)
-    return Items(ranking, gold, np.where(unread, ~gold, predicted), trace)
-
-
-def _solutions(table: StepTable, errors: Errors, outputs: Outputs, scores: Floats64, rule: _Rule) -> Items:
-    gold, counts = _solution_gold(table, errors)
-    if outputs == Outputs.SOLUTION or outputs.in_words:
-        least = table.solution
-    else:
-        least = np.full(table.traces, np.inf)
-        # A solution with a step that has no score has none either.
-        with np.errstate(invalid="ignore"):
-            np.minimum.at(least, table.trace, scores)
-    if outputs == Outputs.CHECKS:
-        counts = counts & ~np.isnan(least)
-    return _items(least, gold, rule, np.arange(table.traces), outputs).where(counts)
 
 
 def _solution_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:

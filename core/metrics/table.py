@@ -114,7 +114,10 @@ class TableBuilder:
         self.ids.append(trace.id)
         self.groups.append(group)
         self.solutions.append(np.nan if solution is None else solution)
-        self._gold_parts.append(np.array([_gold(step.label, step.valid) for step in trace.steps], np.int8))
+        gold = [
+            [SILENT if code is None else int(code) for code in (step.label, step.valid)] for step in trace.steps
+        ]
+        self._gold_parts.append(np.array(gold, np.int8))
         self._shares += [step.share for step in trace.steps]
         self._score_parts.append(_scores(trace, scores))
 
@@ -195,10 +198,6 @@ def by_change(table: StepTable, change: Floats64, least: float = 0.1) -> dict[st
     kinds = {"fell": change <= -least, "rose": change >= least}
     stayed = ~(kinds["fell"] | kinds["rose"])
     return {name: table.where(hit) for name, hit in (kinds | {"stayed": stayed}).items()}
-
-
-def _gold(label: int | None, valid: bool | None) -> tuple[int, int]:
-    return SILENT if label is None else int(label), SILENT if valid is None else int(valid)
 
 
 def _scores(trace: Trace, scores: StepScores | None) -> Floats32:

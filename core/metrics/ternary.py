@@ -6,7 +6,7 @@ import numpy as np
 
 from stepsight.core.arrays import AnyInts, Floats32, Floats64, Ints
 from stepsight.core.metrics.binary import auc, f1
-from stepsight.core.metrics.bootstrap import Weights, share_draws, statistic
+from stepsight.core.metrics.bootstrap import Weights, ratio, statistic
 from stepsight.core.metrics.table import NO_ITEMS, ONE_CLASS, SILENT, Items, StepTable
 from stepsight.core.trace import Label
 
@@ -56,7 +56,7 @@ def _no_steps(steps: Classified) -> str:
 def accuracy(steps: Classified, weights: Weights) -> Floats64:
     """The share of steps that are classified correctly."""
     hits = steps.gold == steps.predicted
-    return share_draws(hits, np.ones_like(hits), steps.trace, weights)
+    return ratio(hits, np.ones_like(hits), steps.trace, weights)
 
 
 @statistic(_no_steps)

@@ -17,7 +17,6 @@ from stepsight.core.metrics.agreement import (
     alpha,
     alpha_draws,
     kappa,
-    kappa_draws,
 )
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.ratings import NO_ERROR, UNLABELLED, UNSURE, Ratings
@@ -183,7 +182,7 @@ def test_every_resample_has_scikit_learns_value_on_the_repeated_units():
     second[trace > 24] = NONE
     second[trace == 3] = NONE
     found, weights = RaterPair.of(first, second, trace), resamples(30, 50)
-    for row, drawn in zip(weights, kappa_draws(found, weights), strict=True):
+    for row, drawn in zip(weights, kappa.draws(found, weights), strict=True):
         chosen = np.repeat(np.arange(len(found)), row[found.trace])
         assert drawn == pytest.approx(cohen_kappa_score(found.first[chosen], found.second[chosen]))
     value = kappa(found, weights)
@@ -201,7 +200,7 @@ def test_a_pair_on_one_trace_has_no_interval():
 
 def test_a_resample_without_a_unit_has_no_value():
     found = pair([0, 2], [0, 2], [0, 1])
-    np.testing.assert_array_equal(kappa_draws(found, np.array([[1, 1], [2, 0], [0, 0]], np.uint8)), [1, NONE, NONE])
+    np.testing.assert_array_equal(kappa.draws(found, np.array([[1, 1], [2, 0], [0, 0]], np.uint8)), [1, NONE, NONE])
 
 
 NEG, NEU, POS = 0, 1, 2
