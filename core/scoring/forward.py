@@ -1,6 +1,6 @@
 """Forward passes: the inputs that a mode needs, batches within a token budget, and a pass for any backbone."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -9,7 +9,6 @@ import numpy as np
 import torch
 
 from stepsight.core.arrays import Floats32, Ints
-from stepsight.core.errors import Check, never_cancel
 from stepsight.core.judgment import Mode
 from stepsight.core.models.backbone import main_device
 from stepsight.core.models.evaluator import ModelEvaluator
@@ -52,13 +51,6 @@ Bounds = Sequence[tuple[int, int]]
 
 Calls = Sequence[Sequence[Encoded]]
 """The inputs for each step of a trace."""
-
-OnResult = Callable[[int, Floats32], None]
-"""Called with the number of an input and its probabilities, as soon as they are known."""
-
-
-def ignore_result(number: int, rows: Floats32) -> None:
-    """Do nothing with a result that is returned later anyway."""
 
 
 def call_inputs(calls: Calls) -> list[Input]:
@@ -188,13 +180,20 @@ def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepSco
 class Forward(Protocol):
     """A way of running inputs through a step model."""
 
-    def run(
-        self, inputs: Sequence[Input], check: Check = never_cancel, on_result: OnResult = ignore_result
-    ) -> list[Floats32]:
-        """Return the probabilities at the read positions of each input, with shape (k, 3), in input order. An
-        ensemble adds its spread as a fourth column. `check` may raise an error to stop the work. If the inputs grow
-        in length, `on_result` is called in their order."""
+    def run(self, inputs: Sequence[Input]) -> Iterator[tuple[int, Floats32]]:
+        """Yield the number of each input with the probabilities at its read positions, of shape (k, 3), as soon as
+        they are known. An ensemble adds its spread as a fourth column.
+
+        Inputs that grow in length come in their order. No more is computed than a few batches beyond those that are
+        asked for.
+        """
         ...
+
+
+def run_all(forward: Forward, inputs: Sequence[Input]) -> list[Floats32]:
+    """Return the results of a forward pass for all inputs, in their order."""
+    results = dict(forward.run(inputs))
+    return [results[number] for number in range(len(inputs))]
 
 
 def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) -> Iterator[Numbered]:
@@ -234,20 +233,14 @@ class PaddedForward:
         self.token_budget = token_budget
         self.device = main_device(model)
 
-    def run(
-        self, inputs: Sequence[Input], check: Check = never_cancel, on_result: OnResult = ignore_result
-    ) -> list[Floats32]:
-        results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
+    def run(self, inputs: Sequence[Input]) -> Iterator[tuple[int, Floats32]]:
         by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
         for batch in chunks(by_length, self.token_budget, padded=True):
-            check()
-            for (number, _), probs in zip(batch, self._run_batch([item for _, item in batch]), strict=True):
-                results[number] = probs
-                on_result(number, probs)
-        return results
+            numbers, items = zip(*batch, strict=True)
+            yield from zip(numbers, self._run_batch(items), strict=True)
 
     @torch.inference_mode()
-    def _run_batch(self, batch: list[Input]) -> list[Floats32]:
+    def _run_batch(self, batch: Sequence[Input]) -> list[Floats32]:
         width = max(item.length for item in batch)
         reads = max(len(item.reads) for item in batch)
         ids = np.zeros((len(batch), width), np.int64)

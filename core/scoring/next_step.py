@@ -16,7 +16,7 @@ from stepsight.core.evidence import Gap, LeaveOneOut, shortened
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import StepScores
-from stepsight.core.scoring.forward import Forward, Input, call_inputs, chunks, verdicts
+from stepsight.core.scoring.forward import Forward, Input, call_inputs, chunks, run_all, verdicts
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.prefixes import Prefix, PrefixContinuation, Prefixes, can_continue, shared
 from stepsight.core.trace import Label, Trace, check_candidates
@@ -60,10 +60,9 @@ class ContinuedForward:
             if self._prefixes is None:
                 raise ValueError(f"{self._evaluator.name} reads every input from its start")
             kept = self._prefixes.find(prefix.ids[: prefix.length])
-            return [self._read(prefix), *self._after(self._prefixes, kept, inputs, starts, check)]
-
-    def _read(self, prefix: Input) -> Floats32:
-        return self._forward.run([prefix])[0] if len(prefix.reads) else np.zeros((0, 3), np.float32)
+            read = run_all(self._forward, [prefix] if len(prefix.reads) else [])
+            first = read[0] if read else np.zeros((0, 3), np.float32)
+            return [first, *self._after(self._prefixes, kept, inputs, starts, check)]
 
     def _after(
         self,
@@ -236,13 +235,14 @@ class NextSteps:
         """Return the probabilities of each candidate, with shape (candidates, 3)."""
         if self.asks_each_step:
             calls = [one.calls[-1] for one in asked.encoded]
-            rows = list(verdicts(self._evaluator.encoder, calls, self._forward.run(call_inputs(calls)))[:, None])
+            outputs = run_all(self._forward, call_inputs(calls))
+            rows = list(verdicts(self._evaluator.encoder, calls, outputs)[:, None])
         elif self.keeps_prefixes:
             starts = [asked.shared] * len(asked.inputs)
             nothing = np.zeros(0, np.int64)
             _, *rows = self._continued.run(asked.inputs, starts, Input(asked.inputs[0].ids, asked.shared, nothing))
         else:
-            rows = self._forward.run(asked.inputs)
+            rows = run_all(self._forward, asked.inputs)
         self._evaluator.check_numbers(rows)
         scored = dict(zip(asked.unique, rows, strict=True))
         return np.concatenate([scored[text][:, : len(Label)] for text in asked.candidates])

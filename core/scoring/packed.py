@@ -21,11 +21,10 @@ import torch
 from torch import Tensor
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import Check, never_cancel
 from stepsight.core.models.backbone import Decoder
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.network import DecoderConfig, DecoderNetwork, decoder_config
-from stepsight.core.scoring.forward import Input, Numbered, OnResult, chunks, ignore_result, padded_rows
+from stepsight.core.scoring.forward import Input, chunks, padded_rows
 
 ROWS = 16
 """As in `forward`, but for weights that are not packed, with which a row costs more than a new kernel."""
@@ -57,41 +56,27 @@ class PackedForward:
         """True if `PackedForward` can run the model and gives the same results as the model itself."""
         return _config_of(model) is not None
 
-    def run(
-        self, inputs: Sequence[Input], check: Check = never_cancel, on_result: OnResult = ignore_result
-    ) -> list[Floats32]:
-        results: list[Floats32] = [np.zeros((0, 3), np.float32)] * len(inputs)
+    def run(self, inputs: Sequence[Input]) -> Iterator[tuple[int, Floats32]]:
         total = sum(item.length for item in inputs)
         # Few inputs are still cut into one share per worker.
         budget = min(self.token_budget, max(64, -(-total // max(1, self._workers))))
-        for batch, rows in self._outputs(chunks(list(enumerate(inputs)), budget, padded=False), check):
-            for (number, _), probs in zip(batch, rows, strict=True):
-                results[number] = probs
-                on_result(number, probs)
-        return results
-
-    def _outputs(self, batches: Iterator[Numbered], check: Check) -> Iterator[tuple[Numbered, list[Floats32]]]:
-        """Yield each batch with its outputs.
-
-        Only a few batches are submitted to the workers in advance, so that two concurrent passes share the workers
-        and neither has to wait for the other to finish.
-        """
-        ahead: deque[tuple[Numbered, Future[list[Floats32]]]] = deque()
-        for batch in batches:
-            check()
-            inputs = [item for _, item in batch]
+        # Only a few batches are submitted to the workers in advance, so that two concurrent passes share the
+        # workers and neither has to wait for the other to finish.
+        ahead: deque[tuple[tuple[int, ...], Future[list[Floats32]]]] = deque()
+        for batch in chunks(list(enumerate(inputs)), budget, padded=False):
+            numbers, items = zip(*batch, strict=True)
             if self._pool is None:
-                yield batch, self._run_batch(inputs)
+                yield from zip(numbers, self._run_batch(items), strict=True)
                 continue
-            ahead.append((batch, self._pool.submit(self._run_batch, inputs)))
+            ahead.append((numbers, self._pool.submit(self._run_batch, items)))
             if len(ahead) > self._workers:
-                done, outputs = ahead.popleft()
-                yield done, outputs.result()
-        for batch, outputs in ahead:
-            yield batch, outputs.result()
+                numbers, outputs = ahead.popleft()
+                yield from zip(numbers, outputs.result(), strict=True)
+        for numbers, outputs in ahead:
+            yield from zip(numbers, outputs.result(), strict=True)
 
     @torch.inference_mode()
-    def _run_batch(self, batch: list[Input]) -> list[Floats32]:
+    def _run_batch(self, batch: Sequence[Input]) -> list[Floats32]:
         longest: dict[int, Input] = {}
         for item in batch:
             if id(item.ids) not in longest or item.length > longest[id(item.ids)].length:

@@ -10,7 +10,7 @@ prefixes. Windows, if there are any, are cut in each order by itself.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import count, islice
 
 import numpy as np
@@ -22,14 +22,12 @@ from stepsight.core.evidence import Gap, LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import BatchEvaluator, Evaluator, RuleEvaluator
-from stepsight.core.prompts.encoding import Encoded
+from stepsight.core.prompts.encoding import Encoded, Window
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.forward import (
     Forward,
     Input,
-    OnResult,
     PaddedForward,
-    ignore_result,
     last_in_view,
     mode_inputs,
     prefixes,
@@ -112,7 +110,7 @@ class Scorer(AbstractScorer):
         for start in count(0, self.window):
             if not (window := list(islice(rest, self.window))):
                 return
-            yield from self._score_window(window, mode, check, _shifted(on_step, start))
+            yield from self._score_window(window, start, mode, check, on_step)
 
     def offline_scores(self, traces: Sequence[Trace], check: Check = never_cancel) -> list[StepScores | None]:
         """Return the offline scores of each trace, or None for a trace that is too long or on which a critic writes
@@ -197,70 +195,55 @@ class Scorer(AbstractScorer):
     def _score_window(
         self,
         window: list[tuple[Trace, Encoded]],
+        start: int,
         mode: Mode,
         check: Check,
         on_step: OnStep,
     ) -> Iterator[Judgment]:
+        """Yield the judgments of a window, whose first trace has the number `start`. Each distinct input is run
+        once."""
         if isinstance(self.evaluator, RuleEvaluator):
             yield from (self.evaluator.judge(trace, mode) for trace, _ in window)
             return
         assert isinstance(self.evaluator, ModelEvaluator)
-        inputs = [self._inputs(trace, encoded, mode) for trace, encoded in window]
-        listeners = [self._listener(partial(on_step, n), *one, mode) for n, one in enumerate(window)]
-        owners = [(n, i) for n, part in enumerate(inputs) for i in range(len(part))]
-
-        def on_result(place: int, rows: Floats32) -> None:
-            number, own = owners[place]
-            listeners[number](own, rows)
-
-        outputs = iter(self._run_unique([item for part in inputs for item in part], check, on_result))
-        for (trace, encoded), part in zip(window, inputs, strict=True):
-            check()
-            rows = tuple(islice(outputs, len(part)))
-            self.evaluator.check_numbers(rows, trace)
-            yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, rows))
-
-    def _listener(
-        self, on_substep: Callable[[int, Floats32], None], trace: Trace, encoded: Encoded, mode: Mode
-    ) -> OnResult:
-        """Return the function to call with the result of each input of a trace. If an input ends with a step that
-        is judged in it, `on_substep` is called with the online scores of that step's sub-steps."""
-        assert isinstance(self.evaluator, ModelEvaluator)
-        one = encoded.windows[0].encoded if encoded.windows else encoded
-        one_pass = takes_one_pass(encoded, causal=self.evaluator.is_causal)
-        if mode != Mode.HINDSIGHT or one_pass or one.calls:
-            return ignore_result
-        places = last_in_view(encoded, prefixes(trace, mode))
-
-        def on_result(number: int, rows: Floats32) -> None:
-            last, first, window = places[number]
-            for substep in np.flatnonzero(trace.step_ends == last).tolist():
-                if window is None or window.first <= substep < window.stop:
-                    on_substep(substep, rows[substep - first, :3])
-
-        return on_result
-
-    def _run_unique(self, inputs: list[Input], check: Check, on_result: OnResult) -> list[Floats32]:
-        """Run the forward pass once for each distinct input, and return the results for all inputs. `on_result` is
-        called for each input."""
-        equal: dict[tuple[bytes, bytes], list[int]] = {}
-        for place, item in enumerate(inputs):
-            equal.setdefault((item.key, item.reads.tobytes()), []).append(place)
-        groups = list(equal.values())
-
-        def tell(number: int, rows: Floats32) -> None:
-            for place in groups[number]:
-                on_result(place, rows)
-
         assert self.forward is not None
-        outputs = self.forward.run([inputs[places[0]] for places in groups], check, tell)
-        which = {place: number for number, places in enumerate(groups) for place in places}
-        return [outputs[which[place]] for place in range(len(inputs))]
+        inputs = [self._inputs(trace, encoded, mode) for trace, encoded in window]
+        ends = [self._last_in_view(trace, encoded, mode) for trace, encoded in window]
+        equal: dict[tuple[bytes, bytes], list[tuple[int, int]]] = {}
+        for number, part in enumerate(inputs):
+            for place, item in enumerate(part):
+                equal.setdefault((item.key, item.reads.tobytes()), []).append((number, place))
+        groups = list(equal.values())
+        results: list[dict[int, Floats32]] = [{} for _ in window]
+        check()
+        for distinct, rows in self.forward.run([inputs[number][place] for (number, place), *_ in groups]):
+            for number, place in groups[distinct]:
+                results[number][place] = rows
+                if ends[number]:
+                    for substep, row in _ended(window[number][0], ends[number][place], rows):
+                        on_step(start + number, substep, row)
+            check()
+        for (trace, encoded), part, by_place in zip(window, inputs, results, strict=True):
+            check()
+            outputs = tuple(by_place[place] for place in range(len(part)))
+            by_place.clear()
+            self.evaluator.check_numbers(outputs, trace)
+            yield Judgment(trace, mode, trace_scores(self.evaluator, trace, encoded, mode, outputs))
+
+    def _last_in_view(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[tuple[int, int, Window | None]]:
+        """Return the `last_in_view` of a trace whose steps are judged one after the other, or an empty list if all
+        of them are known at once or are not asked for."""
+        assert isinstance(self.evaluator, ModelEvaluator)
+        at_once = takes_one_pass(encoded, causal=self.evaluator.is_causal)
+        return [] if mode != Mode.HINDSIGHT or at_once else last_in_view(encoded, prefixes(trace, mode))
 
 
-def _shifted(on_step: OnStep, start: int) -> OnStep:
-    """Return an `on_step` for a window whose first trace has the number `start`."""
-    return lambda trace, substep, row: on_step(start + trace, substep, row)
+def _ended(trace: Trace, end: tuple[int, int, Window | None], rows: Floats32) -> Iterator[tuple[int, Floats32]]:
+    """Yield the sub-steps of the step with which an input ends, if they are judged in it, with their scores."""
+    last, first, window = end
+    for substep in np.flatnonzero(trace.step_ends == last).tolist():
+        if window is None or window.first <= substep < window.stop:
+            yield substep, rows[substep - first, :3]
 
 
 def encode_all(

@@ -133,9 +133,9 @@ class Counting:
         self.forward = forward
         self.lengths = []
 
-    def run(self, inputs, *listeners):
+    def run(self, inputs):
         self.lengths += [item.length for item in inputs]
-        return self.forward.run(inputs, *listeners)
+        return self.forward.run(inputs)
 
 
 def test_a_prefix_is_never_run_twice(tmp_path):
@@ -172,11 +172,11 @@ def test_the_tokens_of_a_trace_are_those_that_are_run(tmp_path, causal, mode):
 @pytest.mark.parametrize(
     ("forward", "dtype"), [(PackedForward, "float32"), (PackedForward, "bfloat16"), (PaddedForward, "float32")]
 )
-def test_scoring_ends_between_two_batches_when_the_check_raises(tmp_path, forward, dtype):
-    """After three batches, of which there are many more."""
+def test_scoring_ends_between_two_inputs_when_the_check_raises(tmp_path, forward, dtype):
+    """After three inputs, of which there are many more."""
     evaluator = load_evaluator(write_evaluator(tmp_path / "it"), dtype=dtype)
     scorer = Scorer(evaluator, forward(evaluator.model, token_budget=64))
-    traces = [(trace, evaluator.encode(trace)) for trace in make_traces(1)]
+    traces = [(trace, evaluator.encode(trace)) for trace in make_traces(9)]
     left = [1, 2, 3]
 
     def check():
@@ -185,7 +185,7 @@ def test_scoring_ends_between_two_batches_when_the_check_raises(tmp_path, forwar
         left.pop()
 
     with pytest.raises(CancelledError):
-        scorer.forward.run(scorer._inputs(*traces[0], Mode.HINDSIGHT) * 20, check)
+        list(scorer.score_encoded(traces, Mode.HINDSIGHT, check))
     # What was ended does no harm to what comes next.
     (judgment,) = scorer.score_encoded(traces[:1])
     alone = Scorer(evaluator).score_one(traces[0][0], "offline")
