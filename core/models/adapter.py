@@ -98,7 +98,9 @@ class Adapter:
             first, second, scale = self._matrices(module)
             shape, changed = base.shape(names[name]), (len(second), first.shape[1])
             # The other way round in embeddings, and in most layers of the networks that `fan_in_fan_out` names.
-            is_turned = self._is_embedding(module) or (self._is_turned and shape == changed[::-1])
+            is_turned = self._is_embedding(module) or (
+                bool(self.config.get("fan_in_fan_out")) and shape == changed[::-1]
+            )
             if shape != (changed[::-1] if is_turned else changed):
                 raise UserError(
                     f"{self.folder}: the adapter changes {name} by a matrix of shape {changed}, in the base it has "
@@ -129,10 +131,6 @@ class Adapter:
             )
         root = rank**0.5 if self.config.get("use_rslora") else rank
         return first, second, self._of(module, "alpha_pattern", "lora_alpha") / root
-
-    @property
-    def _is_turned(self) -> bool:
-        return bool(self.config.get("fan_in_fan_out"))
 
     def _is_embedding(self, module: str) -> bool:
         return _OF_EMBEDDING[0] in self.pairs[module]

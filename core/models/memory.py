@@ -3,7 +3,6 @@
 import ctypes
 import os
 import sys
-from functools import cache
 from pathlib import Path
 
 from stepsight.core.errors import UserError
@@ -58,14 +57,10 @@ def free_memory() -> int | None:
 def release_memory() -> None:
     """Make the C library return all freed memory that it keeps to the system. A long solution leaves 200 MB behind
     that shorter ones do not need."""
-    trim = getattr(_c_library(), "malloc_trim", None)
+    library = ctypes.CDLL(None) if sys.platform == "linux" else None
+    trim = getattr(library, "malloc_trim", None)
     if trim is not None:
         trim(0)
-
-
-@cache
-def _c_library() -> object:
-    return ctypes.CDLL(None) if sys.platform == "linux" else None
 
 
 def memory_of(fetched: Fetched, dtype: str) -> int:

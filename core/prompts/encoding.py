@@ -58,14 +58,11 @@ class Pieces:
             if missing:
                 encoded = self._vocabulary.encode(missing, bare=bare)
                 pieces |= {(text, bare): ids for text, ids in zip(missing, encoded, strict=True)}
-        self._keep(pieces)
-        return [pieces[piece] for piece in wanted]
-
-    def _keep(self, pieces: dict[tuple[str, bool], list[int]]) -> None:
         short = {piece: ids for piece, ids in pieces.items() if len(piece[0]) <= _LONGEST_KEPT}
         if len(self._kept) + len(short) > _MOST_KEPT:
             self._kept = {}
         self._kept.update(short)
+        return [pieces[piece] for piece in wanted]
 
 
 @dataclass(frozen=True, eq=False)

@@ -358,7 +358,10 @@ def add_declared(tokenizer: Tokenizer, folder: Path, rows: int | None = None) ->
 def _declared(folder: Path) -> dict[int, dict[str, Any]]:
     """Return the added tokens that the files beside tokenizer.json name. Maps each id to the arguments of
     `AddedToken`."""
-    special = {_content(value) for value in _read(folder / _SPECIAL).values()}
+    # Files give a token as a string, or as an object with a `content`.
+    values = _read(folder / _SPECIAL).values()
+    named = [value.get("content") if isinstance(value, dict) else value for value in values]
+    special = {value for value in named if isinstance(value, str)}
     found: dict[int, dict[str, Any]] = {}
     for text, number in _read(folder / _ADDED).items():
         if isinstance(number, int):
@@ -369,13 +372,6 @@ def _declared(folder: Path) -> dict[int, dict[str, Any]]:
             flags = {name: token[name] for name in _FLAGS if isinstance(token.get(name), bool)}
             found[int(number)] = {"content": token["content"], **flags}
     return found
-
-
-def _content(value: object) -> object:
-    """Return the text of a token, which files give as a string or as an object with a `content`. None for anything
-    else."""
-    content = value.get("content") if isinstance(value, dict) else value
-    return content if isinstance(content, str) else None
 
 
 def _tokens(tokenizer: Tokenizer, text: str) -> list[str]:
