@@ -45,7 +45,8 @@ _CLAUSE = re.compile(
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$|[\"'”’)\]$])|\n")
 _MODULUS = re.compile(r"\\[pb]?mod\b|\bmod(?:ulo)?\b", re.IGNORECASE)
 _MODULAR = re.compile(rf"{_MODULUS.pattern}|≡|\\equiv|\bcongruen", re.IGNORECASE)
-_CLOCK = re.compile(r"o'clock|\bclock\b|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNORECASE)
+CLOCK_TIME = re.compile(r"o'clock|\bclock\b|\d\s*[ap]\.?m\b|\bmidnight\b|\bnoon\b", re.IGNORECASE)
+"""Times of day, whose arithmetic is modulo twelve."""
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
@@ -69,7 +70,6 @@ _ASSUMED = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 
-
 _STRUCK_OUT = re.compile(r"<(s|del|strike)>[^<]*</\1>", re.IGNORECASE)
 
 
@@ -77,17 +77,15 @@ def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
     """True if the text states the equation `text[start:end]`, rather than supposing, wishing for or refuting it.
     `works_out` is True if the right side is the computed value of the left side, as in 3 + 4 = 7."""
     first, last = sentence_around(text, start, end)
-    if text[first:last].rstrip().endswith("?"):
-        return False
-    if _AFTER.search(text, end, min(len(text), end + 300)):
-        return False
-    if any(struck.start() <= start < struck.end() for struck in _STRUCK_OUT.finditer(text)):
-        return False
-    if _SUPPOSED.search(_clause(text[first:start])):
-        return False
-    if _ASSUMED.search(text[first:start]):
-        return False
-    return works_out or _WISHED.search(text[first:start]) is None
+    before = text[first:start]
+    is_otherwise = (
+        text[first:last].rstrip().endswith("?")
+        or _AFTER.search(text, end, min(len(text), end + 300))
+        or any(struck.start() <= start < struck.end() for struck in _STRUCK_OUT.finditer(text))
+        or _SUPPOSED.search(_clause(before))
+        or _ASSUMED.search(before)
+    )
+    return not is_otherwise and (works_out or _WISHED.search(before) is None)
 
 
 _POSITED = re.compile(
@@ -105,9 +103,7 @@ def is_assertion(text: str, start: int, end: int) -> bool:
     """True if the text asserts the equation with unknowns at `text[start:end]`. False if it is a question, or if
     the text merely introduces the equation, for example after "let"."""
     first, last = sentence_around(text, start, end)
-    if text[first:last].rstrip().endswith("?"):
-        return False
-    return _POSITED.search(_clause(text[first:start])) is None
+    return not text[first:last].rstrip().endswith("?") and _POSITED.search(_clause(text[first:start])) is None
 
 
 _BEHIND_ANOTHER = re.compile(r"\bor\b[\s$(\\\[{}]*(?:\\q?quad\s*)?$", re.IGNORECASE)
@@ -115,34 +111,23 @@ _BEHIND_ANOTHER = re.compile(r"\bor\b[\s$(\\\[{}]*(?:\\q?quad\s*)?$", re.IGNOREC
 
 def is_one_of_several(text: str, start: int, end: int) -> bool:
     """True if the equation `text[start:end]` is one of several alternatives, as in x = 2 or x = 3."""
-    if _ALTERNATIVE.match(text, end):
-        return True
-    return _BEHIND_ANOTHER.search(text, max(0, start - 30), start) is not None
+    return bool(_ALTERNATIVE.match(text, end) or _BEHIND_ANOTHER.search(text, max(0, start - 30), start))
 
 
-_COMPARED = re.compile(
+DIFFERENCE = re.compile(
     r"""\b(?:less|fewer|cheaper|differ\w*|loss|lost|lose|short\w*|below|behind|owes?|debt|deficit|younger|apart|change\w*
       |drop\w*|decreas\w+|lower|subtract\w*|from|between|remain\w*|down|off|under|away)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
+"""Words of a decrease or difference, such as "less" or "drop". A difference is then often written without its
+sign."""
 
-
-_WHOLE = re.compile(
+WHOLE_NUMBER = re.compile(
     r"\b(?:remainder|left\s*over|leav\w+|floor|round\w*|whole|integer|complete\w*|full|fully|at\s+most|approximat\w*|about|nearly)\b"
     r"|\\l?floor|\\lceil|⌊|⌈",
     re.IGNORECASE,
 )
-
-
-def speaks_of_whole_numbers(text: str) -> bool:
-    """True if a text says that the fractional part of a number is dropped."""
-    return _WHOLE.search(text) is not None
-
-
-def compares(text: str) -> bool:
-    """True if a text speaks of a decrease or difference, such as "less" or "drop". A difference is then often
-    written without its sign."""
-    return _COMPARED.search(text) is not None
+"""Words by which the fractional part of a number is dropped."""
 
 
 def _clause(before: str) -> str:
@@ -162,24 +147,13 @@ def is_modular(text: str, start: int, end: int) -> bool:
     return _MODULUS.search(text, first, start) is not None or _MODULAR.search(text, end, behind) is not None
 
 
-def contains_clock_time(text: str) -> bool:
-    """True if a text contains times of day, whose arithmetic is modulo twelve."""
-    return _CLOCK.search(text) is not None
-
-
-_REMAINDER = re.compile(
+REMAINDER = re.compile(
     r"[\s$,.\\)]*(?:with\s+)?(?:an?\s+)?(?:remainder|rem\.?|r)\s*(?:of\s+|is\s+|=\s*)?[\s$\\(]*(\d{1,9})\b(?![.,]\d)",
     re.IGNORECASE,
 )
+"""The remainder that stands right behind a quotient, with its digits as the group."""
 
-
-def remainder_behind(text: str, end: int) -> re.Match[str] | None:
-    """Match the remainder that `text` states right after a quotient, with its digits as the group, or return None
-    if it states none. `end` is the position at which the quotient ends."""
-    return _REMAINDER.match(text, end)
-
-
-_OWN_ARITHMETIC = re.compile(
+OWN_ARITHMETIC = re.compile(
     r"""\bbase\s*[-$({]*\s*(?:\d|b\b|two|three|four|five|six|seven|eight|nine|twelve|sixteen)|\d_\{?\(?\d+\)?\}?
       | base-?\d | \b(?:binary|octal|hexadecimal)\b(?!\s+oper) | \boperations?\s*[$\\*@#] | \bbinary\s+operation
       | \\(?:star|oplus|otimes|odot|ast|clubsuit|spadesuit|diamond\w*|heartsuit|bigstar|dagger|circledast|nabla
@@ -189,48 +163,28 @@ _OWN_ARITHMETIC = re.compile(
       | \bcryptarithm | different\s+digit""",
     re.VERBOSE | re.IGNORECASE,
 )
+"""What a problem says that uses a base other than ten or defines its own operations."""
 
-
-_BASE = re.compile(
+OTHER_ARITHMETIC = re.compile(
     r"(?:\bbase[\s-]+\$?(?:\d|two|seven|eight)|(?:\b(?:in|to)\s+|[(\[]\s*)(?:binary|octal|hexadecimal)|\bboolean)\b"
     # The integers modulo a number, and finite fields.
     r"|\b(?:in|over)\s+\$?(?-i:[ZFℤ𝔽]|GF|\\math(?:bb|bf)\{[ZF]\})(?:_\{?|\(|\s*/\s*)\d",
     re.IGNORECASE,
 )
+"""What a sub-step says that writes numbers in a base other than ten, or computes in a finite ring or with truth
+values."""
 
-
-def counts_in_a_base(text: str) -> bool:
-    """True if a sub-step writes numbers in a base other than ten, or computes in a finite ring or
-    with truth values."""
-    return _BASE.search(text) is not None
-
-
-def has_own_arithmetic(problem: str) -> bool:
-    """True if a problem uses a base other than ten or defines its own operations."""
-    return _OWN_ARITHMETIC.search(problem) is not None
-
-
-_REFUTED = re.compile(
+RETRACTION = re.compile(
     r"^\W*(?:no\b|wait|oops|actually|sorry|hmm)|\b(?:wrong|mistaken?|incorrect\w*|error|contradict\w*|not\s+true|false)\b",
     re.IGNORECASE,
 )
+"""What a sub-step says that retracts an earlier statement."""
 
-
-_RESTRICTED = re.compile(
+RESTRICTION = re.compile(
     r"\b(?:only|smallest|largest|greatest|least|valid|option|answer|range|works?|case|either|impossible|reject\w*)\b",
     re.IGNORECASE,
 )
-
-
-def is_restricted(words: str) -> bool:
-    """True if the words after a solution say that it was selected by a condition other than the equation."""
-    return _RESTRICTED.search(words) is not None
-
-
-def retracts(text: str) -> bool:
-    """True if a sub-step retracts an earlier statement."""
-    return _REFUTED.search(text) is not None
-
+"""Words after a solution that was selected by a condition other than the equation."""
 
 _FOLLOWING = re.compile(
     r"""\b(?:simplif\w+|expand\w*|distribut\w+|factor\w*|combin\w+|rearrang\w+|rewrit\w+|rewrote|becomes?|which\s+is
@@ -249,7 +203,6 @@ _ANOTHER = re.compile(
       |eliminat\w+|know|want|need|equations|only|smallest|largest|greatest|least|valid|option|answer|range|incorrectly|this\s+time|again|closer)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-
 
 # Operations on an equation, in words that otherwise name another one.
 _GOAL = re.compile(
@@ -272,15 +225,10 @@ _DERIVED = re.compile(
       |multipl\w+|expand\w*|isolat\w+|collect\w*)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
-_SAME = re.compile(
+SIMPLIFIED = re.compile(
     r"\b(?:simplif\w+|combin\w+|expand\w*)\b[^.]{0,30}\b(?:the|this|that)\s+(?:\w+\s+)?equation\b", re.IGNORECASE
 )
-
-
-def names_the_equation(words: str) -> bool:
-    """True if the words before an equation say that it is the previous equation in simplified form."""
-    return _SAME.search(words) is not None
-
+"""Words before an equation that is the previous equation in simplified form."""
 
 _NOT_DERIVED = re.compile(
     r"\b(?:if|let|suppose|assume|case|when|another|given|try|similarly|likewise|setting|instead|derivative|for\s+\$?\w\s*=|would|also)\b",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 
 from stepsight.core.equations.expressions import Expression, Kind
 from stepsight.core.equations.parser import Reader
@@ -82,8 +83,8 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
     too many relation signs."""
     if not 0 < sum(_is_relation(tokens, index) for index in range(len(tokens))) <= MAX_RELATIONS:
         return []
-    reader, chains, index = Reader(tokens), [], 0
-    while index < len(tokens):
+    reader, chains, index = Reader(tokens), list[Chain](), 0
+    while tokens[index].kind is not TokenKind.END:
         token = tokens[index]
         if token.kind is TokenKind.SUBSCRIPT:
             index = _behind_group(tokens, index + 1)
@@ -113,17 +114,19 @@ def _read_chain(reader: Reader, tokens: Sequence[Token], index: int, first: Expr
         relations.append("=" if is_spoken else tokens[last].text)
         begin = last + 1
         expression = reader.read(begin)
-        if expression is None:
-            members.append(_member(tokens, None, begin, begin))
-            last = begin
-            break
-        last = expression.last
-        ends_well = _is_relation(tokens, last) or _is_whole_behind(tokens, last)
-        if is_spoken:
+        last = expression.last if expression else begin
+        ends_well = expression is not None and (_is_relation(tokens, last) or _is_whole_behind(tokens, last))
+        if is_spoken and expression is not None:
             # Only "expression is number" states an equation: "number is expression" may give something a name.
-            ends_well &= expression.node.is_literal and _is_worked_out(members[-1])
-            ends_well &= not (last < len(tokens) and tokens[last].kind is TokenKind.WORD)
+            before = members[-1]
+            is_worked_out = before.expression is not None and not before.expression.letters
+            is_worked_out &= not before.is_literal and not (
+                before.expression and before.expression.node.is_fraction
+            )
+            ends_well &= is_worked_out and expression.node.is_literal and tokens[last].kind is not TokenKind.WORD
         members.append(_member(tokens, expression if ends_well else None, begin, last))
+        if expression is None:
+            break
     return Chain(tuple(members), tuple(relations)), max(last, index + 1)
 
 
@@ -161,46 +164,30 @@ def _is_named(tokens: Sequence[Token], index: int, expression: Expression) -> bo
 
 def _is_relation(tokens: Sequence[Token], index: int) -> bool:
     """True if the token at `index` is a relation sign, or the word "is" between a calculation and a number."""
-    if index >= len(tokens):
-        return False
     token = tokens[index]
     if token.kind is TokenKind.RELATION:
         return True
-    if token.kind is not TokenKind.WORD or token.text != "is" or not 0 < index < len(tokens) - 1:
+    if token.kind is not TokenKind.WORD or token.text != "is" or index == 0:
         return False
     before, behind = tokens[index - 1], tokens[index + 1]
     ends = before.kind is TokenKind.NUMBER or before.is_sign(")", "}", "!")
     return ends and (behind.kind is TokenKind.NUMBER or behind.is_sign("-") or behind.text in ("$", "frac"))
 
 
-def _is_worked_out(member: Member) -> bool:
-    """True if a member is a calculation with numbers only, and not just a number or a fraction."""
-    if member.expression is None or member.expression.letters:
-        return False
-    return not member.is_literal and not member.expression.node.is_fraction
-
-
 def _member(tokens: Sequence[Token], expression: Expression | None, first: int, last: int) -> Member:
-    trailing = []
-    for token in tokens[last : last + 4]:
-        if token.kind is not TokenKind.WORD:
-            break
-        trailing.append(token.text.lower())
-    place = min(first, len(tokens) - 1)
-    start = tokens[place].start
-    end = tokens[last - 1].end if last > first else start
-    return Member(expression, start, end, tuple(trailing), tokens[place].in_formula)
+    behind = takewhile(lambda token: token.kind is TokenKind.WORD, tokens[last : last + 4])
+    trailing = tuple(token.text.lower() for token in behind)
+    end = tokens[last - 1].end if last > first else tokens[first].start
+    return Member(expression, tokens[first].start, end, trailing, tokens[first].in_formula)
 
 
 def _may_begin(tokens: Sequence[Token], index: int) -> bool:
     token = tokens[index]
-    if token.kind in (TokenKind.NUMBER, TokenKind.COMMAND, TokenKind.UNIT):
-        return True
     if token.kind is TokenKind.LETTER:
-        following = tokens[index + 1] if index + 1 < len(tokens) else None
         is_article = token.text in ("a", "A", "I") and not token.in_formula
-        return not is_article or (following is not None and following.kind in (TokenKind.RELATION, TokenKind.SIGN))
-    return token.is_sign("(", "[", "{", "|", "-", "+")
+        return not is_article or tokens[index + 1].kind in (TokenKind.RELATION, TokenKind.SIGN)
+    is_value = token.kind in (TokenKind.NUMBER, TokenKind.COMMAND, TokenKind.UNIT)
+    return is_value or token.is_sign(*"([{|-+")
 
 
 # Words that change the number after them: half of 26 is not 26.
@@ -228,68 +215,51 @@ _AND = words("and et und y e и")
 
 def _is_whole_before(tokens: Sequence[Token], index: int) -> bool:
     """True if the expression that starts at token `index` is complete: nothing before the token belongs to it."""
-    token = tokens[index]
-    if index == 0:
-        return not token.is_sign("-", "+") or not _is_spaced(tokens, index + 1)
-    before = tokens[index - 1]
+    # Before the first token is the end.
+    token, before, earlier = tokens[index], tokens[index - 1], tokens[max(index - 2, -1)]
     if token.is_sign("-", "+") and not _is_sign_of_number(tokens, index):
         return False
-    if before.kind is TokenKind.BREAK:
+    if before.kind in (TokenKind.BREAK, TokenKind.END):
         return not _joins_numbers(tokens, index - 1)
-    if before.kind is TokenKind.RELATION:
-        return True
     if before.kind is TokenKind.WORD:
         # floor(42/16), gcd(12, 18)
         is_function = token.is_sign("(") and not token.spaced and not token.in_formula
         # 2 hours 15 minutes + 45 minutes
-        is_compound = (
-            index > 1 and tokens[index - 2].kind is TokenKind.NUMBER and bool(conversion(before.text.lower()))
-        )
+        is_compound = earlier.kind is TokenKind.NUMBER and bool(conversion(before.text.lower()))
         return not (is_function or is_compound or _is_changed(tokens, index) or _is_joined(tokens, index))
     if before.is_sign("(", "[", "{"):
-        return (
-            index < 2
-            or tokens[index - 2].kind not in (TokenKind.LETTER, TokenKind.SUBSCRIPT, TokenKind.OBSTACLE)
-            or token.spaced
-        )
+        return token.spaced or earlier.kind not in (TokenKind.LETTER, TokenKind.SUBSCRIPT, TokenKind.OBSTACLE)
     if before.is_sign(")"):
         return token.spaced and not token.in_formula and not token.is_sign("(")
     if before.is_sign("-"):
         # The dash of a list.
-        begins_line = index == 1 or (tokens[index - 2].kind is TokenKind.BREAK and tokens[index - 2].text == "\n")
+        begins_line = earlier.kind is TokenKind.END or (earlier.kind is TokenKind.BREAK and earlier.text == "\n")
         return begins_line and token.in_formula and not before.in_formula
-    return False
+    return before.kind is TokenKind.RELATION
 
 
 def _joins_numbers(tokens: Sequence[Token], index: int) -> bool:
     """True if the break at `index` joins two numbers: it is the colon of a ratio, a dash, or a comma in a list."""
-    if index == 0 or index + 1 >= len(tokens):
-        return False
-    before, sign, behind = tokens[index - 1 : index + 2]
-    if not (before.kind is TokenKind.NUMBER or before.is_sign(")")) or behind.kind is TokenKind.WORD:
+    sign, before, behind = tokens[index], tokens[index - 1], tokens[index + 1]
+    is_operand = index > 0 and (before.kind is TokenKind.NUMBER or before.is_sign(")"))
+    if not is_operand or behind.kind in (TokenKind.WORD, TokenKind.END):
         return False
     if sign.text == ":":
         # Between two formulas, as in "Divide by $8$: $x = 4$", it is punctuation.
         between = not sign.in_formula and before.in_formula and behind.in_formula
         return not between and (sign.spaced or not behind.spaced)
-    if sign.text in ("—", "―"):
-        return True
-    return sign.text == "," and index > 1 and tokens[index - 2].text == "," and behind.kind is TokenKind.NUMBER
-
-
-def _is_spaced(tokens: Sequence[Token], index: int) -> bool:
-    return index < len(tokens) and tokens[index].spaced
+    is_listed = sign.text == "," and index > 1 and tokens[index - 2].text == "," and behind.kind is TokenKind.NUMBER
+    return is_listed or sign.text in ("—", "―")
 
 
 def _is_sign_of_number(tokens: Sequence[Token], index: int) -> bool:
     """True if the plus or minus at `index` is the sign of a number. False if it is a bullet or an operation."""
-    following = tokens[index + 1] if index + 1 < len(tokens) else None
-    before = tokens[index - 1]
-    if following is None or before.kind is TokenKind.WORD:
+    before, is_spaced_behind = tokens[index - 1], tokens[index + 1].spaced
+    if before.kind is TokenKind.WORD:
         # "COVID-19" has a hyphen.
-        return following is not None and tokens[index].spaced and not following.spaced
-    if before.kind is TokenKind.BREAK:
-        return not following.spaced
+        return tokens[index].spaced and not is_spaced_behind
+    if before.kind in (TokenKind.BREAK, TokenKind.END):
+        return not is_spaced_behind
     return before.kind is TokenKind.RELATION or before.is_sign("(", "[", "{")
 
 
@@ -309,11 +279,10 @@ def _is_joined(tokens: Sequence[Token], index: int) -> bool:
     and 4"."""
     if index < 2 or tokens[index - 1].text.lower() not in _AND or tokens[index - 2].kind is not TokenKind.NUMBER:
         return False
-    earlier = tokens[index - 3] if index > 2 else None
-    if earlier is not None and earlier.text.lower() in _OF:
-        return True
+    earlier = tokens[index - 3]
     # "8 / 2 = 4 and 1/4 + 1 = 5/4" begins another equation.
-    return _is_fraction(tokens, index) and (earlier is None or earlier.kind in (TokenKind.WORD, TokenKind.BREAK))
+    ends_there = earlier.kind in (TokenKind.WORD, TokenKind.BREAK, TokenKind.END)
+    return earlier.text.lower() in _OF or (_is_fraction(tokens, index) and ends_there)
 
 
 def _is_fraction(tokens: Sequence[Token], index: int) -> bool:
@@ -327,74 +296,59 @@ _ENDING_WORDS = words("times mod modulo remainder r dozen million billion thousa
 
 def _is_whole_behind(tokens: Sequence[Token], index: int) -> bool:
     """True if the expression that ends before token `index` is complete: the token does not continue it."""
-    if index >= len(tokens):
-        return True
     token = tokens[index]
-    following = tokens[index + 1] if index + 1 < len(tokens) else None
+    if token.kind is TokenKind.END:
+        return True
+    following = tokens[index + 1]
     if token.kind is TokenKind.BREAK:
-        glued = following is not None and following.kind is TokenKind.NUMBER and not following.spaced
-        return not (glued and token.text in (":", ".", ",")) and not (
-            token.text in (":", "—", "―") and _joins_numbers(tokens, index)
-        )
+        glued = following.kind is TokenKind.NUMBER and not following.spaced
+        joins = token.text in (":", "—", "―") and _joins_numbers(tokens, index)
+        return not (glued and token.text in (":", ".", ",")) and not joins
     if token.kind is TokenKind.WORD:
         is_glued = tokens[index - 1].kind is TokenKind.NUMBER and not token.spaced and not may_be_glued(token.text)
         return is_word(token.text) and not is_glued and not _goes_on_in_words(tokens, index)
     if token.is_sign("(", "["):
-        return token.spaced and (following is None or following.kind in (TokenKind.WORD, TokenKind.LETTER))
-    if token.is_sign("!"):
-        return True
+        return token.spaced and following.kind in (TokenKind.WORD, TokenKind.LETTER, TokenKind.END)
     if token.is_sign("-"):
         # A dash of prose.
-        is_spaced = token.spaced and following is not None and following.spaced
-        return is_spaced and following is not None and following.kind is TokenKind.WORD and is_word(following.text)
+        is_spaced = token.spaced and following.spaced
+        return is_spaced and following.kind is TokenKind.WORD and is_word(following.text)
     if token.kind is TokenKind.LETTER:
         return token.spaced and not token.in_formula and token.text in ("a", "A", "I")
-    return token.is_sign(")", "]", "}")
+    return token.is_sign(*"!)]}")
 
 
 def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
     """True if the words after a number alter it, as in 5 hours and 30 minutes, 3 times as many, 5 mod 7."""
     count = 0
-    while index < len(tokens) and tokens[index].kind is TokenKind.WORD and count < 4:
-        word = tokens[index].text.lower()
-        following = tokens[index + 1] if index + 1 < len(tokens) else None
-        if word in _ENDING_WORDS or (word == "or" and following is not None and following.kind is TokenKind.NUMBER):
+    while tokens[index].kind is TokenKind.WORD and count < 4:
+        word, is_before_number = tokens[index].text.lower(), tokens[index + 1].kind is TokenKind.NUMBER
+        if word in _ENDING_WORDS or (word == "or" and is_before_number):
             return True
-        if word == "and" and following is not None and following.kind is TokenKind.NUMBER:
+        if word == "and" and is_before_number:
             at = index + (4 if _is_fraction(tokens, index + 1) else 2)
-            behind = tokens[at] if at < len(tokens) else None
             # "12 and 3 + 4 = 7" begins another equation.
-            return behind is None or behind.kind in (TokenKind.WORD, TokenKind.BREAK)
+            return tokens[at].kind in (TokenKind.WORD, TokenKind.BREAK, TokenKind.END)
         index, count = index + 1, count + 1
+    token, following = tokens[index], tokens[min(index + 1, len(tokens) - 1)]
     # A number after the words (5 hours 30 minutes), or an operation whose second side is in words.
-    if index >= len(tokens):
-        return False
-    token = tokens[index]
     if count <= 2 and token.kind is TokenKind.NUMBER and tokens[index - 1].text.lower() not in _STARTS:
         return True
-    return token.is_sign("+", "*", "/", "^") or (
-        token.is_sign("-") and token.spaced and not _is_dash(tokens, index)
-    )
+    is_dash = following.kind in (TokenKind.WORD, TokenKind.END) or not following.spaced
+    return token.is_sign(*"+*/^") or (token.is_sign("-") and token.spaced and not is_dash)
 
 
 _STARTS = words("and so then thus since because where when is with for in of are to step at after")
 
 
-def _is_dash(tokens: Sequence[Token], index: int) -> bool:
-    following = tokens[index + 1] if index + 1 < len(tokens) else None
-    return following is None or following.kind is TokenKind.WORD or not following.spaced
-
-
 def _behind_group(tokens: Sequence[Token], index: int) -> int:
     """Return the index of the token after a subscript. A subscript is a single token or a group in braces."""
-    if index >= len(tokens) or not tokens[index].is_sign("{"):
-        return index + 1
     depth = 0
-    for at in range(index, min(len(tokens), index + 60)):
+    for at in range(index, min(len(tokens) - 1, index + 60)):
         depth += tokens[at].is_sign("{") - tokens[at].is_sign("}")
-        if not depth:
+        if depth <= 0:
             return at + 1
-    return index + 1
+    return min(index + 1, len(tokens) - 1)
 
 
 def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:

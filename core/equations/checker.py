@@ -5,13 +5,7 @@ An equation is checked only if its text is unambiguous.
 
 from collections.abc import Iterable, Iterator
 
-from stepsight.core.equations.assertion import (
-    contains_clock_time,
-    counts_in_a_base,
-    has_own_arithmetic,
-    is_modular,
-    is_stated,
-)
+from stepsight.core.equations.assertion import CLOCK_TIME, OTHER_ARITHMETIC, OWN_ARITHMETIC, is_modular, is_stated
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
 from stepsight.core.equations.checks import Check, Method, check_division, check_pair, check_units
 from stepsight.core.equations.comparison import decimals_in, value_of
@@ -31,7 +25,7 @@ class Checker:
         beginning = problem[:MAX_TEXT]
         self._exact_texts = decimals_in(beginning)
         # In another base, only numbers that name theirs can be compared.
-        self._is_plain = not has_own_arithmetic(beginning)
+        self._is_plain = not OWN_ARITHMETIC.search(beginning)
         self._unknowns = Unknowns()
         if self._is_plain and not holds_table(beginning):
             self._unknowns.read_problem(find_chains(read_tokens(beginning)))
@@ -46,9 +40,9 @@ class Checker:
         blanked, notes = annotations(text)
         # The words around equations are read in plain signs; tokens tell some of the signs apart.
         text = plain(text)
-        if contains_clock_time(text):
+        if CLOCK_TIME.search(text):
             return ()
-        is_plain = self._is_plain and not counts_in_a_base(text)
+        is_plain = self._is_plain and not OTHER_ARITHMETIC.search(text)
         checks: list[Check] = []
         # The equations of a calculator's notes, each with the place where it begins.
         noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]

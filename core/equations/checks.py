@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from stepsight.core.equations import values
 from stepsight.core.equations.ambiguity import may_mean_another
-from stepsight.core.equations.assertion import compares, remainder_behind, speaks_of_whole_numbers
+from stepsight.core.equations.assertion import DIFFERENCE, REMAINDER, WHOLE_NUMBER
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.comparison import (
     Comparison,
@@ -22,146 +22,13 @@ from stepsight.core.equations.comparison import (
     value_of,
 )
 from stepsight.core.equations.expressions import Kind, Node, evaluate
-from stepsight.core.equations.units import RATES, conversion, singular
-from stepsight.core.equations.values import AlgebraicValue, UndecidedError, closed, write_number, write_value
+from stepsight.core.equations.units import RATES, conversion, differ_in_size, singular
+from stepsight.core.equations.values import UndecidedError, closed, write_number, write_value
 
 _MEASURE = re.compile(r"\b(\d+(?:\.\d+)?)\s+([A-Za-z]+)")
 
 Dimensions = Mapping[str, int]
 """The power of each kind of unit, such as 1 for length and -1 for time."""
-
-
-def convert(left: Member, right: Member, text: str) -> tuple[bool, Fraction] | None:
-    """Return True if the left side equals the number on the right after conversion, else False, together with the
-    left side's value in the unit of the right side.
-
-    Returns None if no unit has to be converted, if the units of the two sides do not agree, or if the result is in
-    doubt.
-    """
-    if left.expression is None or right.expression is None or not right.is_literal or left.operations == 0:
-        return None
-    unit = right.expression.node.literal.unit or _behind(right.trailing)
-    if not unit or right.expression.has_percent:
-        return None
-    node = _with_stated_units(left.expression.node, unit, text[: left.start])
-    if not _is_mixed(node, unit):
-        return None
-    try:
-        value, dimensions = _measure(node)
-        size, of_unit = _unit(unit)
-    except UndecidedError:
-        return None
-    stated = evaluate(right.expression.node).number
-    if dimensions != of_unit or stated is None:
-        return None
-    value /= size
-    rounded = round_to_literal(value, right.expression.node)
-    if value == stated or rounded is EquationVerdict.HOLDS:
-        return True, value
-    if rounded is EquationVerdict.DOUBTFUL or (
-        node.kind in (Kind.MULTIPLY, Kind.DIVIDE) and not _is_of_rates(node)
-    ):
-        # In 300 minutes / 60 = 5 hours, the number converts.
-        return None
-    return False, value
-
-
-def _with_stated_units(node: Node, unit: str, before: str) -> Node:
-    """Return a sum of bare numbers in which each number has the unit stated for it in the text before the sum.
-
-    After "grew 3 inches", 4 + 3 = 7 feet adds inches to feet. A number without a stated unit gets `unit`. Any other
-    expression is returned unchanged.
-    """
-    if node.kind not in (Kind.ADD, Kind.SUBTRACT) or not conversion(unit):
-        return node
-    if any(part.unit or part.kind not in (Kind.ADD, Kind.SUBTRACT, Kind.NUMBER) for part in node.walk()):
-        return node
-    sentence = before[max(before.rfind(". "), before.rfind("\n")) + 1 :]
-    stated: dict[str, set[str]] = {}
-    for match in _MEASURE.finditer(sentence):
-        stated.setdefault(match[1], set()).add(match[2].lower())
-
-    def given(part: Node) -> Node:
-        if part.kind is not Kind.NUMBER:
-            return replace(part, parts=tuple(map(given, part.parts)))
-        units = stated.get(part.name, set())
-        return replace(part, unit=next(iter(units)) if len(units) == 1 else unit)
-
-    return given(node)
-
-
-def _behind(words: tuple[str, ...]) -> str:
-    """Return the unit at the beginning of the words that follow a number, such as miles or miles/hour, or "" if
-    there are no words."""
-    if len(words) > 2 and words[1] in ("per", "an", "a"):
-        return f"{words[0]}/{words[2]}"
-    return RATES.get(words[0], words[0]) if words else ""
-
-
-def _is_of_rates(node: Node) -> bool:
-    """True if every number in an expression has a unit, and at least one unit is a rate such as km/h."""
-    units = [part.unit for part in node.walk() if part.kind is Kind.NUMBER]
-    return all(units) and any("/" in unit for unit in units)
-
-
-def _is_mixed(expression: Node, unit: str) -> bool:
-    """True if an expression and `unit` contain two units of the same kind but of different sizes, such as hours and
-    days."""
-    names = {name for node in expression.walk() if node.unit for name in node.unit.split("/")}
-    found: dict[int, set[int]] = {}
-    for name in names | set(unit.split("/")):
-        for system, size in conversion(name):
-            found.setdefault(system, set()).add(size)
-    return any(len(sizes) > 1 for sizes in found.values())
-
-
-def _measure(node: Node) -> tuple[Fraction, Dimensions]:
-    """Return the value of an expression in the smallest units of its kinds, and its dimensions. Raises
-    `UndecidedError` if units do not fit."""
-    if node.kind is Kind.NUMBER and node.number is not None:
-        size, dimensions = _unit(node.unit) if node.unit else (Fraction(1), {})
-        return node.number * size, dimensions
-    if node.kind not in (Kind.ADD, Kind.SUBTRACT, Kind.MULTIPLY, Kind.DIVIDE):
-        raise UndecidedError
-    (x, a), (y, b) = (_measure(part) for part in node.parts)
-    if node.kind in (Kind.ADD, Kind.SUBTRACT):
-        if a != b:
-            raise UndecidedError
-        return (x + y if node.kind is Kind.ADD else x - y), a
-    if node.kind is Kind.MULTIPLY:
-        return x * y, _joined(a, b, 1)
-    if not y:
-        raise UndecidedError
-    return x / y, _joined(a, b, -1)
-
-
-def _unit(name: str) -> tuple[Fraction, Dimensions]:
-    """Return the size of a unit in the smallest units of its kind, and its dimensions. The unit may be a rate such
-    as km/h."""
-    above, _, below = name.partition("/")
-    size, dimensions = _single(above)
-    if not below:
-        return size, dimensions
-    divisor, others = _single(below)
-    return size / divisor, _joined(dimensions, others, -1)
-
-
-def _single(name: str) -> tuple[Fraction, Dimensions]:
-    systems = conversion(name)
-    if len(systems) > 1:
-        # A pound is a weight or money.
-        raise UndecidedError
-    if systems:
-        system, size = systems[0]
-        return Fraction(size), {str(system): 1}
-    return Fraction(1), {singular(name): 1}
-
-
-def _joined(a: Dimensions, b: Dimensions, sign: int) -> Dimensions:
-    total = Counter(a)
-    for name, power in b.items():
-        total[name] += sign * power
-    return {name: power for name, power in total.items() if power}
 
 
 class Method(StrEnum):
@@ -204,32 +71,28 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
     sign.
     """
     if (identity := compare_identity(left, right)) is not None:
-        if identity.verdict is EquationVerdict.HOLDS:
-            return Check(left.start, right.end, True, Method.IDENTITY)
-        return _failing(left, right, identity, Method.IDENTITY)
+        return _decided(left, right, identity, Method.IDENTITY)
     if left.is_literal and right.is_literal and not (left.names_bases and right.names_bases):
         return None
     comparison = compare(left, right, relation, exact_texts)
     if comparison is None or comparison.verdict is EquationVerdict.DOUBTFUL:
         return None
-    if comparison.verdict is EquationVerdict.HOLDS:
-        return Check(left.start, right.end, True, Method.ARITHMETIC)
-    if _runs_on(left, right, comparison) or _is_left_out(left, right, comparison, text):
+    if comparison.verdict is EquationVerdict.FAILS and (
+        _runs_on(right, comparison)
+        or _is_left_out(left, right, comparison, text)
+        or may_mean_another(left, right, comparison, text)
+    ):
         return None
-    if may_mean_another(left, right, comparison, text):
-        return None
-    return _failing(left, right, comparison, Method.ARITHMETIC)
+    return _decided(left, right, comparison, Method.ARITHMETIC)
 
 
 def check_units(left: Member, right: Member, text: str) -> Check | None:
     """Check a calculation whose units have to be converted, as in 50 km/h × 3 days = 3600 km. Returns None if no
     unit has to be converted or the result is in doubt."""
-    found = convert(left, right, text)
-    if found is None or found[0]:
-        return Check(left.start, right.end, True, Method.ARITHMETIC) if found else None
-    assert right.expression is not None
-    proper = write_number(found[1], like_decimal=decimals_of(right) > 0)
-    return Check(left.start, right.end, False, Method.ARITHMETIC, right.start, right.end, proper)
+    converted = _convert(left, right, text)
+    if converted is None:
+        return None
+    return _of_value(left, right, converted[0], write_number(converted[1], like_decimal=decimals_of(right) > 0))
 
 
 def check_division(left: Member, right: Member, text: str) -> Check | None:
@@ -237,75 +100,69 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
     and `text` do not state such a division."""
     if left.expression is None or not right.is_literal or left.expression.node.kind is not Kind.DIVIDE:
         return None
-    rest = remainder_behind(text, right.end)
-    dividend, divisor = (_integer(part) for part in left.expression.node.parts)
-    quotient = value_of(right.expression)
+    rest, quotient = REMAINDER.match(text, right.end), value_of(right.expression)
+    dividend, divisor = (
+        int(part.number) if part.number is not None and part.number.denominator == 1 else None
+        for part in left.expression.node.parts
+    )
     if rest is None or dividend is None or not divisor or quotient is None or quotient.number is None:
         return None
-    if divisor * quotient.number + int(rest[1]) == dividend:
-        return Check(left.start, right.end, True, Method.ARITHMETIC)
-    proper = f"{dividend // divisor} with a remainder of {dividend % divisor}"
-    return Check(left.start, right.end, False, Method.ARITHMETIC, right.start, right.end, proper)
+    holds = divisor * quotient.number + int(rest[1]) == dividend
+    return _of_value(left, right, holds, f"{dividend // divisor} with a remainder of {dividend % divisor}")
 
 
-def _failing(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
-    """Return the check of a failing equation. The fault is the right side, unless the left side is a plain number
-    and the right side is the calculation."""
+def _of_value(left: Member, right: Member, holds: bool, proper: str) -> Check:
+    """Return the check of an equation whose right side should be `proper`."""
+    fault = (0, 0, "") if holds else (right.start, right.end, proper)
+    return Check(left.start, right.end, holds, Method.ARITHMETIC, *fault)
+
+
+def _decided(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
+    """Return the check of an equation. If it fails, the fault is the right side, unless the left side is a plain
+    number and the right side is the calculation."""
+    if comparison.verdict is EquationVerdict.HOLDS:
+        return Check(left.start, right.end, True, method)
     at_left = left.is_literal and not right.is_literal
     fault = left if at_left else right
     proper, stated = (comparison.right, comparison.left) if at_left else (comparison.left, comparison.right)
-    return Check(
-        left.start,
-        right.end,
-        False,
-        method,
-        fault.start,
-        fault.end,
-        write_value(proper, like_decimal=decimals_of(fault) > 0),
-        _difference(proper, stated),
-    )
+    written = write_value(proper, like_decimal=decimals_of(fault) > 0)
+    try:
+        difference = write_value(closed(values.subtract(stated, proper)))
+    except UndecidedError:
+        difference = ""
+    return Check(left.start, right.end, False, method, fault.start, fault.end, written, difference)
 
 
 def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str) -> bool:
     """True if the text says that the stated number omits a part: the sign of a difference, or a fractional part."""
     if not values.add(comparison.left, comparison.right).above:
-        return compares(text[max(0, left.start - 80) : right.end + 60])
+        return DIFFERENCE.search(text[max(0, left.start - 80) : right.end + 60]) is not None
     worked_out, stated = comparison.left.number, comparison.right.number
     if worked_out is None or stated is None or not comparison.left.exact:
         return False
     is_near = stated.denominator == 1 and worked_out.denominator != 1 and abs(worked_out - stated) < 1
-    return is_near and speaks_of_whole_numbers(text)
+    return is_near and WHOLE_NUMBER.search(text) is not None
 
 
-def _runs_on(left: Member, right: Member, comparison: Comparison) -> bool:
+_BEGINNINGS = (Kind.ADD, Kind.SUBTRACT, Kind.MULTIPLY, Kind.DIVIDE, Kind.EITHER, Kind.POWER, Kind.PERCENT)
+
+
+def _runs_on(right: Member, comparison: Comparison) -> bool:
     """True if the right side begins with the value of the left side and continues, as in `5 + 3 = 8 * 2 = 16`."""
-    if right.expression is None or right.expression.node.is_literal:
+    if right.expression is None:
         return False
     node = right.expression.node
-    if node.kind is Kind.DIVIDE and not node.parts[1].is_literal:
+    if node.is_literal or (node.kind is Kind.DIVIDE and not node.parts[1].is_literal):
         # A fraction whose denominator is worked out as well: 3!/(2! · 1!) = 3/(2 · 1).
         return False
-    while node.parts and node.kind in (
-        Kind.ADD, Kind.SUBTRACT, Kind.MULTIPLY, Kind.DIVIDE, Kind.EITHER, Kind.POWER, Kind.PERCENT,
-    ):  # fmt: skip
-        node = node.parts[0]
-        try:
+    try:
+        while node.parts and node.kind in _BEGINNINGS:
+            node = node.parts[0]
             if not values.difference(closed(evaluate(node)), closed(comparison.left)).above:
                 return True
-        except UndecidedError:
-            return False
-    return False
-
-
-def _difference(right: AlgebraicValue, stated: AlgebraicValue) -> str:
-    try:
-        return write_value(closed(values.add(stated, right, -1)))
     except UndecidedError:
-        return ""
-
-
-def _integer(node: Node) -> int | None:
-    return int(node.number) if node.number is not None and node.number.denominator == 1 else None
+        pass
+    return False
 
 
 def decimals_of(member: Member) -> int:
@@ -313,3 +170,113 @@ def decimals_of(member: Member) -> int:
     if member.expression is None:
         return 0
     return max((node.decimals for node in member.expression.node.walk() if node.kind is Kind.NUMBER), default=0)
+
+
+def _convert(left: Member, right: Member, text: str) -> tuple[bool, Fraction] | None:
+    """Return True if the left side equals the number on the right after conversion, else False, together with the
+    left side's value in the unit of the right side.
+
+    Returns None if no unit has to be converted, if the units of the two sides do not agree, or if the result is in
+    doubt.
+    """
+    if left.expression is None or right.expression is None or not right.is_literal or left.operations == 0:
+        return None
+    behind = right.trailing
+    is_rate = len(behind) > 2 and behind[1] in ("per", "an", "a")
+    unit = right.expression.node.literal.unit or (f"{behind[0]}/{behind[2]}" if is_rate else "".join(behind[:1]))
+    unit = RATES.get(unit, unit) if not right.expression.node.literal.unit else unit
+    if not unit or right.expression.has_percent:
+        return None
+    node = _with_stated_units(left.expression.node, unit, text[: left.start])
+    names = {name for part in node.walk() if part.unit for name in part.unit.split("/")}
+    if not differ_in_size(names | set(unit.split("/"))):
+        return None
+    try:
+        value, dimensions = _measure(node)
+        size, of_unit = _unit(unit)
+    except UndecidedError:
+        return None
+    stated = evaluate(right.expression.node).number
+    if dimensions != of_unit or stated is None:
+        return None
+    value /= size
+    rounded = round_to_literal(value, right.expression.node)
+    if value == stated or rounded is EquationVerdict.HOLDS:
+        return True, value
+    units = [part.unit for part in node.walk() if part.kind is Kind.NUMBER]
+    is_of_rates = all(units) and any("/" in unit for unit in units)
+    if rounded is EquationVerdict.DOUBTFUL or (node.kind in (Kind.MULTIPLY, Kind.DIVIDE) and not is_of_rates):
+        # In 300 minutes / 60 = 5 hours, the number converts.
+        return None
+    return False, value
+
+
+def _with_stated_units(node: Node, unit: str, before: str) -> Node:
+    """Return a sum of bare numbers in which each number has the unit stated for it in the text before the sum.
+
+    After "grew 3 inches", 4 + 3 = 7 feet adds inches to feet. A number without a stated unit gets `unit`. Any other
+    expression is returned unchanged.
+    """
+    if node.kind not in (Kind.ADD, Kind.SUBTRACT) or not conversion(unit):
+        return node
+    if any(part.unit or part.kind not in (Kind.ADD, Kind.SUBTRACT, Kind.NUMBER) for part in node.walk()):
+        return node
+    sentence = before[max(before.rfind(". "), before.rfind("\n")) + 1 :]
+    stated: dict[str, set[str]] = {}
+    for match in _MEASURE.finditer(sentence):
+        stated.setdefault(match[1], set()).add(match[2].lower())
+
+    def given(part: Node) -> Node:
+        if part.kind is not Kind.NUMBER:
+            return replace(part, parts=tuple(map(given, part.parts)))
+        units = stated.get(part.name, set())
+        return replace(part, unit=next(iter(units)) if len(units) == 1 else unit)
+
+    return given(node)
+
+
+def _measure(node: Node) -> tuple[Fraction, Dimensions]:
+    """Return the value of an expression in the smallest units of its kinds, and its dimensions. Raises
+    `UndecidedError` if units do not fit."""
+    if node.kind is Kind.NUMBER and node.number is not None:
+        size, dimensions = _unit(node.unit) if node.unit else (Fraction(1), {})
+        return node.number * size, dimensions
+    if node.kind not in (Kind.ADD, Kind.SUBTRACT, Kind.MULTIPLY, Kind.DIVIDE):
+        raise UndecidedError
+    (x, a), (y, b) = (_measure(part) for part in node.parts)
+    if node.kind is Kind.MULTIPLY:
+        return x * y, _joined(a, b, 1)
+    if node.kind is Kind.DIVIDE and y:
+        return x / y, _joined(a, b, -1)
+    if node.kind is Kind.DIVIDE or a != b:
+        raise UndecidedError
+    return (x + y if node.kind is Kind.ADD else x - y), a
+
+
+def _unit(name: str) -> tuple[Fraction, Dimensions]:
+    """Return the size of a unit in the smallest units of its kind, and its dimensions. The unit may be a rate such
+    as km/h."""
+    above, _, below = name.partition("/")
+    size, dimensions = _single(above)
+    if not below:
+        return size, dimensions
+    divisor, others = _single(below)
+    return size / divisor, _joined(dimensions, others, -1)
+
+
+def _single(name: str) -> tuple[Fraction, Dimensions]:
+    systems = conversion(name)
+    if len(systems) > 1:
+        # A pound is a weight or money.
+        raise UndecidedError
+    if systems:
+        system, size = systems[0]
+        return Fraction(size), {str(system): 1}
+    return Fraction(1), {singular(name): 1}
+
+
+def _joined(a: Dimensions, b: Dimensions, sign: int) -> Dimensions:
+    total = Counter(a)
+    for name, power in b.items():
+        total[name] += sign * power
+    return {name: power for name, power in total.items() if power}

@@ -7,14 +7,13 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cached_property
 
 from stepsight.core.equations import values
 from stepsight.core.equations.chains import Member
 from stepsight.core.equations.expressions import Expression, Kind, Node, evaluate, readings
 from stepsight.core.equations.units import mixes_units
 from stepsight.core.equations.values import ONE, AlgebraicValue, Monomial, UndecidedError
-
-_PI = {"π": values.number(values.PI, exact=False)}
 
 
 class EquationVerdict(Enum):
@@ -32,6 +31,53 @@ class Comparison:
     verdict: EquationVerdict
     left: AlgebraicValue
     right: AlgebraicValue
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A side of an equation in one of its readings (see `evaluate`)."""
+
+    expression: Expression
+    reading: int
+    percent: Fraction
+
+    @property
+    def node(self) -> Node:
+        return self.expression.node
+
+    @cached_property
+    def value(self) -> AlgebraicValue:
+        return evaluate(self.node, self.reading, self.percent)
+
+    @cached_property
+    def number(self) -> Fraction:
+        """Its value with the number for π. Raises `UndecidedError` if it contains other letters."""
+        return _number(self.value)
+
+    @property
+    def may_have_rounded_parts(self) -> int:
+        """The number of quotients in a sum whose values are not integers. Each of them may have been rounded."""
+        if self.node.kind not in (Kind.ADD, Kind.SUBTRACT):
+            return 0
+        quotients = (node for node in self.node.walk() if node.kind is Kind.DIVIDE)
+        sizes = [evaluate(node, self.reading, self.percent).number for node in quotients]
+        return sum(size is not None and size.denominator != 1 for size in sizes)
+
+    def slack(self, exact_texts: Collection[str]) -> Fraction:
+        """Return how much the value may be off because the decimals written in it may already be rounded."""
+        total = Fraction(0)
+        for node in () if self.node.is_literal else self.node.walk():
+            if node.number is not None and node.decimals and _may_be_rounded(node, exact_texts):
+                moved = {id(node): node.number + Fraction(1, 10**node.decimals)}
+                total += abs(_number(evaluate(self.node, self.reading, self.percent, moved)) - self.number)
+        return total
+
+
+def _number(value: AlgebraicValue) -> Fraction:
+    number = values.closed(value).number
+    if number is None:
+        raise UndecidedError
+    return number
 
 
 def compare(left: Member, right: Member, relation: str, exact_texts: Collection[str]) -> Comparison | None:
@@ -52,61 +98,47 @@ def compare(left: Member, right: Member, relation: str, exact_texts: Collection[
     except UndecidedError:
         return None
     for (reading_a, reading_b), percent in ways:
+        x, y = _Side(a, reading_a, percent), _Side(b, reading_b, percent)
         try:
-            x, y = evaluate(a.node, reading_a, percent), evaluate(b.node, reading_b, percent)
-            verdict = _verdict(a, b, x, y, relation, exact_texts, reading_a, reading_b, percent)
+            verdict = _verdict(x, y, relation, exact_texts)
         except UndecidedError:
             doubtful = True
             continue
         if verdict is EquationVerdict.HOLDS:
-            return Comparison(verdict, x, y)
+            return Comparison(verdict, x.value, y.value)
         doubtful |= verdict is EquationVerdict.DOUBTFUL
-        first = first or Comparison(verdict, x, y)
+        first = first or Comparison(verdict, x.value, y.value)
     if first is None:
         return None
-    doubtful = doubtful or _has_mixed_units(left, right) or _is_hundredfold(first, a, b)
+    units = a.units | b.units | set(right.trailing[:3])
+    doubtful = doubtful or mixes_units(units) or _is_hundredfold(first, a, b)
     return Comparison(EquationVerdict.DOUBTFUL if doubtful else EquationVerdict.FAILS, first.left, first.right)
 
 
-def _verdict(
-    a: Expression,
-    b: Expression,
-    x: AlgebraicValue,
-    y: AlgebraicValue,
-    relation: str,
-    exact_texts: Collection[str],
-    reading_a: int,
-    reading_b: int,
-    percent: Fraction,
-) -> EquationVerdict:
-    if not values.difference(x, y).above:
+def _verdict(a: _Side, b: _Side, relation: str, exact_texts: Collection[str]) -> EquationVerdict:
+    if not values.difference(a.value, b.value).above:
         return EquationVerdict.HOLDS
-    left, right = (values.substitute(value, _PI).number for value in (x, y))
-    if left is None or right is None:
-        raise UndecidedError
-    if a.names_bases and b.names_bases and min(left, right) < 0:
+    left, right, letters = a.number, b.number, a.expression.letters | b.expression.letters
+    if a.expression.names_bases and b.expression.names_bases and min(left, right) < 0:
         # In another base, digits are borrowed from the place before.
         return EquationVerdict.DOUBTFUL
-    if not values.difference(values.number(left, False), values.number(right, False)).above and not (
-        x.exact and y.exact and not a.letters | b.letters
-    ):
+    is_exact = a.value.exact and b.value.exact and not letters
+    if not is_exact and not values.difference(values.number(left, False), values.number(right, False)).above:
         return EquationVerdict.HOLDS
-    rounded = [round_to_literal(left, b.node, percent), round_to_literal(right, a.node, percent)]
-    if EquationVerdict.HOLDS in rounded:
-        return EquationVerdict.HOLDS
-    if EquationVerdict.DOUBTFUL in rounded:
-        return EquationVerdict.DOUBTFUL
+    rounded = [round_to_literal(left, b.node, b.percent), round_to_literal(right, a.node, a.percent)]
+    for verdict in (EquationVerdict.HOLDS, EquationVerdict.DOUBTFUL):
+        if verdict in rounded:
+            return verdict
     gap = abs(left - right)
     scale = max(abs(left), abs(right))
-    if (left.denominator == 1) != (right.denominator == 1):
-        broken, reading = (b, reading_b) if left.denominator == 1 else (a, reading_a)
-        if broken.node.kind in (Kind.ADD, Kind.SUBTRACT) and gap < _parts_rounded(broken, reading, percent):
-            return EquationVerdict.DOUBTFUL
-    if relation == "≈" and (gap <= scale / 20 or (gap < 1 and 1 in (left.denominator, right.denominator))):
+    is_whole_left, is_whole_right = left.denominator == 1, right.denominator == 1
+    if is_whole_left != is_whole_right and gap < (b if is_whole_left else a).may_have_rounded_parts:
         return EquationVerdict.DOUBTFUL
-    if ("π" in a.letters) != ("π" in b.letters) and gap <= scale / 200:
+    if relation == "≈" and (gap <= scale / 20 or (gap < 1 and (is_whole_left or is_whole_right))):
         return EquationVerdict.DOUBTFUL
-    slack = _slack(a, reading_a, percent, exact_texts, x) + _slack(b, reading_b, percent, exact_texts, y)
+    if ("π" in a.expression.letters) != ("π" in b.expression.letters) and gap <= scale / 200:
+        return EquationVerdict.DOUBTFUL
+    slack = a.slack(exact_texts) + b.slack(exact_texts)
     literal = next((node.literal for node in (b.node, a.node) if node.is_literal), None)
     if slack and literal is not None:
         slack += Fraction(1, 10**literal.decimals)
@@ -140,47 +172,10 @@ def round_to_literal(value: Fraction, node: Node, percent: Fraction = Fraction(1
     return EquationVerdict.DOUBTFUL if gap <= Fraction(1, 2) and value.denominator != 1 else None
 
 
-def _parts_rounded(expression: Expression, reading: int, percent: Fraction) -> int:
-    """Count the quotients in an expression whose values are not integers. Each of them may have been rounded."""
-    count = 0
-    for node in expression.node.walk():
-        if node.kind is Kind.DIVIDE:
-            value = evaluate(node, reading, percent).number
-            count += value is not None and value.denominator != 1
-    return count
-
-
-def _slack(
-    expression: Expression, reading: int, percent: Fraction, exact_texts: Collection[str], value: AlgebraicValue
-) -> Fraction:
-    """Return how much the value of an expression may be off because the decimals written in it may already be
-    rounded."""
-    total = Fraction(0)
-    if expression.node.is_literal:
-        return total
-    base = values.substitute(value, _PI).number
-    for node in expression.node.walk():
-        if node.kind is Kind.NUMBER and node.decimals and _may_be_rounded(node.name, node.decimals, exact_texts):
-            assert node.number is not None
-            moved = {id(node): node.number + Fraction(1, 10**node.decimals)}
-            other = values.substitute(evaluate(expression.node, reading, percent, replaced=moved), _PI).number
-            if other is not None and base is not None:
-                total += abs(other - base)
-    return total
-
-
-def _may_be_rounded(text: str, decimals: int, exact_texts: Collection[str]) -> bool:
-    if text in exact_texts or decimals == 1:
-        return text in exact_texts and f"~{text}" in exact_texts
-    return decimals > 2 or text[-1] not in "05"
-
-
-def _has_mixed_units(left: Member, right: Member) -> bool:
-    words = set(right.trailing[:3])
-    for member in (left, right):
-        if member.expression is not None:
-            words |= member.expression.units
-    return mixes_units(frozenset(words))
+def _may_be_rounded(node: Node, exact_texts: Collection[str]) -> bool:
+    return node.name not in exact_texts and (
+        node.decimals > 2 or (node.decimals == 2 and node.name[-1] not in "05")
+    )
 
 
 def _is_hundredfold(comparison: Comparison, a: Expression, b: Expression) -> bool:
@@ -224,9 +219,7 @@ def compare_identity(left: Member, right: Member) -> Comparison | None:
             first = first or Comparison(EquationVerdict.FAILS, x, y)
     except UndecidedError:
         return None
-    if first is None or not _is_slip(a, b, first):
-        return None
-    return first
+    return first if first is not None and _is_slip(a, b, first) else None
 
 
 def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:

@@ -12,7 +12,7 @@ from threading import Lock
 
 import numpy as np
 
-from stepsight.core.equations.assertion import remainder_behind
+from stepsight.core.equations.assertion import REMAINDER
 from stepsight.core.equations.checker import Checker
 from stepsight.core.equations.checks import Check, Method
 from stepsight.core.judgment import Judgment, Mode
@@ -42,7 +42,7 @@ def finding(trace: Trace, i: int, check: Check) -> str:
         return _of_unknown(text, check)
     before, behind = text[check.start : check.fault_start], text[check.fault_end : check.end]
     stated = _formula(_WITH_UNIT.sub(r"\1", text[check.fault_start : check.fault_end]))
-    if "remainder" in right and (rest := remainder_behind(text, check.fault_end)):
+    if "remainder" in right and (rest := REMAINDER.match(text, check.fault_end)):
         stated = text[check.fault_start : rest.end()]
     else:
         right = _like(stated, right)

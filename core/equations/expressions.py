@@ -4,10 +4,11 @@ If a notation is ambiguous (`1/2x`, `-3^2`), both readings are kept. The same ap
 mean hundredths or be a mere unit.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from itertools import product
 
 from stepsight.core.equations import values
 from stepsight.core.equations.values import AlgebraicValue, UndecidedError
@@ -125,39 +126,31 @@ def evaluate(
     if node.kind is Kind.EITHER:
         return evaluate(node.parts[reading >> node.choice & 1], reading, percent, replaced)
     parts = [evaluate(part, reading, percent, replaced) for part in node.parts]
-    return _operation(node, parts, percent)
-
-
-def _operation(node: Node, parts: list[AlgebraicValue], percent: Fraction) -> AlgebraicValue:
     match node.kind:
-        case Kind.ADD:
-            return values.add(parts[0], parts[1])
-        case Kind.SUBTRACT:
-            return values.add(parts[0], parts[1], -1)
-        case Kind.NEGATIVE:
-            return values.multiply(values.number(-1), parts[0])
-        case Kind.MULTIPLY:
-            return values.multiply(*parts)
-        case Kind.DIVIDE:
-            return values.divide(*parts)
-        case Kind.POWER:
-            return values.power(*parts)
-        case Kind.FACTORIAL:
-            return values.factorial(parts[0])
         case Kind.PERCENT:
             return values.multiply(parts[0], values.number(percent))
+        case Kind.NEGATIVE:
+            return values.multiply(values.number(-1), parts[0])
         case Kind.ROOT:
             degree = parts[1].number
             if degree is None or degree.denominator != 1:
                 raise UndecidedError
             return values.root(parts[0], int(degree))
-        case Kind.BINOMIAL:
-            return values.binomial(*parts)
-        case Kind.ABSOLUTE:
-            return values.absolute(parts[0])
-        case _:
-            pi = {"π": values.number(values.PI, exact=False)}
-            return values.function(node.name, values.substitute(parts[0], pi), *parts[1:])
+        case Kind.FUNCTION:
+            return values.function(node.name, values.closed(parts[0]), *parts[1:])
+    return _OPERATIONS[node.kind](*parts)
+
+
+_OPERATIONS: Mapping[Kind, Callable[..., AlgebraicValue]] = {
+    Kind.ADD: values.add,
+    Kind.SUBTRACT: values.subtract,
+    Kind.MULTIPLY: values.multiply,
+    Kind.DIVIDE: values.divide,
+    Kind.POWER: values.power,
+    Kind.FACTORIAL: values.factorial,
+    Kind.BINOMIAL: values.binomial,
+    Kind.ABSOLUTE: values.absolute,
+}
 
 
 def readings(*expressions: Expression) -> list[tuple[tuple[int, ...], Fraction]]:
@@ -166,18 +159,11 @@ def readings(*expressions: Expression) -> list[tuple[tuple[int, ...], Fraction]]
     Each way is a pair: the `reading` of every expression, and the factor that a percent sign stands for (see
     `evaluate`). Raises `UndecidedError` if there are too many ways.
     """
-    total = sum(expression.choices for expression in expressions)
-    if 1 << total > MAX_READINGS:
+    if 1 << sum(expression.choices for expression in expressions) > MAX_READINGS:
         raise UndecidedError
     percents = [Fraction(1, 100)]
     if any(expression.has_percent for expression in expressions):
         percents.append(Fraction(1))
-    result = []
-    for percent in percents:
-        for bits in range(1 << total):
-            split, rest = [], bits
-            for expression in expressions:
-                split.append(rest & ((1 << expression.choices) - 1))
-                rest >>= expression.choices
-            result.append((tuple(split), percent))
-    return result
+    # The first expression changes its reading first.
+    ways = [way[::-1] for way in product(*(range(1 << expression.choices) for expression in reversed(expressions)))]
+    return [(way, percent) for percent in percents for way in ways]

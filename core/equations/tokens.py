@@ -7,10 +7,10 @@ nothing next to an obstacle is checked.
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from typing import Any
 
 from stepsight.core.equations.units import words
 from stepsight.core.text.sentences import formulas
@@ -35,6 +35,7 @@ class TokenKind(StrEnum):
     SUBSCRIPT = "subscript"
     BREAK = "break"
     OBSTACLE = "obstacle"
+    END = "end"  # behind the last token of a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,216 +129,192 @@ _RELATIONS = {
     ">=": ">", "≤": "<", "≥": ">", ":=": "≠", "==": "≠",
 }  # fmt: skip
 _SPOKEN = {"plus": "+", "minus": "-", "times": "*", "multiplied": "*", "divided": "/"}
-_SPOKEN_RELATIONS = {"equals": "=", "equalling": "=", "equaling": "="}
+_SPOKEN_RELATIONS = ("equals", "equalling", "equaling")
+_SHORT_WORDS = ("and", "for", "mod", "the", "or", "if", "cm")
 _ENVIRONMENT = re.compile(r"\\(?:begin|end)\{[A-Za-z]+\*?\}(?:\{[^{}]{0,20}\}|\[[^\]]{0,20}\])?")
+# Kinds of matches that are one token each, with its text unchanged.
+_PLAIN_TOKENS = {
+    "dots": TokenKind.OBSTACLE, "unread": TokenKind.OBSTACLE, "other": TokenKind.OBSTACLE, "unit": TokenKind.UNIT,
+    "money": TokenKind.UNIT, "subscript": TokenKind.SUBSCRIPT, "break": TokenKind.BREAK,
+}  # fmt: skip
+# The text in a formula that is prose, because its dollar signs belong to two amounts of money.
+_WORDS = re.compile(r"(?<![^\s(])[a-z]{3,}(?![A-Za-z}])")
 _MATRIX = re.compile(r"\\begin\{([bpvBV]?matrix|smallmatrix)\}.{0,2000}?\\end\{\1\}", re.DOTALL)
 _TABLE = re.compile(r"\\begin\{(?:array|cases|tabular|asy)\}|\[asy\]|```")
 
 
 def read_tokens(text: str) -> list[Token]:
-    """Return the tokens of a text in order. The list is empty if the text is too long or contains a table or a
-    drawing."""
+    """Return the tokens of a text in order, with an END behind the last one. The list is empty if the text is too
+    long or has no tokens."""
     if len(text) > MAX_TEXT:
         return []
     text = text if text.isascii() else text.translate(_PLAIN)
     spans = [span for span in formulas(text) if not _is_prose(text[span[0] : span[1]])]
     starts = [start for start, _ in spans]
-    stops = [stop for _, stop in spans]
-    tokens: list[Token] = []
-    spaced = opens = False
-    position = 0
+    reading, position = _Tokenizer(), 0
     while position < len(text):
         match = None
         if text[position] == "\\":
             match = _MATRIX.match(text, position) or _ENVIRONMENT.match(text, position)
         match = match or _TOKEN.match(text, position)
         assert match is not None
-        kind, start, position = match.lastgroup or "environment", match.start(), match.end()
-        if kind == "above" or kind == "below":
-            kind = "fraction"
-        elif kind == "inner":
-            kind = "text"
-        index = bisect_right(starts, start) - 1
-        inside = index >= 0 and start < stops[index]
-        if kind == "space":
-            spaced = True
-            continue
-        for token in _tokens(kind, match, spaced, inside):
-            _append(tokens, replace(token, opens=True) if opens else token)
-            opens = False
-        opens |= kind == "delimiter" and inside
-        spaced = kind == "line" or kind == "delimiter"
-    return tokens
-
-
-_WORDS = re.compile(r"(?<![^\s(])[a-z]{3,}(?![A-Za-z}])")
+        index = bisect_right(starts, match.start()) - 1
+        reading.match, reading.inside = match, index >= 0 and match.start() < spans[index][1]
+        position = match.end()
+        kind = match.lastgroup or "environment"
+        reading.add_match(kind)
+        reading.opens |= kind == "delimiter" and reading.inside
+        reading.spaced = kind in ("space", "line", "delimiter")
+    if not reading.tokens:
+        return []
+    last = reading.tokens[-1]
+    return [*reading.tokens, Token(TokenKind.END, "", last.start, last.end, in_formula=last.in_formula)]
 
 
 def _is_prose(formula: str) -> bool:
-    """True if the text between two dollar signs is prose, because the signs belong to two amounts of money."""
     return formula.startswith("$") and "\\" not in formula and len(_WORDS.findall(formula)) >= 2
 
 
-def _append(tokens: list[Token], token: Token) -> None:
-    """Append a token. If a line begins with a relation, the line break before it is removed."""
-    if (
-        token.kind is TokenKind.RELATION
-        and tokens
-        and tokens[-1].kind is TokenKind.BREAK
-        and tokens[-1].text == "\n"
-    ):
-        tokens.pop()
-    tokens.append(token)
+@dataclass
+class _Tokenizer:
+    """The tokens of a text so far, and how the next one stands: behind white space, inside LaTeX maths, or first in
+    it. `match` is the match of the token pattern that is turned into tokens."""
 
+    match: re.Match[str] = field(init=False)
+    tokens: list[Token] = field(default_factory=list)
+    spaced: bool = False
+    inside: bool = False
+    opens: bool = False
 
-def _tokens(kind: str, match: re.Match[str], spaced: bool, inside: bool) -> list[Token]:
-    """Convert a match of the token pattern called `kind` to tokens, usually a single one."""
-    text, (start, end) = match[0], match.span()
+    def add(
+        self,
+        kind: TokenKind,
+        text: str,
+        span: tuple[int, int] | None = None,
+        spaced: bool | None = None,
+        **number: Any,
+    ) -> None:
+        """Add a token. Its span is that of the match unless another is given. If a line begins with a relation, the
+        line break before it is removed."""
+        before = self.tokens[-1] if self.tokens else None
+        if kind is TokenKind.RELATION and before and before.kind is TokenKind.BREAK and before.text == "\n":
+            self.tokens.pop()
+        start, end = span or self.match.span()
+        spaced = self.spaced if spaced is None else spaced
+        self.tokens.append(Token(kind, text, start, end, spaced, self.inside, opens=self.opens, **number))
+        self.opens = False
 
-    def token(kind: TokenKind, text: str) -> Token:
-        return Token(kind, text, start, end, spaced, inside)
+    def add_match(self, kind: str) -> None:
+        """Add the tokens, usually one, of a match of the pattern's group `kind`."""
+        text = self.match[0]
+        match kind:
+            case "number":
+                self._add_number(text)
+            case "word":
+                self._add_word(text)
+            case "short":
+                self.add(TokenKind.WORD, text[:-1])
+            case "sign" if text == "√":
+                self.add(TokenKind.COMMAND, "sqrt")
+            case "sign":
+                self.add(TokenKind.SIGN, {"**": "^", "•": "*"}.get(text, text))
+            case "raised":
+                self.add(TokenKind.SIGN, "^")
+                exponent = Fraction(int(text.translate(_DIGITS)[:MAX_DIGITS]))
+                self.add(TokenKind.NUMBER, text, spaced=False, number=exponent)
+            case "vulgar":
+                part = Fraction(unicodedata.numeric(text[-1])).limit_denominator(10)
+                self.add(TokenKind.NUMBER, text, number=part + int(text[:-1] or 0))
+            case "relation":
+                self.add(TokenKind.RELATION if text in _RELATIONS else TokenKind.BREAK, _RELATIONS.get(text, text))
+            case "fraction" | "above" | "below":
+                # Without braces, as in \frac12, its digits are numbers of their own.
+                self.add(TokenKind.COMMAND, "frac")
+                for name in ("above", "below"):
+                    if digit := self.match[name]:
+                        self.add(TokenKind.NUMBER, digit, self.match.span(name), False, number=Fraction(int(digit)))
+            case "text" | "inner":
+                self._add_words_within()
+            case "command":
+                self._add_command(text[1:])
+            case "escaped" if text == "\\%":
+                self.add(TokenKind.SIGN, "%")
+            case "escaped":
+                self.add(*(TokenKind.UNIT, "$") if text == "\\$" else (TokenKind.OBSTACLE, text))
+            case "delimiter" if text not in ("$$", "\\[", "\\]"):
+                if not self.inside and text == "$":
+                    self.add(TokenKind.UNIT, "$")
+            case "delimiter" | "line":
+                self.add(TokenKind.BREAK, "\n")
+            case "environment":
+                # The beginning or end of an environment counts as a line's end; a matrix is a single token.
+                self.add(TokenKind.OBSTACLE if self.match.re is _MATRIX else TokenKind.BREAK, text[:20])
+            case "space":
+                pass
+            case _:
+                self.add(_PLAIN_TOKENS[kind], text)
 
-    match kind:
-        case "number":
-            return [_number(text, start, end, spaced, inside)]
-        case "word":
-            return _words(text, start, spaced, inside)
-        case "short":
-            return [token(TokenKind.WORD, text[:-1])]
-        case "sign":
-            if text == "√":
-                return [token(TokenKind.COMMAND, "sqrt")]
-            return [token(TokenKind.SIGN, {"**": "^", "•": "*"}.get(text, text))]
-        case "raised":
-            exponent = Fraction(int(text.translate(_DIGITS)[:MAX_DIGITS]))
-            raised = Token(TokenKind.NUMBER, text, start, end, False, inside, exponent)
-            return [token(TokenKind.SIGN, "^"), raised]
-        case "vulgar":
-            value = Fraction(unicodedata.numeric(text[-1])).limit_denominator(10) + int(text[:-1] or 0)
-            return [Token(TokenKind.NUMBER, text, start, end, spaced, inside, value)]
-        case "relation":
-            return [
-                token(TokenKind.RELATION, _RELATIONS[text]) if text in _RELATIONS else token(TokenKind.BREAK, text)
-            ]
-        case "fraction":
-            return [token(TokenKind.COMMAND, "frac"), *_short_fraction(match, inside)]
-        case "text":
-            return _words_within(match, spaced, inside)
-        case "command":
-            return [_command(text[1:], token)]
-        case "dots" | "unread":
-            return [token(TokenKind.OBSTACLE, text)]
-        case "escaped":
-            if text == "\\%":
-                return [token(TokenKind.SIGN, "%")]
-            return [token(TokenKind.UNIT, "$") if text == "\\$" else token(TokenKind.OBSTACLE, text)]
-        case "delimiter" if text in ("$$", "\\[", "\\]"):
-            return [token(TokenKind.BREAK, "\n")]
-        case "delimiter":
-            return [] if inside or text != "$" else [token(TokenKind.UNIT, "$")]
-        case "unit" | "money":
-            return [token(TokenKind.UNIT, text)]
-        case "subscript":
-            return [token(TokenKind.SUBSCRIPT, "_")]
-        case "line":
-            return [token(TokenKind.BREAK, "\n")]
-        case "break":
-            return [token(TokenKind.BREAK, text)]
-        case "environment":
-            # The beginning or end of an environment counts as a line's end; a matrix is a single token.
-            return [token(TokenKind.OBSTACLE if match.re is _MATRIX else TokenKind.BREAK, text[:20])]
-        case _:
-            return [token(TokenKind.OBSTACLE, text)]
+    def _add_number(self, text: str) -> None:
+        period = re.search(r"\\overline\{(\d+)\}", text)
+        cut = period is None and text.endswith(("...", "…", "dots"))
+        plain = re.sub(r"\.{3}|…|\\l?dots", "", text) if cut else text[: period.start()] if period else text
+        whole, _, decimals = re.sub(r"[^\d.]", "", plain).partition(".")
+        if len(whole) + len(decimals) > MAX_DIGITS:
+            self.add(TokenKind.OBSTACLE, "")
+            return
+        value = Fraction(int((whole or "0") + decimals), 10 ** len(decimals))
+        if period:
+            value += Fraction(int(period[1]), 10 ** len(decimals) * (10 ** len(period[1]) - 1))
+        # A comma is kept, since it may stand for a decimal point.
+        whole = f"{int(whole):,}" if "," in text else whole
+        written = f"{whole or '0'}.{decimals}" if decimals else whole
+        self.add(TokenKind.NUMBER, written, number=value, decimals=len(decimals), cut=cut)
 
-
-def _number(text: str, start: int, end: int, spaced: bool, inside: bool) -> Token:
-    period = re.search(r"\\overline\{(\d+)\}", text)
-    cut = period is None and text.endswith(("...", "…", "dots"))
-    plain = re.sub(r"\.{3}|…|\\l?dots", "", text) if cut else text[: period.start()] if period else text
-    whole, _, decimals = re.sub(r"[^\d.]", "", plain).partition(".")
-    if len(whole) + len(decimals) > MAX_DIGITS:
-        return Token(TokenKind.OBSTACLE, "", start, end, spaced, inside)
-    value = Fraction(int((whole or "0") + decimals), 10 ** len(decimals))
-    if period:
-        value += Fraction(int(period[1]), 10 ** len(decimals) * (10 ** len(period[1]) - 1))
-    # A comma is kept, since it may stand for a decimal point.
-    whole = f"{int(whole):,}" if "," in text else whole
-    written = f"{whole or '0'}.{decimals}" if decimals else whole
-    return Token(TokenKind.NUMBER, written, start, end, spaced, inside, value, len(decimals), cut)
-
-
-def _words(text: str, start: int, spaced: bool, inside: bool) -> list[Token]:
-    """Convert a word to tokens. Inside formulas, a short word is split into its letters."""
-    end = start + len(text)
-    lower = text.lower()
-    if lower in _SPOKEN and not inside:
-        return [Token(TokenKind.SIGN, _SPOKEN[lower], start, end, spaced, inside)]
-    if lower in _SPOKEN_RELATIONS:
-        return [Token(TokenKind.RELATION, _SPOKEN_RELATIONS[lower], start, end, spaced, inside)]
-    if lower in ("sqrt", "sin", "cos", "tan", "ln", "log"):
-        return [Token(TokenKind.COMMAND, lower, start, end, spaced, inside)]
-    if lower == "pi" or text == "π":
-        return [Token(TokenKind.LETTER, "π", start, end, spaced, inside)]
-    if len(text) == 1:
-        return [Token(TokenKind.LETTER, text, start, end, spaced, inside)]
-    if "π" in text and len(text) <= 4:
-        return [
-            Token(TokenKind.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
-            for i, letter in enumerate(text)
-        ]
-    # Up to three letters are a product; more are a word, or the corners of a figure.
-    if inside and len(text) <= 3 and text.islower() and text not in ("and", "for", "mod", "the", "or", "if", "cm"):
-        return [
-            Token(TokenKind.LETTER, letter, start + i, start + i + 1, spaced and not i, inside)
-            for i, letter in enumerate(text)
-        ]
-    return [Token(TokenKind.WORD, text, start, end, spaced, inside)]
-
-
-def _words_within(match: re.Match[str], spaced: bool, inside: bool) -> list[Token]:
-    inner = match["inner"]
-    if not inner.strip():
-        return []
-    parts = list(re.finditer(r"[^\W\d_]+|\d+(?:\.\d+)?|[^\s\w]", inner))
-    offset = match.start("inner")
-    tokens = []
-    for word in parts:
-        start, end = offset + word.start(), offset + word.end()
-        if word[0][0].isdigit():
-            tokens.append(Token(TokenKind.OBSTACLE, word[0], start, end, True, inside))
-        elif word[0].isalpha():
-            tokens.append(Token(TokenKind.WORD, word[0], start, end, True, inside))
-        elif word[0] in ".,;:":
-            tokens.append(Token(TokenKind.BREAK, word[0], start, end, True, inside))
+    def _add_word(self, text: str) -> None:
+        lower, start = text.lower(), self.match.start()
+        # In formulas up to three letters are a product; more are a word, or the corners of a figure.
+        is_product = self.inside and len(text) <= 3 and text.islower() and text not in _SHORT_WORDS
+        if lower in _SPOKEN and not self.inside:
+            self.add(TokenKind.SIGN, _SPOKEN[lower])
+        elif lower in _SPOKEN_RELATIONS:
+            self.add(TokenKind.RELATION, "=")
+        elif lower in ("sqrt", "sin", "cos", "tan", "ln", "log"):
+            self.add(TokenKind.COMMAND, lower)
+        elif lower == "pi" or text == "π":
+            self.add(TokenKind.LETTER, "π")
+        elif len(text) == 1 or is_product or ("π" in text and len(text) <= 4):
+            for i, letter in enumerate(text):
+                self.add(TokenKind.LETTER, letter, (start + i, start + i + 1), self.spaced and not i)
         else:
-            kind = TokenKind.SIGN if word[0] in "/" else TokenKind.OBSTACLE
-            tokens.append(Token(kind, word[0], start, end, True, inside))
-    return tokens
+            self.add(TokenKind.WORD, text)
 
+    def _add_words_within(self) -> None:
+        """Add the words of a text in a formula, such as `\\text{ cm}`."""
+        offset = self.match.start("inner")
+        for part in re.finditer(r"[^\W\d_]+|\d+(?:\.\d+)?|[^\s\w]", self.match["inner"]):
+            kind = (
+                TokenKind.WORD if part[0].isalpha()
+                else TokenKind.BREAK if part[0] in ".,;:"
+                else TokenKind.SIGN if part[0] == "/"
+                else TokenKind.OBSTACLE
+            )  # fmt: skip
+            self.add(kind, part[0], (offset + part.start(), offset + part.end()), True)
 
-def _short_fraction(match: re.Match[str], inside: bool) -> list[Token]:
-    r"""Return tokens for the digits of a fraction without braces, such as `\frac12`."""
-    return [
-        Token(TokenKind.NUMBER, match[name], *match.span(name), False, inside, Fraction(int(match[name])))
-        for name in ("above", "below")
-        if match[name]
-    ]
-
-
-def _command(name: str, token: Callable[[TokenKind, str], Token]) -> Token:
-    if name in _COMMAND_SIGNS:
-        return token(TokenKind.SIGN, _COMMAND_SIGNS[name])
-    if name in _COMMAND_RELATIONS:
-        return token(TokenKind.RELATION, _COMMAND_RELATIONS[name])
-    if name in _BREAKS:
-        return token(TokenKind.BREAK, name)
-    if name == "pi":
-        return token(TokenKind.LETTER, "π")
-    if name in ("circ", "degree"):
-        return token(TokenKind.UNIT, "°")
-    if name in FUNCTIONS:
-        return token(TokenKind.COMMAND, "binom" if name.endswith("binom") else name)
-    return token(TokenKind.LETTER if name in _GREEK else TokenKind.OBSTACLE, name)
+    def _add_command(self, name: str) -> None:
+        if name in _COMMAND_SIGNS:
+            self.add(TokenKind.SIGN, _COMMAND_SIGNS[name])
+        elif name in _COMMAND_RELATIONS:
+            self.add(TokenKind.RELATION, _COMMAND_RELATIONS[name])
+        elif name in _BREAKS:
+            self.add(TokenKind.BREAK, name)
+        elif name == "pi":
+            self.add(TokenKind.LETTER, "π")
+        elif name in ("circ", "degree"):
+            self.add(TokenKind.UNIT, "°")
+        elif name in FUNCTIONS:
+            self.add(TokenKind.COMMAND, "binom" if name.endswith("binom") else name)
+        else:
+            self.add(TokenKind.LETTER if name in _GREEK else TokenKind.OBSTACLE, name)
 
 
 def without_bold(text: str) -> str:

@@ -162,22 +162,21 @@ def may_be_glued(word: str) -> bool:
     return word in _DIMENSIONS or word in _SHORT or (len(word) > 3 and word.islower())
 
 
-def convertible(words: frozenset[str]) -> frozenset[str]:
-    """Return those of the words that are convertible units, such as hours or metres, in the singular."""
-    return frozenset(singular(word) for word in words if word in _DIMENSIONS)
+def differ_in_size(units: Set[str]) -> bool:
+    """True if two of the units are of the same system but of different sizes, such as hours and days."""
+    sizes: dict[int, set[int]] = {}
+    for unit in units:
+        for system, size in conversion(unit):
+            sizes.setdefault(system, set()).add(size)
+    return any(len(different) > 1 for different in sizes.values())
 
 
-def mixes_units(words: frozenset[str]) -> bool:
+def mixes_units(words: Set[str]) -> bool:
     """True if the words include different units of the same kind, such as hours and minutes. A number without a
     unit is then ambiguous."""
-    sizes: dict[int, set[int]] = {}
-    for word in words:
-        for system, size in conversion(word):
-            sizes.setdefault(system, set()).add(size)
-    if any(len(found) > 1 for found in sizes.values()):
-        return True
-    dimensions = [_DIMENSIONS[word] for word in convertible(words) if word in _DIMENSIONS]
-    return len(dimensions) != len(set(dimensions))
+    units = {singular(word) for word in words if word in _DIMENSIONS}
+    dimensions = [_DIMENSIONS[unit] for unit in units if unit in _DIMENSIONS]
+    return differ_in_size(words) or len(dimensions) != len(set(dimensions))
 
 
 def singular(word: str) -> str:

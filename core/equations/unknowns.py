@@ -10,16 +10,17 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from stepsight.core.equations import values
 from stepsight.core.equations.assertion import (
+    RESTRICTION,
+    RETRACTION,
+    SIMPLIFIED,
     claims_consequence,
     is_assertion,
     is_one_of_several,
-    is_restricted,
     is_stated,
-    names_the_equation,
-    retracts,
     says_it_is_derived,
     says_it_is_rewritten,
     sentence_around,
@@ -32,8 +33,14 @@ from stepsight.core.equations.values import ONE, AlgebraicValue, Monomial, Undec
 MAX_DEGREE = 6
 MAX_BACK = 2
 """The greatest distance, in sub-steps, between an equation and the one it follows from."""
+MAX_ROWS = 8
+MAX_LETTERS = 8
+_MAX_BITS = 400
 
 Coefficients = list[Fraction]
+"""The coefficients of a polynomial in one letter, constant first."""
+Row = dict[str, Fraction]
+"""The coefficient of each letter, with the constant under the empty name; the sum is zero."""
 
 
 @dataclass(frozen=True)
@@ -51,31 +58,55 @@ class Stated:
     end: int
     behind: str = ""
 
-
-@dataclass
-class Memory:
-    """The equations stated so far.
-
-    `last` maps each set of letters to the last equation in exactly these letters. `open` holds the letters whose
-    equations cannot be relied on.
-    """
-
-    last: dict[frozenset[str], Stated] = field(default_factory=dict)
-    open: set[str] = field(default_factory=set)
-
-    def before(self, letters: frozenset[str], step: int) -> Stated | None:
-        """Return the last equation in exactly these letters. Returns None if there is none, it is too many steps
-        back, or one of the letters is in `open`."""
-        found = self.last.get(letters)
-        if found is None or step - found.step > MAX_BACK or letters & self.open:
+    @cached_property
+    def coefficients(self) -> Coefficients | None:
+        """The coefficients, or None unless it is a polynomial in one letter of at most `MAX_DEGREE`."""
+        if len(self.letters) != 1:
             return None
-        return found
+        by_power = {key[0][1] if key else 0: value for key, value in self.polynomial.items()}
+        degree = max(by_power)
+        if not 1 <= degree <= MAX_DEGREE:
+            return None
+        return [by_power.get(power, Fraction(0)) for power in range(degree + 1)]
 
-    def keep(self, stated: Stated) -> None:
-        self.last[stated.letters] = stated
+    @property
+    def roots(self) -> list[Fraction]:
+        """The rational solutions of a linear or quadratic equation in one letter, in ascending order."""
+        if self.coefficients is None or len(self.coefficients) > 3:
+            return []
+        if len(self.coefficients) == 2:
+            return [-self.coefficients[0] / self.coefficients[1]]
+        c, b, a = self.coefficients
+        try:
+            surd = values.root(values.number(b * b - 4 * a * c), 2)
+        except UndecidedError:
+            return []
+        if not surd.exact or surd.number is None:
+            return []
+        return sorted({(-b - surd.number) / (2 * a), (-b + surd.number) / (2 * a)})
+
+    @property
+    def is_linear(self) -> bool:
+        return max(sum(exponent for _, exponent in key) for key in self.polynomial) == 1
+
+    @property
+    def solutions(self) -> str:
+        """The rational solutions in words, such as x = 2 or x = 3, or "" if there are none."""
+        name = next(iter(self.letters))
+        return " or ".join(f"{name} = {write_number(root)}" for root in self.roots)
+
+    @property
+    def written(self) -> str:
+        """The rational solutions or, if there are none, the equation itself, with letters on the left and the
+        number on the right."""
+        rest = {key: value for key, value in self.polynomial.items() if key != ONE}
+        constant = -self.polynomial.get(ONE, Fraction(0))
+        return (
+            self.solutions or f"{write_value(AlgebraicValue(rest, {ONE: Fraction(1)}))} = {write_number(constant)}"
+        )
 
 
-def equation(left: AlgebraicValue, right: AlgebraicValue, step: int, end: int, behind: str) -> Stated | None:
+def equation(left: AlgebraicValue, right: AlgebraicValue, step: int, end: int, behind: str = "") -> Stated | None:
     """Build the `Stated` equation from its two sides. Returns None if it has no unknowns or is too large."""
     letters = left.letters | right.letters
     if not letters or letters & (CONSTANTS | {"π"}) or not (left.exact and right.exact):
@@ -89,128 +120,52 @@ def equation(left: AlgebraicValue, right: AlgebraicValue, step: int, end: int, b
     return Stated(dict(gap.above), gap.letters, step, end, behind)
 
 
-def coefficients(stated: Stated) -> Coefficients | None:
-    """Return the coefficients of an equation, constant first, or None unless it is a polynomial in one letter."""
-    if len(stated.letters) != 1:
-        return None
-    result: dict[int, Fraction] = {}
-    for key, value in stated.polynomial.items():
-        result[key[0][1] if key else 0] = value
-    degree = max(result)
-    if degree > MAX_DEGREE or degree < 1:
-        return None
-    return [result.get(power, Fraction(0)) for power in range(degree + 1)]
-
-
-def roots(polynomial: Coefficients) -> list[Fraction]:
-    """Return the rational roots of a linear or quadratic polynomial in ascending order."""
-    if len(polynomial) == 2:
-        return [-polynomial[0] / polynomial[1]]
-    if len(polynomial) != 3:
-        return []
-    c, b, a = polynomial
-    try:
-        surd = values.root(values.number(b * b - 4 * a * c), 2)
-    except UndecidedError:
-        return []
-    if not surd.exact or surd.number is None:
-        return []
-    return sorted({(-b - surd.number) / (2 * a), (-b + surd.number) / (2 * a)})
-
-
 def solves(polynomial: Coefficients, value: AlgebraicValue, decimals: int) -> bool | None:
     """True if `value` solves the equation, None if it may be a rounded solution, and False otherwise. `decimals` is
     the number of decimal places with which the value is written."""
     number = value.number
     if number is None:
         return None
-    total = _at(polynomial, number)
-    if not total:
+
+    def at(place: Fraction) -> Fraction:
+        return sum((coefficient * place**power for power, coefficient in enumerate(polynomial)), Fraction(0))
+
+    if not at(number):
         return True
     unit = Fraction(1, 10**decimals) if decimals else Fraction(0)
     if not value.exact:
         unit = max(unit, Fraction(1, 10**8) * (1 + abs(number)))
-    if unit and (_at(polynomial, number - unit) > 0) != (_at(polynomial, number + unit) > 0):
-        return None
-    return False
-
-
-def _at(polynomial: Coefficients, number: Fraction) -> Fraction:
-    total = Fraction(0)
-    for coefficient in reversed(polynomial):
-        total = total * number + coefficient
-    return total
+    return None if unit and (at(number - unit) > 0) != (at(number + unit) > 0) else False
 
 
 def follows(earlier: Stated, later: Stated) -> bool | None:
     """True if the solutions of one equation include all those of the other, None if that cannot be decided, and
     False otherwise."""
-    first, second = coefficients(earlier), coefficients(later)
+    first, second = earlier.coefficients, later.coefficients
     if first is None or second is None:
-        if _degree(earlier) == _degree(later) == 1:
-            return _is_multiple(earlier.polynomial, later.polynomial)
-        return None
+        if not (earlier.is_linear and later.is_linear):
+            return None
+        x_terms, y_terms = earlier.polynomial, later.polynomial
+        ratios = {y_terms[key] / value for key, value in x_terms.items() if key in y_terms}
+        return x_terms.keys() == y_terms.keys() and len(ratios) == 1
     if len(first) == len(second) == 2:
-        x, y = -first[0] / first[1], -second[0] / second[1]
+        x, y = earlier.roots[0], later.roots[0]
         if x != y and any(value.denominator != 1 for value in first + second) and abs(x - y) <= abs(x) / 100:
             return None
         return x == y
-    return len(_common_divisor(first, second)) == min(len(first), len(second))
-
-
-def _degree(stated: Stated) -> int:
-    return max(sum(exponent for _, exponent in key) for key in stated.polynomial)
-
-
-def _is_multiple(first: Mapping[Monomial, Fraction], second: Mapping[Monomial, Fraction]) -> bool:
-    if first.keys() != second.keys():
-        return False
-    key = next(iter(first))
-    ratio = second[key] / first[key]
-    return all(second[term] == ratio * value for term, value in first.items())
-
-
-def _common_divisor(first: Coefficients, second: Coefficients) -> Coefficients:
+    fewest = min(len(first), len(second))
+    # Their greatest common divisor, by Euclid.
     while any(second):
-        first, second = second, _remainder(first, second)
-    return first
-
-
-def _remainder(above: Coefficients, below: Coefficients) -> Coefficients:
-    rest = list(above)
-    while len(rest) >= len(below):
-        factor = rest[-1] / below[-1]
-        for i, value in enumerate(below):
-            rest[len(rest) - len(below) + i] -= factor * value
-        rest.pop()
-    while rest and not rest[-1]:
-        rest.pop()
-    return rest
-
-
-def write_solutions(name: str, polynomial: Coefficients) -> str:
-    """Return the rational solutions of an equation in the letter `name` as text, or "" if it has none."""
-    return " or ".join(f"{name} = {write_number(root)}" for root in roots(polynomial))
-
-
-def write_equation(stated: Stated) -> str:
-    """Return the rational solutions of an equation as text. If there are none, return the equation itself, with
-    letters on the left and the number on the right."""
-    polynomial = stated.polynomial
-    solved = coefficients(stated)
-    if solved is not None and roots(solved):
-        return write_solutions(next(iter(stated.letters)), solved)
-    rest = {key: value for key, value in polynomial.items() if key != ONE}
-    constant = -polynomial.get(ONE, Fraction(0))
-    return f"{write_value(AlgebraicValue(rest, {ONE: Fraction(1)}))} = {write_number(constant)}"
-
-
-MAX_ROWS = 8
-MAX_LETTERS = 8
-_MAX_BITS = 400
-
-Row = dict[str, Fraction]
-"""The coefficient of each letter, with the constant under the empty name; the sum is zero."""
+        rest = list(first)
+        while len(rest) >= len(second):
+            factor = rest[-1] / second[-1]
+            for i, value in enumerate(second):
+                rest[len(rest) - len(second) + i] -= factor * value
+            rest.pop()
+        while rest and not rest[-1]:
+            rest.pop()
+        first, second = second, rest
+    return len(first) == fewest
 
 
 @dataclass
@@ -228,67 +183,45 @@ class System:
         `is_value` is True if the equation states the value of a letter. An equation that is not linear is ignored.
         If the system grows too large, all rows are forgotten.
         """
-        row = _linear(polynomial)
-        if row is None:
+        if any(len(key) > 1 or (key and key[0][1] != 1) for key in polynomial):
             return None
+        row = {key[0][0] if key else "": value for key, value in polynomial.items()}
         if is_value:
             self.given.update(name for name in row if name)
-        for pivot, known in self.rows.items():
+        for pivot, solved in self.rows.items():
             if pivot in row:
-                row = _without(row, known, pivot)
+                row = _without(row, solved, pivot)
         letters = [name for name in row if name]
         if not letters:
             return not row
-        if len(self.rows) >= MAX_ROWS or any(_is_large(value) for value in row.values()):
+        sizes = (value.numerator.bit_length() + value.denominator.bit_length() for value in row.values())
+        if len(self.rows) >= MAX_ROWS or max(sizes) > _MAX_BITS:
             self.rows.clear()
             return None
         pivot = letters[0]
         row = {name: value / row[pivot] for name, value in row.items()}
-        for other, known in self.rows.items():
-            if pivot in known:
-                self.rows[other] = _without(known, row, pivot)
+        for other, solved in self.rows.items():
+            if pivot in solved:
+                self.rows[other] = _without(solved, row, pivot)
         self.rows[pivot] = row
-        if len({name for known in self.rows.values() for name in known}) > MAX_LETTERS:
+        if len({name for solved in self.rows.values() for name in solved}) > MAX_LETTERS:
             self.rows.clear()
         return None
 
 
-def _linear(polynomial: Mapping[Monomial, Fraction]) -> Row | None:
-    row: Row = {}
-    for key, value in polynomial.items():
-        if key == ONE:
-            row[""] = value
-        elif len(key) == 1 and key[0][1] == 1:
-            row[key[0][0]] = value
-        else:
-            return None
-    return row
-
-
-def _without(row: Row, known: Row, pivot: str) -> Row:
-    """Return `row` with the letter `pivot` eliminated by a multiple of `known`, the row that is solved for it."""
-    factor = row[pivot]
-    result = dict(row)
-    for name, value in known.items():
-        total = result.get(name, Fraction(0)) - factor * value
-        if total:
-            result[name] = total
-        else:
-            result.pop(name, None)
-    return result
-
-
-def _is_large(value: Fraction) -> bool:
-    return value.numerator.bit_length() + value.denominator.bit_length() > _MAX_BITS
+def _without(row: Row, solved: Row, pivot: str) -> Row:
+    """Return `row` with the letter `pivot` eliminated by a multiple of `solved`, the row that is solved for it."""
+    total = {name: row.get(name, Fraction(0)) - row[pivot] * solved.get(name, Fraction(0)) for name in row | solved}
+    return {name: value for name, value in total.items() if value}
 
 
 @dataclass
 class Unknowns:
-    """The known facts about a solution's unknowns up to the current sub-step. `memory` holds the last equation in
-    each set of letters, and `system` the linear equations."""
+    """The known facts about a solution's unknowns up to the current sub-step. `last` maps each set of letters to
+    the last equation in exactly these letters, and `system` holds the linear equations."""
 
     step: int = -1
-    memory: Memory = field(default_factory=Memory)
+    last: dict[frozenset[str], Stated] = field(default_factory=dict)
     system: System = field(default_factory=System)
 
     def read_problem(self, chains: Sequence[Chain]) -> None:
@@ -296,97 +229,90 @@ class Unknowns:
         they may be alternatives."""
         several: set[frozenset[str]] = set()
         for chain in chains:
-            sides = [value_of(member.expression) for member in chain.members]
-            pair = _unknown_pair(sides) if set(chain.relations) == {"="} else None
-            stated = equation(*pair, -1, chain.end, "") if pair else None
+            pair = _unknown_pair(_sides(chain)) if set(chain.relations) == {"="} else None
+            stated = equation(*pair, -1, chain.end) if pair else None
             if stated is not None and not chain.members[0].is_letter:
-                if stated.letters in self.memory.last:
+                if stated.letters in self.last:
                     several.add(stated.letters)
-                self.memory.keep(stated)
+                self.last[stated.letters] = stated
         for letters in several:
-            self.memory.last.pop(letters)
+            self.last.pop(letters)
 
     def begin(self, text: str) -> None:
         """Move to the next sub-step. If it retracts something, forget all earlier equations."""
         self.step += 1
-        if retracts(text):
-            self.memory.last.clear()
+        if RETRACTION.search(text):
+            self.last.clear()
             self.system = System()
 
     def check(self, chain: Chain, text: str) -> Iterator[Check]:
         """Check the equations with unknowns in the next chain of a sub-step, and yield the results."""
-        if any(relation != "=" for relation in chain.relations) or None in (m.expression for m in chain.members):
+        first = chain.members[0].expression
+        if first is None or set(chain.relations) != {"="} or None in (m.expression for m in chain.members):
             return
-        sides = [value_of(member.expression) for member in chain.members]
-        last = sides[-1]
-        name = chain.members[0].expression.node.name if chain.members[0].expression else ""
+        sides = _sides(chain)
+        last, letters = sides[-1], frozenset({first.node.name})
         if last is None:
-            self.memory.last.pop(frozenset({name}), None)
-            return
-        if chain.members[0].is_letter and not last.letters and name:
-            checks = list(self._of_solution(chain, name, last, text))
+            self.last.pop(letters, None)
+        elif chain.members[0].is_letter and not last.letters and first.node.name:
+            checks = list(self._of_solution(chain, letters, last, text))
             if not is_one_of_several(text, chain.start, chain.end):
-                self.memory.last.pop(frozenset({name}), None)
-            yield from checks or self._of_system(chain, values.letter(name), last, text)
+                self.last.pop(letters, None)
+            yield from checks or self._of_system(chain, values.letter(first.node.name), last, text)
         elif (pair := _unknown_pair(sides)) is not None:
             stated = equation(*pair, self.step, chain.end, text[chain.end :])
             if stated is not None and is_one_of_several(text, chain.start, chain.end):
-                self.memory.last.pop(stated.letters, None)
+                self.last.pop(stated.letters, None)
             elif stated is not None and is_assertion(text, chain.start, chain.end):
                 checks = list(self._of_consequence(chain, stated, text))
-                self.memory.keep(stated)
+                self.last[stated.letters] = stated
                 yield from checks or self._of_system(chain, *pair, text)
 
-    def _of_solution(self, chain: Chain, name: str, value: AlgebraicValue, text: str) -> Iterator[Check]:
-        earlier = self.memory.before(frozenset({name}), self.step)
-        polynomial = coefficients(earlier) if earlier else None
-        if earlier is None or polynomial is None or not is_assertion(text, chain.start, chain.end):
+    def _before(self, letters: frozenset[str]) -> Stated | None:
+        """Return the last equation in exactly these letters, or None if there is none or it is too many steps
+        back."""
+        earlier = self.last.get(letters)
+        return None if earlier is None or self.step - earlier.step > MAX_BACK else earlier
+
+    def _of_solution(
+        self, chain: Chain, letters: frozenset[str], value: AlgebraicValue, text: str
+    ) -> Iterator[Check]:
+        earlier, place = self._before(letters), (chain.start, chain.end)
+        if earlier is None or earlier.coefficients is None or not is_assertion(text, *place):
             return
-        if len(polynomial) == 2 and is_one_of_several(text, chain.start, chain.end):
+        if len(earlier.coefficients) == 2 and is_one_of_several(text, *place):
             return
-        behind = text[chain.end : sentence_around(text, chain.start, chain.end)[1]]
-        if not claims_consequence(self._words(earlier, chain, text)) or is_restricted(behind):
+        behind = text[chain.end : sentence_around(text, *place)[1]]
+        if not claims_consequence(self._words(earlier, chain, text)) or RESTRICTION.search(behind):
             return
         last = chain.members[-1]
-        holds = solves(polynomial, value, decimals_of(last))
-        if holds is None:
-            return
+        holds = solves(earlier.coefficients, value, decimals_of(last))
         if holds:
-            yield Check(chain.start, chain.end, True, Method.SOLUTION)
-        elif is_stated(text, chain.start, chain.end, True):
-            right = write_solutions(name, polynomial)
-            yield Check(chain.start, chain.end, False, Method.SOLUTION, last.start, last.end, right)
+            yield Check(*place, True, Method.SOLUTION)
+        elif holds is False and is_stated(text, *place, True):
+            yield Check(*place, False, Method.SOLUTION, last.start, last.end, earlier.solutions)
 
     def _of_consequence(self, chain: Chain, stated: Stated, text: str) -> Iterator[Check]:
-        earlier = self.memory.before(stated.letters, self.step)
+        earlier, place = self._before(stated.letters), (chain.start, chain.end)
         if earlier is None:
             return
-        words = self._words(earlier, chain, text)
-        is_near = earlier.step == self.step or (
-            earlier.step == self.step - 1 and names_the_equation(text[: chain.start])
-        )
-        if len(stated.letters) > 1 and not is_near:
+        is_simplified = earlier.step == self.step - 1 and SIMPLIFIED.search(text[: chain.start]) is not None
+        if len(stated.letters) > 1 and earlier.step != self.step and not is_simplified:
             return
-        is_linear = len(stated.letters) == 1 and len(coefficients(stated) or ()) == 2
-        says = claims_consequence if is_linear else says_it_is_rewritten
-        if not says(words):
+        says = claims_consequence if len(stated.coefficients or ()) == 2 else says_it_is_rewritten
+        if not says(self._words(earlier, chain, text)):
             return
         holds = follows(earlier, stated)
         if holds:
-            yield Check(chain.start, chain.end, True, Method.SOLUTION)
-        elif holds is False and is_stated(text, chain.start, chain.end, True):
-            right, whole = write_equation(earlier), (chain.start, chain.end)
-            sides = _sides(chain, earlier)
-            yield Check(*whole, False, Method.SOLUTION, *whole, right, sides=sides)
+            yield Check(*place, True, Method.SOLUTION)
+        elif holds is False and is_stated(text, *place, True):
+            sides = _sides_at_solution(chain, earlier)
+            yield Check(*place, False, Method.SOLUTION, *place, earlier.written, sides=sides)
 
     def _of_system(self, chain: Chain, left: AlgebraicValue, right: AlgebraicValue, text: str) -> Iterator[Check]:
         """Check a linear equation against all earlier linear equations together."""
-        stated = equation(left, right, self.step, chain.end, "")
-        if (
-            stated is None
-            or not is_assertion(text, chain.start, chain.end)
-            or is_one_of_several(text, chain.start, chain.end)
-        ):
+        stated, place = equation(left, right, self.step, chain.end), (chain.start, chain.end)
+        if stated is None or not is_assertion(text, *place) or is_one_of_several(text, *place):
             self.system = System()
             return
         is_value = chain.members[0].is_letter and not right.letters
@@ -400,8 +326,8 @@ class Unknowns:
             self.system = System()
         if self.system.add(stated.polynomial, is_value) is False:
             words = text[max(0, chain.start - 300) : chain.start]
-            if says_it_is_derived(words) and is_stated(text, chain.start, chain.end, True):
-                yield Check(chain.start, chain.end, False, Method.SOLUTION, chain.start, chain.end)
+            if says_it_is_derived(words) and is_stated(text, *place, True):
+                yield Check(*place, False, Method.SOLUTION, *place)
             self.system = System()
 
     def _words(self, earlier: Stated, chain: Chain, text: str) -> str:
@@ -412,20 +338,21 @@ class Unknowns:
         return f"{earlier.behind}\n{text[: chain.start]}"
 
 
-def _sides(chain: Chain, earlier: Stated) -> tuple[tuple[int, int, str], ...]:
+def _sides(chain: Chain) -> list[AlgebraicValue | None]:
+    return [value_of(member.expression) for member in chain.members]
+
+
+def _sides_at_solution(chain: Chain, earlier: Stated) -> tuple[tuple[int, int, str], ...]:
     """Return both sides of an equation with their values at the solution of an earlier one (see `Check`). Returns
     an empty tuple if that solution is not a single number."""
-    polynomial = coefficients(earlier)
-    at = roots(polynomial) if polynomial else []
-    values_of_sides = [value_of(member.expression) for member in chain.members]
-    if len(at) != 1 or len(chain.members) != 2 or None in values_of_sides:
+    sides = [value for value in _sides(chain) if value is not None]
+    if len(earlier.roots) != 1 or len(chain.members) != 2 or len(sides) != 2:
         return ()
-    there = {name: values.number(at[0]) for name in earlier.letters}
+    solution = dict.fromkeys(earlier.letters, values.number(earlier.roots[0]))
     try:
         return tuple(
-            (member.start, member.end, write_value(values.substitute(value, there)) if value.letters else "")
-            for member, value in zip(chain.members, values_of_sides, strict=True)
-            if value is not None
+            (member.start, member.end, write_value(values.substitute(value, solution)) if value.letters else "")
+            for member, value in zip(chain.members, sides, strict=True)
         )
     except UndecidedError:
         return ()
@@ -438,5 +365,5 @@ def _unknown_pair(sides: Sequence[AlgebraicValue | None]) -> tuple[AlgebraicValu
     if len(sides) == 2:
         return (sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
     unknown = [side for side in sides if side is not None and side.letters]
-    closed_sides = [side for side in sides if side is not None and not side.letters]
-    return (unknown[0], closed_sides[-1]) if len(unknown) == 1 and closed_sides else None
+    numbers = [side for side in sides if side is not None and not side.letters]
+    return (unknown[0], numbers[-1]) if len(unknown) == 1 and numbers else None

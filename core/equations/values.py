@@ -7,7 +7,7 @@ value that exceeds the limits raises `UndecidedError`.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -67,15 +67,19 @@ def letter(name: str) -> AlgebraicValue:
     return AlgebraicValue({((name, 1),): Fraction(1)}, {ONE: Fraction(1)})
 
 
-def add(left: AlgebraicValue, right: AlgebraicValue, sign: int = 1) -> AlgebraicValue:
-    """Return `left + right`, or `left - right` if `sign` is -1."""
+def add(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
     exact = left.exact and right.exact
     if (a := left.number) is not None and (b := right.number) is not None:
-        return number(a + sign * b, exact)
+        return number(a + b, exact)
     if left.below == right.below:
-        return _bounded(_sum(left.above, right.above, sign), left.below, exact)
-    above = _sum(_product(left.above, right.below), _product(right.above, left.below), sign)
-    return _bounded(above, _product(left.below, right.below), exact)
+        return _bounded(_gathered([*left.above.items(), *right.above.items()]), left.below, exact)
+    sides = _product(left.above, right.below), _product(right.above, left.below)
+    return _bounded(_gathered([*sides[0].items(), *sides[1].items()]), _product(left.below, right.below), exact)
+
+
+def subtract(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
+    negative = {key: -value for key, value in right.above.items()}
+    return add(left, AlgebraicValue(negative, right.below, right.exact))
 
 
 def multiply(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
@@ -104,24 +108,19 @@ def power(base: AlgebraicValue, exponent: AlgebraicValue) -> AlgebraicValue:
         return root(power(base, number(e.numerator)), e.denominator)
     times = abs(e.numerator)
     if b is not None:
-        return _number_power(b, e.numerator, base.exact)
+        if not b and e <= 0:
+            raise UndecidedError
+        if b in (1, -1):
+            return number(b if times % 2 else 1, base.exact)
+        if b and max(b.numerator.bit_length(), b.denominator.bit_length()) * times > MAX_BITS:
+            raise UndecidedError
+        return number(b**e.numerator, base.exact)
     if times > MAX_DEGREE:
         raise UndecidedError
     result = number(1)
     for _ in range(times):
         result = multiply(result, base)
     return result if e >= 0 else divide(number(1), result)
-
-
-def _number_power(base: Fraction, exponent: int, exact: bool) -> AlgebraicValue:
-    if not base and exponent <= 0:
-        raise UndecidedError
-    if base in (1, -1):
-        return number(base if exponent % 2 else 1, exact)
-    size = max(base.numerator.bit_length(), base.denominator.bit_length())
-    if base and size * abs(exponent) > MAX_BITS:
-        raise UndecidedError
-    return number(base**exponent, exact)
 
 
 def root(value: AlgebraicValue, degree: int) -> AlgebraicValue:
@@ -171,10 +170,9 @@ def binomial(above: AlgebraicValue, below: AlgebraicValue) -> AlgebraicValue:
 
 
 def absolute(value: AlgebraicValue) -> AlgebraicValue:
-    inner = value.number
-    if inner is None:
+    if value.number is None:
         raise UndecidedError
-    return number(abs(inner), value.exact)
+    return number(abs(value.number), value.exact)
 
 
 def function(name: str, value: AlgebraicValue, base: AlgebraicValue | None = None) -> AlgebraicValue:
@@ -184,66 +182,53 @@ def function(name: str, value: AlgebraicValue, base: AlgebraicValue | None = Non
     if inner is None or abs(inner) > 10**12:
         raise UndecidedError
     if name in ("log", "ln"):
-        foot = 10.0 if name == "log" else math.e
+        foot = Fraction(10) if name == "log" else Fraction(math.e)
         if base is not None:
-            if (given := base.number) is None or not 0 < given < 10**12 or given == 1:
-                raise UndecidedError
-            foot = float(given)
-        if inner <= 0 or float(inner) == 0.0:
+            foot = base.number or Fraction(0)
+        if not 0 < foot < 10**12 or foot == 1 or inner <= 0 or float(inner) == 0.0:
             raise UndecidedError
-        return _rounded(math.log(inner) / math.log(foot))
-    if name == "tan" and abs(math.cos(inner)) < 1e-9:
+        result = math.log(inner) / math.log(float(foot))
+    elif name == "tan" and abs(math.cos(inner)) < 1e-9:
         raise UndecidedError
-    return _rounded({"sin": math.sin, "cos": math.cos, "tan": math.tan}[name](inner))
-
-
-def _rounded(value: float) -> AlgebraicValue:
-    return number(Fraction(value).limit_denominator(10**13), exact=False)
+    else:
+        result = {"sin": math.sin, "cos": math.cos, "tan": math.tan}[name](inner)
+    return number(Fraction(result).limit_denominator(10**13), exact=False)
 
 
 def substitute(value: AlgebraicValue, letters: Mapping[str, AlgebraicValue]) -> AlgebraicValue:
     """Return a value in which the letters that are keys of `letters` are replaced by the values given for them."""
     if value.letters.isdisjoint(letters):
         return value
-    above, below = (_substituted(part, letters) for part in (value.above, value.below))
-    result = divide(above, below)
+    parts = []
+    for polynomial in (value.above, value.below):
+        total = number(0)
+        for key, coefficient in polynomial.items():
+            term = number(coefficient)
+            for name, exponent in key:
+                term = multiply(term, power(letters.get(name) or letter(name), number(exponent)))
+            total = add(total, term)
+        parts.append(total)
+    result = divide(*parts)
     return AlgebraicValue(result.above, result.below, result.exact and value.exact)
 
 
-def _substituted(part: Mapping[Monomial, Fraction], letters: Mapping[str, AlgebraicValue]) -> AlgebraicValue:
-    total = number(0)
-    for key, coefficient in part.items():
-        term = number(coefficient)
-        for name, exponent in key:
-            term = multiply(term, power(letters.get(name) or letter(name), number(exponent)))
-        total = add(total, term)
-    return total
+def closed(value: AlgebraicValue) -> AlgebraicValue:
+    """Return a value in which the letter π is replaced by its approximate number."""
+    return substitute(value, {"π": number(PI, exact=False)})
 
 
-def _sum(left: Mapping[Monomial, Fraction], right: Mapping[Monomial, Fraction], sign: int) -> Polynomial:
-    result = dict(left)
-    for key, value in right.items():
-        total = result.get(key, Fraction(0)) + sign * value
-        if total:
-            result[key] = total
-        else:
-            result.pop(key, None)
-    return result
+def _gathered(terms: Iterable[tuple[Monomial, Fraction]]) -> Polynomial:
+    """Add up the terms of a polynomial."""
+    result: Polynomial = {}
+    for key, value in terms:
+        result[key] = result.get(key, Fraction(0)) + value
+    return {key: value for key, value in result.items() if value}
 
 
 def _product(left: Mapping[Monomial, Fraction], right: Mapping[Monomial, Fraction]) -> Polynomial:
     if len(left) * len(right) > 8 * MAX_TERMS:
         raise UndecidedError
-    result: Polynomial = {}
-    for a, x in left.items():
-        for b, y in right.items():
-            key = _monomials(a, b)
-            total = result.get(key, Fraction(0)) + x * y
-            if total:
-                result[key] = total
-            else:
-                result.pop(key, None)
-    return result
+    return _gathered((_monomials(a, b), x * y) for a, x in left.items() for b, y in right.items())
 
 
 def _monomials(left: Monomial, right: Monomial) -> Monomial:
@@ -263,24 +248,17 @@ def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool)
     if len(above) > MAX_TERMS or len(below) > MAX_TERMS:
         raise UndecidedError
     if len(below) == 1:
-        above, below = _reduced(above, below)
+        # The factors that the denominator shares with all terms of the numerator.
+        ((key, divisor),) = below.items()
+        common = {name: min(exponent, *(dict(term).get(name, 0) for term in above)) for name, exponent in key}
+        above = {_without(term, common): value / divisor for term, value in above.items()}
+        below = {_without(key, common): Fraction(1)}
     for part in (above, below):
         for key, value in part.items():
             size = value.numerator.bit_length() + value.denominator.bit_length()
             if size > MAX_BITS or sum(exponent for _, exponent in key) > MAX_DEGREE:
                 raise UndecidedError
     return AlgebraicValue(above, below, exact)
-
-
-def _reduced(above: Polynomial, below: Mapping[Monomial, Fraction]) -> tuple[Polynomial, Polynomial]:
-    """Cancel the factors that a single-term denominator shares with all terms of the numerator."""
-    ((key, divisor),) = below.items()
-    common = dict(key)
-    for term in above:
-        exponents = dict(term)
-        common = {name: min(exponent, exponents.get(name, 0)) for name, exponent in common.items()}
-    rest = _without(key, common)
-    return {_without(term, common): value / divisor for term, value in above.items()}, {rest: Fraction(1)}
 
 
 def _without(key: Monomial, common: Mapping[str, int]) -> Monomial:
@@ -290,7 +268,7 @@ def _without(key: Monomial, common: Mapping[str, int]) -> Monomial:
 
 def difference(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
     """Return `left - right`, with mere approximation errors treated as zero."""
-    result = add(left, right, -1)
+    result = subtract(left, right)
     if result.exact:
         return result
     scale = 1 + max((abs(value) for part in (left, right) for value in part.above.values()), default=Fraction(0))
@@ -336,11 +314,9 @@ def _grouped(value: int) -> str:
 def _decimal_places(denominator: int) -> int | None:
     """Return how many decimal places a fraction with this denominator needs, or None if its decimals never end."""
     places = 0
-    while denominator % 10 == 0:
-        denominator, places = denominator // 10, places + 1
-    for prime in (2, 5):
-        while denominator % prime == 0:
-            denominator, places = denominator // prime, places + 1
+    for factor in (10, 2, 5):
+        while denominator % factor == 0:
+            denominator, places = denominator // factor, places + 1
     return places if denominator == 1 else None
 
 
@@ -356,16 +332,15 @@ def _significant(value: Fraction) -> str:
     if not value:
         return "0"
     places = 4 if value >= 1 else 3 + len(str(value.denominator // value.numerator))
-    if places > 12 or value > 10**15:
-        return f"{float(value):.4g}"
-    return _decimal(value, places)
+    return f"{float(value):.4g}" if places > 12 or value > 10**15 else _decimal(value, places)
 
 
 def _write_polynomial(terms: Mapping[Monomial, Fraction], exact: bool, like_decimal: bool = False) -> str:
     if not terms:
         return "0"
     written = ""
-    for key, coefficient in sorted(terms.items(), key=_rank):
+    by_degree = sorted(terms.items(), key=lambda item: (-sum(exponent for _, exponent in item[0]), item[0]))
+    for key, coefficient in by_degree:
         sign = "-" if coefficient < 0 else "+"
         number = write_number(abs(coefficient), exact, like_decimal)
         letters = "".join(_power(name, exponent) for name, exponent in key)
@@ -376,15 +351,6 @@ def _write_polynomial(terms: Mapping[Monomial, Fraction], exact: bool, like_deci
     return written
 
 
-def _rank(item: tuple[Monomial, Fraction]) -> tuple[int, Monomial]:
-    return -sum(exponent for _, exponent in item[0]), item[0]
-
-
 def _power(name: str, exponent: int) -> str:
     written = f"{name} " if len(name) > 1 and "_" not in name else name
     return written.strip() if exponent == 1 else f"{written.strip()}^{exponent}"
-
-
-def closed(value: AlgebraicValue) -> AlgebraicValue:
-    """Return a value in which the letter π is replaced by its approximate number."""
-    return substitute(value, {"π": number(PI, exact=False)})
