@@ -67,13 +67,24 @@ def same_message(text):
     """Compare a text with what the file of messages has for this call of the running test."""
     __tracebackhide__ = True
     assert _running is not None, "messages are compared while a test runs, not in a fixture"
-    for pattern, name in _PLACES:
-        text = pattern.sub(name, text)
+    text = steady(text)
     _running.found.append(text)
-    if _NEW not in os.environ:
+    if not is_writing():
         key = _numbered(_running.key, len(_running.found))
         expected = _golden.get(_running.file, {}).get(key)
         assert text == expected, f"another message than in tests/messages.json; --new-messages writes it: {key}"
+
+
+def steady(text):
+    """A text without what differs from run to run: places, ports and addresses have names instead."""
+    for pattern, name in _PLACES:
+        text = pattern.sub(name, text)
+    return text
+
+
+def is_writing():
+    """True if messages are written instead of compared."""
+    return _NEW in os.environ
 
 
 def dangling():

@@ -1,55 +1,99 @@
-"""The commands that write and read labels and backups."""
+"""`stepsight export labels`, `stepsight patch`, and `--patch` of `stepsight evaluate` and `stepsight report`."""
+
+import json
 
 import pytest
 
+from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, read_patch
 from stepsight.storage.database.store import open_store
-from stepsight.storage.traces.queries import list_datasets
+from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
+from stepsight.storage.people.users import local_user
+from stepsight.storage.traces.queries import find_trace
 from tests.storage.labelling.labelled_sums import labelled
 from tests.storage.labelling.samples import TRACES
-from tests.storage.samples import add
+from tests.storage.samples import add, evaluator
+from tests.training.hand import say, traces
+
+
+def test_labels_go_out_and_in(typed, sqlite_store, tmp_path):
+    labelled(sqlite_store)
+    typed("export labels first labels.jsonl --format jsonl")
+    typed("export labels first labels.jsonl --format events")
+    typed("export labels first labels.jsonl --format events --force")
+    with open_store(str(tmp_path / "other.db")) as store:
+        add(store, TRACES, "sums")
+    typed("import labels labels.jsonl --db other.db")
+    typed("import labels labels.jsonl --db other.db")
 
 
 @pytest.fixture
-def path(sqlite_store):
-    labelled(sqlite_store)
-    return sqlite_store.name
+def judged(sqlite_store):
+    """A store in which `first` and `second` have judged the four traces of `tests.training.hand`."""
+    stored = add(sqlite_store, traces())
+    for name in ("first", "second"):
+        say(sqlite_store, stored, evaluator(sqlite_store, name).id)
+    return sqlite_store
 
 
-def test_labels_go_out_and_in(path, command, tmp_path):
-    file = tmp_path / "labels.jsonl"
-    code, out, err = command("export", "labels", "first", file, "--format", "jsonl", "--db", path)
-    assert (code, out, err) == (0, f"{file}: 3 traces.\n", "")
-    code, _, err = command("export", "labels", "first", file, "--format", "events", "--db", path)
-    assert (code, err) == (
-        2,
-        f"stepsight export: {file}: already exists. Name another file, or replace it with --force.\n",
-    )
-    assert command("export", "labels", "first", file, "--format", "events", "--force", "--db", path)[0] == 0
-    other = tmp_path / "other.db"
-    with open_store(str(other)) as store:
-        add(store, TRACES, "sums")
-    assert command("import", "labels", file, "--db", other) == (
-        0,
-        "first: 41 events added.\n",
-        "",
-    )
-    assert command("import", "labels", file, "--db", other)[1].startswith("first: nothing new")
+@pytest.fixture
+def patch(judged, typed, tmp_path):
+    """A 2 is pos: accepted and exported."""
+    accept(judged, "A", 1, "pos")
+    assert typed.run("patch export sums fixes.json").code == 0
+    return read_patch(tmp_path / "fixes.json")
 
 
-def test_a_store_is_backed_up_and_restored(path, command, tmp_path):
-    file = tmp_path / "monday.backup"
-    code, out, _ = command("backup", file, "--db", path)
-    assert code == 0
-    assert "rows" in out
-    assert command("backup", file, "--db", path)[0] == 2
-    code, out, _ = command("restore", file, "--db", tmp_path / "new.db")
-    assert code == 0
-    with open_store(str(tmp_path / "new.db")) as store:
-        assert [dataset.name for dataset in list_datasets(store)] == ["sums"]
-    code, _, err = command("restore", file, "--db", path)
-    assert code == 2
-    assert "the store is not empty" in err
-    code, out, _ = command("restore", file, "--force", "--db", path)
-    assert code == 0
-    (aside,) = tmp_path.glob("store.before-*.db")
-    assert str(aside) in out
+def accept(store, trace, step, proposed):
+    user = local_user(store)
+    made = open_dispute(store, find_trace(store, "sums", trace).trace_id, step, proposed, "It is right.", user)
+    add_entry(store, made.id, user, "", DisputeState.ACCEPTED)
+
+
+def test_accepted_disputes_are_exported_and_shown(typed, patch):
+    typed("patch show fixes.json")
+    assert json.loads(typed.run("patch export sums -").out)["digest"] == patch.digest
+
+
+@pytest.mark.usefixtures("patch")
+def test_every_figure_is_shown_with_and_without_a_patch(typed):
+    """The figures are those of tests/training/report/test_patched.py."""
+    typed("evaluate --dataset sums --evaluator first --patch fixes.json --draws 20 --mode offline")
+
+
+def test_figures_with_a_patch_as_json_and_compared(typed, patch):
+    line = "evaluate --dataset sums --compare first second --draws 20"
+    written = json.loads(typed.run(f"{line} --patch fixes.json --json").out)
+    assert list(written) == ["dataset", "patch", "without", "with", "changes"]
+    assert written["patch"]["digest"] == patch.digest
+    # What it is without is what it is by itself.
+    assert written["without"] == json.loads(typed.run(f"{line} --json").out)
+    assert written["with"]["comparisons"][0]["differences"]["sol_auc"]["value"] == 0
+    printed = typed.run(f"{line} --patch fixes.json").out.splitlines()
+    assert [text for text in printed if text.startswith("first minus second, invalid")] == [
+        "first minus second, invalid errors, offline, 4 traces",
+        "first minus second, invalid errors, offline, 4 traces, patched",
+    ]
+
+
+def test_a_patch_that_takes_a_kind_of_error_away(typed, judged):
+    accept(judged, "C", 0, "pos")
+    assert typed.run("patch export sums fixes.json").code == 0
+    printed = typed.run("evaluate --dataset sums --patch fixes.json --draws 20").out
+    assert "sums, redundant errors, offline: the patched gold has no such error, nothing is compared" in printed
+
+
+def test_a_patch_that_does_not_fit_is_refused_before_scoring(typed, patch, tmp_path):
+    written = json.loads((tmp_path / "fixes.json").read_text("utf-8"))
+    change = LabelChange(**(vars(patch.changes[0]) | {"trace": "Z"}))
+    other = format_patch(Patch("sums", written["sha256"], written["moment"], (change,)))
+    (tmp_path / "other.json").write_text(other, encoding="utf-8")
+    # This evaluator is there and would have to score first.
+    typed("evaluate --dataset sums --evaluator mini-causal --patch other.json")
+
+
+@pytest.mark.usefixtures("patch")
+def test_a_report_has_what_the_patch_changes(typed, tmp_path):
+    typed("report --dataset sums --patch fixes.json --output report --draws 20")
+    assert "What the patch changes" in (tmp_path / "report" / "report.html").read_text("utf-8")
+    tables = {path.name for path in (tmp_path / "report" / "tables").iterdir()}
+    assert {"sums-patched-change-invalid-offline.csv", "sums-invalid-offline.csv"} <= tables
