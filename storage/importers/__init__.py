@@ -1,9 +1,9 @@
 """The supported file kinds, one module each.
 
-To add a kind, write its module and add a line to `_MODULES`.
+To add a kind, write its module and add a line to `KINDS`.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from stepsight.core.errors import UserError
@@ -11,9 +11,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.importers import chat, inspect_logs, plain, stepwise
 from stepsight.storage.importers.benchmarks import (
     math_shepherd,
-    mr_gsm8k,
-    mr_math_invalid,
-    mr_math_redundant,
+    mr_math,
     perturbation,
     prm800k,
     prmbench,
@@ -23,22 +21,25 @@ from stepsight.storage.importers.benchmarks import (
 from stepsight.storage.importers.rows.fields import ASIDE, JUDGED, canonical, check_texts, located
 from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row
 
-_MODULES = (
-    mr_math_invalid,
-    mr_math_redundant,
-    mr_gsm8k,
-    prm800k,
-    prmbench,
-    processbench,
-    perturbation,
-    math_shepherd,
-    stepwise,
-    strict_prmbench,
-    inspect_logs,
-    chat,
-    plain,
-)
-KINDS: dict[str, FileKind] = {kind.name: kind for kind in (*(module.KIND for module in _MODULES), chat.SHAREGPT)}
+KINDS: dict[str, FileKind] = {
+    kind.name: kind
+    for kind in (
+        mr_math.INVALID,
+        mr_math.REDUNDANT,
+        mr_math.GSM8K,
+        prm800k.KIND,
+        prmbench.KIND,
+        processbench.KIND,
+        perturbation.KIND,
+        math_shepherd.KIND,
+        stepwise.KIND,
+        strict_prmbench.KIND,
+        inspect_logs.KIND,
+        chat.KIND,
+        plain.KIND,
+        chat.SHAREGPT,
+    )
+}
 THINKING = frozenset(kind.name for kind in KINDS.values() if kind.with_thoughts is not None)
 """The kinds whose thoughts can be set aside or judged."""
 ALIASES = {"jsonl": plain.KIND.name}
@@ -48,18 +49,17 @@ def find_kind(name: str, thoughts: str = "") -> FileKind:
     """Return the file kind with this name or alias, whose thoughts are set aside, or judged if `thoughts` says so.
     Raises `UserError` if there is no such kind, with a message that lists all kinds, or if `thoughts` is given for
     a kind whose files have none."""
-    try:
-        kind = KINDS[ALIASES.get(name, name)]
-    except KeyError:
-        raise UserError(f"There is no kind {name!r}.", f"The kinds are {', '.join([*KINDS, *ALIASES])}.") from None
-    if kind.with_thoughts is not None and thoughts in ("", ASIDE, JUDGED):
-        return kind.with_thoughts(thoughts or ASIDE)
-    if thoughts and kind.with_thoughts is not None:
-        raise UserError(f"thoughts is {thoughts!r:.40}.", f"Expected {ASIDE} or {JUDGED}.")
-    if thoughts:
+    kind = KINDS.get(ALIASES.get(name, name))
+    if kind is None:
+        raise UserError(f"There is no kind {name!r}.", f"The kinds are {', '.join([*KINDS, *ALIASES])}.")
+    if kind.with_thoughts is None:
+        if not thoughts:
+            return kind
         able = ", ".join(sorted(THINKING))
         raise UserError(f"{name} has no thoughts to set aside or to judge.", f"The kinds that have are {able}.")
-    return kind
+    if thoughts not in ("", ASIDE, JUDGED):
+        raise UserError(f"thoughts is {thoughts!r:.40}.", f"Expected {ASIDE} or {JUDGED}.")
+    return kind.with_thoughts(thoughts or ASIDE)
 
 
 # If this many rows at the start of a file are of another kind, the whole file is taken to be.
@@ -89,7 +89,10 @@ def read_traces(
     rows = kind.rows(lines, name, on_bad)
     if on_bad is not None:
         first = list(islice(rows, _FIRST))
-        _check_kind(kind, first, name)
+        likely = {_likely(kind, row, where) for where, row in first}
+        if len(likely) == 1 and (other := likely.pop()) is not None:
+            what = "the row looks" if len(first) == 1 else f"its first {len(first)} rows look"
+            raise UserError(f"{name}: {what} like {other}, not {kind.name}.", f"Import it as {other}.")
         rows = chain(first, rows)
     for where, row in rows:
         try:
@@ -100,13 +103,6 @@ def read_traces(
             on_bad(where, error, canonical(row))
         else:
             yield where, trace
-
-
-def _check_kind(kind: FileKind, first: Sequence[tuple[str, Row]], name: str) -> None:
-    likely = [_likely(kind, row, where) for where, row in first]
-    if likely and likely[0] is not None and set(likely) == {likely[0]}:
-        rows = "the row looks" if len(first) == 1 else f"its first {len(first)} rows look"
-        raise UserError(f"{name}: {rows} like {likely[0]}, not {kind.name}.", f"Import it as {likely[0]}.")
 
 
 def _likely(kind: FileKind, row: Row, where: str) -> str | None:

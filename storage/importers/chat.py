@@ -42,7 +42,7 @@ from stepsight.storage.importers.rows.fields import (
     listed,
     rest,
 )
-from stepsight.storage.importers.rows.kind import EndlessThoughts, FileKind, OnBad, Row, Rows, json_rows
+from stepsight.storage.importers.rows.kind import EndlessThoughts, FileKind, OnBad, Row, Rows
 
 _SOLVER, _ASKER = "assistant", "user"
 _HINT = "Expected messages with a role and a content: a user's with the problem, then an assistant's."
@@ -154,11 +154,9 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _noting_rows(
-    names: Mapping[str, str], seen: EndlessThoughts, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
-) -> Rows:
-    """Yield the rows of a file, and count those whose solution is thinking that never ends."""
-    for where, row in json_rows(lines, name, on_bad):
+def _counted(names: Mapping[str, str], seen: EndlessThoughts, rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
+    """Yield the rows, and count those whose solution is thinking that never ends."""
+    for where, row in rows:
         messages = row.get(names["messages"])
         last = messages[-1] if isinstance(messages, list) and messages else None
         if isinstance(last, dict):
@@ -190,7 +188,7 @@ def _kind(name: str, title: str, names: Mapping[str, str], thoughts: str = ASIDE
         read=partial(_read, names, thoughts),
         # The chat repeats what has labels in columns of its own.
         gives_way=lambda rows, columns: all(columns[name] for name in ("problem", "steps", "labels")),
-        rows=partial(_noting_rows, names, seen),
+        through=partial(_counted, names, seen),
         notes=seen.notes,
         with_thoughts=partial(_kind, name, title, names),
     )

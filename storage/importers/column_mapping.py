@@ -110,7 +110,8 @@ def columns_kind(columns: ColumnMap, rows: RowReader, binary: Collection[str] = 
         name=NAME,
         title="a table under its own column names",
         read=partial(_read, columns),
-        rows=partial(_checked_rows, seen, rows),
+        reader=rows,
+        through=seen.through,
         notes=seen.notes,
     )
 
@@ -126,8 +127,14 @@ class _RowsSeen:
         self._labels: set[object] = set()
         self._numbers = NumbersSeen()
 
-    def add(self, where: str, row: Row) -> None:
-        """Take the row at `where` into account."""
+    def through(self, rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
+        """Yield the rows, and take each into account. Raises `UserError` at the end as `_check` does."""
+        for where, row in rows:
+            self._add(where, row)
+            yield where, row
+        self._check(name)
+
+    def _add(self, where: str, row: Row) -> None:
         text = find_value(row, self._columns.steps)
         text = unescaped(text) if isinstance(text, str) else text
         self._endless.add(text)
@@ -140,7 +147,7 @@ class _RowsSeen:
             self._labels.update(whole_number(one) for one in labels if not is_missing(one))
             self._numbers.add(where, labels)
 
-    def check(self, name: str) -> None:
+    def _check(self, name: str) -> None:
         """Raise `UserError` if the text between steps occurs in no solution, if the labels are only 0 and 1 and may
         or may not be ratings, or if it is unclear whether they are shares."""
         self._numbers.check()
@@ -170,15 +177,6 @@ class _RowsSeen:
                 " split there."
             )
         return (*notes, *self._endless.notes())
-
-
-def _checked_rows(
-    seen: _RowsSeen, reader: RowReader, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None
-) -> Rows:
-    for where, row in reader(lines, name, on_bad):
-        seen.add(where, row)
-        yield where, row
-    seen.check(name)
 
 
 def _has_steps(solution: str, separator: str) -> bool:

@@ -21,7 +21,6 @@ from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import COMPRESSED, PARQUET, check_beginning, stem_of, without_suffix
 from stepsight.core.files.whole_files import read_bytes, read_json
 from stepsight.core.files.yaml_files import parse_yaml
-from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
 from stepsight.storage.importers.recognition import BEGINNING, find_reader
 from stepsight.storage.importers.rows.kind import FileKind, OnBad, Rows
@@ -96,8 +95,7 @@ class DataFiles:
 
     def of_kind(self, kind: FileKind) -> FileKind:
         """Return a kind that reads these files, of which each row is one of `kind`."""
-        rows = kind.rows if kind.name == COLUMNS else self._rows
-        return replace(kind, rows=rows, notes=lambda: (*kind.notes(), *self._all_notes()))
+        return replace(kind, reader=self._rows, notes=lambda: (*kind.notes(), *self._all_notes()))
 
     def _all_notes(self) -> tuple[str, ...]:
         if self._expected is None or self._expected[0] == self._count:

@@ -39,27 +39,48 @@ _ATTACHMENT = "attachment://"
 _KEPT = ("target", "scores", "metadata", "error", "limit", "choices")
 
 
-def rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield (where, row) for each sample of a log, with the log's own facts, and for each row that is not a log.
-    Raises `UserError` if an archive is damaged, or if there is no sample."""
+def log_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
+    """Yield (where, row) for each sample of a log that is an archive, with the log's own facts, or for each row of
+    one that is JSON. Raises `UserError` if an archive is damaged or has no sample."""
     source = iter(lines)
     first = next(source, b"")
     everything = chain([first], source)
+    return (_archive_rows if first.startswith(ZIP) else json_rows)(everything, name, on_bad)
+
+
+def _archive_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
+    files = read_zip(b"".join(lines), name, LARGEST)
+    samples = list(filter(_SAMPLE.fullmatch, files.names))
+    if not samples:
+        raise _without_samples(name)
+    header = next(
+        (parsed for key in _HEADERS if key in files.names and (parsed := _json(files.read(key), name))), {}
+    )
+    for number, member in enumerate(samples, start=1):
+        sample = _json(files.read(member), f"{name} {member}")
+        yield f"{name} row {number}", {"eval": header.get("eval"), "samples": [sample]}
+
+
+def _samples(rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
+    """Yield a row for each sample of the logs among the rows, and each row that is not a log. Raises `UserError` if
+    there is no sample."""
     number = 0
-    if first.startswith(ZIP):
-        for number, row in enumerate(_of_archive(b"".join(everything), name), start=1):
-            yield f"{name} row {number}", row
-    else:
-        for where, row in json_rows(everything, name, on_bad):
-            if not isinstance(row.get("samples"), list):
-                number += 1
-                yield where, row
-                continue
-            for sample in row["samples"]:
-                number += 1
-                yield f"{name} row {number}", {"eval": row.get("eval"), "samples": [sample]}
+    for number, (where, row) in enumerate(_divided(rows, name), start=1):
+        yield where or f"{name} row {number}", row
     if not number:
-        raise UserError(f"{name}: the log has no sample.", "It may have been written before the first one ended.")
+        raise _without_samples(name)
+
+
+def _divided(rows: Rows, name: str) -> Rows:
+    for where, row in rows:
+        if isinstance(row.get("samples"), list):
+            yield from (("", {"eval": row.get("eval"), "samples": [sample]}) for sample in row["samples"])
+        else:
+            yield where, row
+
+
+def _without_samples(name: str) -> UserError:
+    return UserError(f"{name}: the log has no sample.", "It may have been written before the first one ended.")
 
 
 def read(row: Row, thoughts: str = ASIDE) -> Trace:
@@ -73,15 +94,6 @@ def read(row: Row, thoughts: str = ASIDE) -> Trace:
     meta = {key: about[key] for key in ("task", "model") if key in about}
     meta |= {key: sample[key] for key in _KEPT if sample.get(key) not in (None, {}, [])}
     return read_chat(id if epoch == 1 else f"{id}/{epoch}", messages, meta, thoughts)
-
-
-def _of_archive(content: bytes, name: str) -> Iterable[Row]:
-    files = read_zip(content, name, LARGEST)
-    header = next(
-        (parsed for key in _HEADERS if key in files.names and (parsed := _json(files.read(key), name))), {}
-    )
-    for member in filter(_SAMPLE.fullmatch, files.names):
-        yield {"eval": header.get("eval"), "samples": [_json(files.read(member), f"{name} {member}")]}
 
 
 def _json(content: bytes, name: str) -> dict[str, Any]:
@@ -109,7 +121,8 @@ def _kind(thoughts: str = ASIDE) -> FileKind:
         title="logs of Inspect (.eval or .json)",
         fields=frozenset({"eval", "samples"}),
         read=partial(read, thoughts=thoughts),
-        rows=rows,
+        reader=log_rows,
+        through=_samples,
         with_thoughts=_kind,
     )
 

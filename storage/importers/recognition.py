@@ -75,7 +75,7 @@ def find_reader(content: bytes, binary: set[str] | None = None) -> RowReader:
     It adds the names of binary columns, which are left out, to `binary`.
     """
     if is_log(content):
-        return inspect_logs.rows
+        return inspect_logs.log_rows
     if content.startswith(PARQUET):
         return partial(parquet_rows, binary=binary)
     return json_rows if first_sign(content) in ("{", "[") else csv_rows
@@ -95,7 +95,7 @@ def recognise(
     check_beginning(beginning, name)
     reader = find_reader(beginning)
     rows = _first_rows(reader, lines, name)
-    found = _by_rows(rows, name, of_json=reader in (json_rows, inspect_logs.rows))
+    found = _by_rows(rows, name, of_json=reader in (json_rows, inspect_logs.log_rows))
     if chosen is not None:
         found = _with_chosen(found, chosen, rows)
     known = find_file(sha256)

@@ -15,7 +15,7 @@ solutions, of several steps or with a final answer.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from stepsight.core.text.split import split_steps
 from stepsight.core.trace import Trace
@@ -31,7 +31,7 @@ from stepsight.storage.importers.rows.fields import (
     labelled_steps,
     listed_value,
 )
-from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
+from stepsight.storage.importers.rows.kind import OnBad, Row, Rows
 
 # In words or signs, a solution states its answer.
 _ANSWER = re.compile(r"\\boxed\b|####|\banswer\b.{0,20}?(?:\bis\b|:)", re.IGNORECASE)
@@ -56,7 +56,7 @@ def _is_solution(text: object, *, is_alone: bool) -> bool:
     return len(split_steps(text)) > 1 or (not is_alone and bool(_ANSWER.search(text)))
 
 
-class _StepwiseFields(RowFields):
+class _Stepwise(RowFields):
     completions: Texts
     labels: Items
     prompt: Text
@@ -74,24 +74,22 @@ def write(trace: Trace) -> Row:
     return {"prompt": trace.problem, "completions": [step.text for step in trace.steps], "labels": labels}
 
 
-def _rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Yield the rows of a file like `json_rows`. Raises `UserError` at its end if some labels are shares, and
-    others may be."""
+def _checked(rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
+    """Yield the rows. Raises `UserError` at the end if some labels are shares, and others may be."""
     seen = NumbersSeen()
-    for where, row in json_rows(lines, name, on_bad):
+    for where, row in rows:
         seen.add(where, listed_value(row.get("labels")) or ())
         yield where, row
     seen.check()
 
 
-KIND = FileKind(
-    name="stepwise",
-    title="stepwise-supervision rows of prompt, completions and labels",
-    read=_StepwiseFields.read,
+KIND = _Stepwise.kind(
+    "stepwise",
+    "stepwise-supervision rows of prompt, completions and labels",
+    dataset=None,
     write=write,
-    fields=_StepwiseFields.names(),
     holds=is_stepwise,
     # Rows further down may have whole numbers alone, which are then shares too.
     gives_way=lambda rows, columns: columns["labels_as"] == "shares" or not are_stepwise(rows),
-    rows=_rows,
+    through=_checked,
 )

@@ -13,13 +13,13 @@ of the step.
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Label, Step, Trace, check_text
 from stepsight.storage.importers.rows.fields import RowFields, Text, content_id, describe
-from stepsight.storage.importers.rows.kind import FileKind, Row
+from stepsight.storage.importers.rows.kind import Row
 
 _TAG = "ки"
 _FIRST = "Step 1:"
 
 
-class _MathShepherdFields(RowFields):
+class _MathShepherd(RowFields):
     input: Text
     label: Text
 
@@ -58,11 +58,8 @@ class _MathShepherdFields(RowFields):
         return signs
 
 
-KIND = FileKind(
-    name="math-shepherd",
-    title="Math-Shepherd with + or - for every step",
-    read=_MathShepherdFields.read,
-    fields=_MathShepherdFields.names(),
+KIND = _MathShepherd.kind(
+    "math-shepherd",
+    "Math-Shepherd with + or - for every step",
     holds=lambda row: isinstance(row["label"], str) and _TAG in str(row["input"]),
-    dataset="math-shepherd",
 )

@@ -25,12 +25,12 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.importers.rows.fields import Id, RowFields, Text, Texts, describe, until_error, whole
-from stepsight.storage.importers.rows.kind import FileKind, Row
+from stepsight.storage.importers.rows.kind import Row
 
 _ONE = ("random number", "random operation", "remove step")
 
 
-class _PerturbationFields(RowFields):
+class _Perturbation(RowFields):
     kept = ("error_type", "tags")
 
     id: Id
@@ -61,10 +61,4 @@ class _PerturbationFields(RowFields):
         raise UserError(f"the field 'error_type' is {error!r}.", f"Expected {expected}.")
 
 
-KIND = FileKind(
-    name="perturbation",
-    title="PRM800K solutions with one planted error each",
-    read=_PerturbationFields.read,
-    fields=_PerturbationFields.names() - {"id"},
-    dataset="perturbation",
-)
+KIND = _Perturbation.kind("perturbation", "PRM800K solutions with one planted error each", but={"id"})

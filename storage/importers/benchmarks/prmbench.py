@@ -27,7 +27,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.text.signs import is_blank
 from stepsight.core.trace import Label, Step, Trace, check_text
 from stepsight.storage.importers.rows.fields import Id, Items, RowFields, Text, content_id, listed, rest, whole
-from stepsight.storage.importers.rows.kind import FileKind, Row
+from stepsight.storage.importers.rows.kind import Row
 
 _MOST = 1_000_000
 _SIMPLICITY = ("redundency", "circular")
@@ -43,7 +43,7 @@ _CLASSES = (
 )
 
 
-class _PrmbenchFields(RowFields):
+class _PrmBench(RowFields):
     modified_process: Items
     classification: Text
     error_steps: Items
@@ -85,11 +85,6 @@ def _check_labels(row: Row) -> None:
         whole(error, 1, len(steps), "an error step")
 
 
-KIND = FileKind(
-    name="prmbench",
-    title="PRMBench with the error steps of each modified solution",
-    read=_PrmbenchFields.read,
-    fields=_PrmbenchFields.names(),
-    dataset="prmbench",
-    check_labels=_check_labels,
+KIND = _PrmBench.kind(
+    "prmbench", "PRMBench with the error steps of each modified solution", check_labels=_check_labels
 )

@@ -13,10 +13,10 @@ from typing import Any
 
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.rows.fields import Id, RowFields, Text, Texts, until_first_error
-from stepsight.storage.importers.rows.kind import FileKind, Row
+from stepsight.storage.importers.rows.kind import Row
 
 
-class _ProcessbenchFields(RowFields):
+class _ProcessBench(RowFields):
     kept = ("final_answer_correct",)
 
     id: Id
@@ -30,10 +30,4 @@ class _ProcessbenchFields(RowFields):
         return Trace(self.id, self.problem, steps, self.meta(row))
 
 
-KIND = FileKind(
-    name="processbench",
-    title="ProcessBench with the first wrong step of each solution",
-    read=_ProcessbenchFields.read,
-    fields=_ProcessbenchFields.names(),
-    dataset="processbench",
-)
+KIND = _ProcessBench.kind("processbench", "ProcessBench with the first wrong step of each solution")

@@ -15,7 +15,6 @@ deletion breaks the solution or leaves it intact. An edit must come before the p
 first steps begin with a chat prompt, which is kept because it was part of the scored text.
 """
 
-from collections.abc import Iterable
 from typing import Any
 
 from stepsight.core.errors import UserError
@@ -32,7 +31,7 @@ from stepsight.storage.importers.rows.fields import (
     text,
     whole,
 )
-from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows, json_rows
+from stepsight.storage.importers.rows.kind import OnBad, Row, Rows
 
 STEP = "deleted_step_index_0based"
 """The field of its score files that names the step without which a solution was scored."""
@@ -65,17 +64,17 @@ def translated(row: Row) -> Row:
     return {"id": identify(row), "left_out": _deleted(row), **scores}
 
 
-def read_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
-    """Like `json_rows`, but yield one row per solution.
+def _solutions(rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
+    """Yield one row per solution.
 
     The solutions of a pool are yielded one by one, each with the steps that edits delete from it. Solutions that
     occur in edits but not in any pool come at the end, because several edits can concern the same solution.
     """
     edited: dict[str, tuple[str, Row]] = {}
     count = 0
-    for where, row in json_rows(lines, name, on_bad):
+    for where, row in rows:
         try:
-            if _is_edit(row):
+            if STEP in row and _kind_of_edit(row) in _KINDS:
                 edit = _edit(row)
                 place, before = edited.get(identify(edit), (where, {}))
                 edited[identify(edit)] = place, _with_deletions(edit, before)
@@ -98,10 +97,6 @@ def read_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) ->
 def _deleted(row: Row) -> int:
     """Return the 1-based index of the deleted step."""
     return whole(field(row, STEP), 0, _LARGEST, f"the field {STEP!r}", "a step from 0") + 1
-
-
-def _is_edit(row: Row) -> bool:
-    return STEP in row and _kind_of_edit(row) in _KINDS
 
 
 def _kind_of_edit(row: Row) -> str:
@@ -142,7 +137,7 @@ def _solution(held: Any, problem_id: str, number: int) -> Row:
     return named | {"answer": problem.get("ground_truth"), "steps": steps} | facts
 
 
-class _StrictPrmbenchFields(RowFields):
+class _StrictPrmBench(RowFields):
     kept = ("problem_id", "candidate_index")
 
     problem_id: Any
@@ -154,12 +149,9 @@ class _StrictPrmbenchFields(RowFields):
         return Trace(identify(row), self.problem, tuple(Step((step,)) for step in self.steps), self.meta(row))
 
 
-KIND = FileKind(
-    name="strict-prmbench",
-    title="StrictPRMBench's candidates, or its solutions with a step to leave out",
-    read=_StrictPrmbenchFields.read,
-    fields=_StrictPrmbenchFields.names(),
-    dataset="strict-prmbench",
-    rows=read_rows,
+KIND = _StrictPrmBench.kind(
+    "strict-prmbench",
+    "StrictPRMBench's candidates, or its solutions with a step to leave out",
+    through=_solutions,
     score_fields=frozenset(SCORES),
 )

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, ClassVar
 
@@ -21,7 +21,7 @@ from stepsight.core.files.jsonl import with_shares
 from stepsight.core.text.printed import MISSING, is_printed, parse_printed
 from stepsight.core.text.signs import comparable, is_blank
 from stepsight.core.trace import Label, Step, Trace, check_text
-from stepsight.storage.importers.rows.kind import Row
+from stepsight.storage.importers.rows.kind import FileKind, Row
 
 Meaning = Label | bool
 """The meaning of a label: a step's label or, if only that is known, whether the step is valid."""
@@ -219,6 +219,13 @@ class RowFields(BaseModel):
     def names(cls) -> frozenset[str]:
         """Return the names of the fields."""
         return frozenset(cls.model_fields)
+
+    @classmethod
+    def kind(cls, name: str, title: str, *, but: Collection[str] = (), **others: Any) -> FileKind:
+        """Return the file kind of such rows, which are recognised by all of these fields `but` some. Its dataset is
+        called like the kind, unless `others`, the further arguments of `FileKind`, say otherwise."""
+        fields = cls.names().difference(but)
+        return FileKind(name, title, cls.read, fields, **{"dataset": name} | others)
 
     @classmethod
     def meta(cls, row: Row) -> dict[str, Any]:

@@ -22,6 +22,9 @@ _EVENTS = "stepsight-events"
 _OF_JSON_MIN = frozenset({"annotation_id", "annotator"})
 _OF_ARGILLA = frozenset({"fields", "metadata", "responses"})
 _WRITE = "Write one JSON array of objects."
+# What may come next in an array: one of these signs, nothing, or a row.
+_END, _ROW = "", "row"
+_SHOWN = {"[": "[", ",]": ", or ]", _END: "the end of the file"}
 OnBad = Callable[[str, UserError, bytes], None]
 """Called with the place of a bad row, its error and its content; reading then continues."""
 
@@ -87,26 +90,25 @@ def array_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, *
 
 
 def _values(lines: Iterable[bytes], name: str, *, is_array: bool) -> Iterator[tuple[str, Any]]:
-    first, after = ("[", ",]") if is_array else ("row", "row")
-    buffer, wants, number, due = "", first, 0, 0
-    waiting: list[str] = []
-    held = 0
-    for at, raw, is_last in _with_last(lines):
-        waiting.append(decode_line(raw, at, name))
-        held += len(waiting[-1])
+    expected, after = ("[", ",]") if is_array else (_ROW, _ROW)
+    buffer, number, due = "", 0, 0
+    # The last one stands for the end of the file.
+    for at, line in enumerate(chain(lines, [None]), start=1):
+        buffer += "" if line is None else decode_line(line, at, name)
         # A value that spans lines is parsed from its start again, but only when its text has doubled, not at each
         # line.
-        if len(buffer) + held < due and not is_last:
+        if len(buffer) < due and line is not None:
             continue
-        buffer = (buffer + "".join(waiting)).lstrip()
-        waiting.clear()
-        held = due = offset = 0
-        while offset < len(buffer):
-            if wants != "row":
-                wants = _punctuation(buffer[offset], wants, f"{name} line {at}")
-                offset += 1
-            elif buffer[offset] == "]" and is_array and not number:
-                wants, offset = "end", offset + 1
+        offset = due = 0
+        while (offset := _skip(buffer, offset)) < len(buffer):
+            sign = buffer[offset]
+            if expected != _ROW:
+                if sign not in expected:
+                    shown = _SHOWN[expected]
+                    raise UserError(f"{name} line {at}: {sign!r} found, expected {shown}.", _WRITE)
+                expected, offset = _END if sign == "]" else _ROW, offset + 1
+            elif sign == "]" and is_array and not number:
+                expected, offset = _END, offset + 1
             else:
                 where = f"{name} row {number + 1}"
                 parsed = _value(buffer, offset, where)
@@ -114,32 +116,12 @@ def _values(lines: Iterable[bytes], name: str, *, is_array: bool) -> Iterator[tu
                     due = 2 * (len(buffer) - offset)
                     break
                 value, offset = parsed
-                number, wants = number + 1, after
+                number, expected = number + 1, after
                 yield where, value
-            offset = _skip(buffer, offset)
         buffer = buffer[offset:]
-    if wants != "end" if is_array else buffer:
+    if expected != _END if is_array else buffer:
         within = "array" if is_array else "object"
         raise UserError(f"{name} row {number + 1}: the file ends within the {within}.", "The file looks truncated.")
-
-
-def _with_last(lines: Iterable[bytes]) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield (number, line, is_last) for each line, followed by an empty line for which `is_last` is True."""
-    at = 0
-    for at, line in enumerate(lines, start=1):
-        yield at, line, False
-    yield at + 1, b"", True
-
-
-def _punctuation(sign: str, wanted: str, where: str) -> str:
-    """Return what must follow a bracket or comma of the array: `row` or `end`.
-
-    Raises `UserError` if the character `sign` is not among the characters `wanted` at this point.
-    """
-    if sign not in wanted or wanted == "end":
-        expected = {"[": "[", ",]": ", or ]", "end": "the end of the file"}[wanted]
-        raise UserError(f"{where}: {sign!r} found, expected {expected}.", _WRITE)
-    return "end" if sign == "]" else "row"
 
 
 def _value(buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
@@ -161,6 +143,7 @@ def _value(buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
 
 
 def _skip(buffer: str, offset: int) -> int:
+    """Return the offset of the next character that is no white space."""
     while offset < len(buffer) and buffer[offset].isspace():
         offset += 1
     return offset
@@ -172,6 +155,10 @@ class RowReader(Protocol):
     def __call__(self, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None, /) -> Rows: ...
 
 
+RowFilter = Callable[[Rows, str, OnBad | None], Rows]
+"""Yields the rows of a file, given as they were read, with the name of the file and a function for bad rows."""
+
+
 @dataclass(frozen=True)
 class FileKind:
     """A kind of file that can be imported.
@@ -180,11 +167,12 @@ class FileKind:
     that no file of this kind is written. `fields` are the field names by which a row is recognised, if `holds(row)`
     is True as well; unless `gives_way(rows, columns)` says of the first rows of a file that they are rather a table
     with these columns, the fields of a `ColumnMap`. `dataset` is the default name of the dataset; None means that
-    the dataset is named after the file. A row with a field in `score_fields` belongs to a score file of this kind.
-    `check_labels(row)` raises `UserError` if the labels of a row are too doubtful to train on, although figures
-    count the row. `notes()`, called after all rows have been read, returns sentences about what was left out.
-    `with_thoughts` returns the kind for reading one file with its thoughts set aside or judged, as chosen (see
-    `rows.fields`); None means that the files have no thoughts.
+    the dataset is named after the file. `reader` reads the rows of a file, and `through` divides, counts or checks
+    the rows of a dataset, whatever files they were read from. A row with a field in `score_fields` belongs to a
+    score file of this kind. `check_labels(row)` raises `UserError` if the labels of a row are too doubtful to train
+    on, although figures count the row. `notes()`, called after all rows have been read, returns sentences about
+    what was left out. `with_thoughts` returns the kind for reading one file with its thoughts set aside or judged,
+    as chosen (see `rows.fields`); None means that the files have no thoughts.
     """
 
     name: str
@@ -195,11 +183,17 @@ class FileKind:
     gives_way: Callable[[Sequence[Row], Mapping[str, str]], bool] = lambda rows, columns: False
     write: Callable[[Trace], Row] | None = None
     dataset: str | None = None
-    rows: RowReader = json_rows
+    reader: RowReader = json_rows
+    through: RowFilter = lambda rows, name, on_bad: rows
     score_fields: frozenset[str] = frozenset()
     check_labels: Callable[[Row], None] = lambda row: None
     notes: Callable[[], tuple[str, ...]] = tuple
     with_thoughts: "Callable[[str], FileKind] | None" = None
+
+    def rows(self, lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> Rows:
+        """Yield (where, row) for each row of a file. Bad ones are passed to `on_bad`; without it, they raise
+        `UserError`."""
+        return self.through(self.reader(lines, name, on_bad), name, on_bad)
 
     def parse(self, row: Row, where: str) -> Trace:
         """Turn a row into a trace. Raises `UserError`, with a message that starts with `where`, if it is none."""

@@ -11,6 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from stepsight.core.hubs import hub_cache
+from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import choose_part, fetch_data, find_data, is_hub_id
 from stepsight.storage.traces.imports import import_table
@@ -305,6 +306,29 @@ def test_what_a_folder_says_of_itself_is_noted(sqlite_store, tmp_path):
 def test_a_folder_whose_files_are_not_all_that_counts_is_refused(tmp_path, names):
     with refused():
         find_data(put(tmp_path, *names))
+
+
+STEPS = {"prompt": "2 + 3?", "completions": ["2 + 3 = 5.", "So 5."]}
+POOL = {"problem": {"question": "2 + 3?"}, "steps": [{"text": "So 5."}]}
+CHAT = [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "<think>It is 5."}]
+
+
+def sharded(folder, *rows):
+    """A folder with each row in a numbered file of its own."""
+    folder.mkdir(exist_ok=True)
+    for number, row in enumerate(rows):
+        write_lines(folder / f"rows-{number:05d}-of-{len(rows):05d}.jsonl", [row])
+    return find_data(folder)
+
+
+def test_rows_of_several_files_are_divided_counted_and_checked_as_the_kind_says(sqlite_store, tmp_path):
+    pools = [{"problem_id": id, "candidates": [POOL, POOL]} for id in "ab"]
+    for kind, rows, count, notes in (("strict-prmbench", pools, 4, 0), ("chat", [{"messages": CHAT}] * 2, 1, 1)):
+        summary = import_table(sqlite_store, find_kind(kind), sharded(tmp_path / kind, *rows), kind)
+        assert (summary.added, len(summary.notes)) == (count, notes)
+    shares = sharded(tmp_path / "shares", *(STEPS | {"labels": labels} for labels in ([1, 0], [0.5, 1])))
+    with refused():
+        import_table(sqlite_store, find_kind("stepwise"), shares, "shares")
 
 
 REPO = "some/steps"
