@@ -47,7 +47,7 @@ from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.core.validation import choice
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import ForbiddenError, NotFoundError, Store
-from stepsight.storage.judgments.evaluators import read_data_version
+from stepsight.storage.judgments.evaluators import read_versions
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, list_campaigns
 from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTrace, RatedTraces, read_ratings
 from stepsight.storage.people.blindness import hidden_error, hidden_traces
@@ -95,7 +95,8 @@ def measure_agreement(
         # The number of the last event alone is not enough: of two events, the one with the larger number may be
         # stored first.
         newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id.in_(ids))
-        version = (*session.execute(newest).one(), *read_data_version(store, campaign.dataset_id))
+        traces, verdicts = read_versions(session, campaign.dataset_id)
+        version = (*session.execute(newest).one(), traces, *verdicts.items())
     key = ("agreement", *ids, named, draws)
 
     def measure() -> CampaignAgreement:

@@ -19,7 +19,7 @@ from stepsight.storage.judgments.evaluators import (
     datasets_judged_by,
     evaluators_of,
     find_by_name,
-    read_data_version,
+    read_versions,
     with_distinct_names,
 )
 from stepsight.storage.labelling.patches import find_accepted
@@ -217,8 +217,12 @@ class Measurements:
         Measurements with a different key are useless. When judgments are added, only the version changes, and
         measurements with an earlier version may still be shown.
         """
-        traces, calibration, *judged = read_data_version(self._store, dataset.id)
-        return ("measured", dataset.id, group, dataset.left_out, traces, calibration), tuple(judged)
+        with self._store.read() as session:
+            traces, verdicts = read_versions(session, dataset.id)
+        # An evaluator that has just judged it has thresholds of its own, which do not change those of others.
+        thresholds = max((version.thresholds or 0 for version in verdicts.values()), default=0)
+        judged = tuple((id, version.judgments) for id, version in verdicts.items())
+        return ("measured", dataset.id, group, dataset.left_out, traces, thresholds), judged
 
     def excerpt(
         self, measured: MeasuredDataset, mode: Mode, errors: Errors, patience: float = PATIENCE

@@ -23,7 +23,7 @@ from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
     datasets_judged_by,
     evaluators_of,
-    read_version_of,
+    read_versions,
 )
 from stepsight.storage.traces.queries import Dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
@@ -76,11 +76,13 @@ class BaselineChecks:
         """
         if not dataset.errors + dataset.redundant or dataset.traces > LARGEST:
             return None
-        traces, judged, calibration = read_version_of(self._store, dataset.id, evaluator.id)
+        with self._store.read() as session:
+            traces, verdicts = read_versions(session, dataset.id, [evaluator.id])
+        version = verdicts[evaluator.id]
         try:
             newest = self._cache.newest(
-                (dataset.id, evaluator.id, mode, traces, calibration),
-                judged,
+                (dataset.id, evaluator.id, mode, traces, version.thresholds),
+                version.judgments,
                 lambda: check_baselines(self._store, dataset, evaluator, mode),
                 patience=patience,
             )

@@ -17,12 +17,12 @@ from stepsight.core.arrays import Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.columns import BINS, OUTCOME_NAMES, SOLUTION_GOLD, STEP_GOLD
-from stepsight.storage.browse.filter_columns import BrowseColumns, read_versions
+from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaField, read_fields
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.judgments.evaluators import thresholds_in_force
+from stepsight.storage.judgments.evaluators import read_versions, thresholds_in_force
 from stepsight.storage.traces.queries import Neighbours, TraceSummary
 
 Counts = Mapping[str, Mapping[str, int]]
@@ -149,7 +149,7 @@ class FieldCounts:
 def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
     """Return the metadata fields of a dataset, the most common first."""
     with store.read() as session:
-        version = read_versions(session, dataset_id, [])[None]
+        version = read_versions(session, dataset_id, ()).traces
         fields = store.cache.get(("metadata fields", dataset_id), version, lambda: read_fields(session, dataset_id))
         return fields.fields
 

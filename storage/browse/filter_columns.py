@@ -1,6 +1,6 @@
 """The columns of a dataset that filtering and sorting need, held in memory and cached between requests."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -30,8 +30,9 @@ from stepsight.storage.browse.columns import (
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import CalibrationRow, DatasetRow, EvaluatorRow, JudgedRow, TraceRow
+from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
+from stepsight.storage.judgments.evaluators import read_versions
 from stepsight.storage.traces.search import find_text
 
 # The number of events that may be stored in another order than that of their ids.
@@ -87,8 +88,7 @@ class BrowseColumns:
         self._store, self._cache, self._dataset_id = store, store.cache, dataset_id
         named = [id for id in (where.evaluator, where.against, where.other) if id is not None]
         self._versions = read_versions(session, dataset_id, named)
-        self._version = self._versions[None], self._versions.get(where.evaluator)
-        self.traces: TraceColumns = cached_traces(store, session, dataset_id, self._versions[None])
+        self.traces: TraceColumns = cached_traces(store, session, dataset_id, self._versions.traces)
         self.on_redundancy = where.errors == "redundant" if where.errors else _only_redundant(self.traces)
         self.verdicts = None if where.evaluator is None else self._verdicts(where.evaluator)
         self.in_mode = None if self.verdicts is None else self.verdicts[where.read_mode]
@@ -101,7 +101,7 @@ class BrowseColumns:
         newest = self._session.execute(select(func.count(), func.max(EventRow.id)).where(latest)).one()
         return self._cache.get(
             ("relabelled", self._dataset_id),
-            (self._versions[None], *newest),
+            (self._versions.traces, *newest),
             lambda: np.isin(self.traces.trace_ids, read_relabelled(self._session, self._dataset_id)),
         )
 
@@ -173,7 +173,7 @@ class BrowseColumns:
         evaluator = (self._where.evaluator, self._where.mode) if self._sort.by in _OF_EVALUATOR else None
         order = self._cache.get(
             ("order", self._dataset_id, evaluator, self._sort),
-            self._version if evaluator else self._versions[None],
+            self._version_of(self._where.evaluator) if evaluator else self._versions.traces,
             self._stable_order,
         )
         return order[chosen[order]]
@@ -223,10 +223,13 @@ class BrowseColumns:
         error = self.traces.first_error
         return np.where(error == SILENT, np.nan, error).astype(np.float32)
 
+    def _version_of(self, evaluator_id: int | None) -> Hashable:
+        return self._versions.traces, self._versions.verdicts.get(evaluator_id or 0)
+
     def _verdicts(self, evaluator_id: int) -> dict[Mode, VerdictColumns]:
         modes: dict[Mode, VerdictColumns] = self._cache.get(
             ("verdicts", self._dataset_id, evaluator_id),
-            (self._versions[None], self._versions[evaluator_id]),
+            self._version_of(evaluator_id),
             lambda: read_verdicts(self._session, self.traces, self._dataset_id, evaluator_id),
             lambda modes: sum(verdicts.nbytes for verdicts in modes.values()),
         )
@@ -260,7 +263,7 @@ class BrowseColumns:
         """Return the values of a metadata field for all traces of the dataset."""
         return self._cache.get(
             ("metadata", self._dataset_id, field),
-            self._versions[None],
+            self._versions.traces,
             lambda: read_meta_column(self._session, self._dataset_id, self.traces, field),
         )
 
@@ -270,14 +273,14 @@ class BrowseColumns:
             return column.meeting(condition)
         return self._cache.get(
             ("metadata with", self._dataset_id, condition),
-            self._versions[None],
+            self._versions.traces,
             lambda: find_values(self._session, self._dataset_id, self.traces, condition),
         )
 
     def _text(self, wanted: str) -> Bools:
         return self._cache.get(
             ("text", self._dataset_id, wanted.lower()),
-            self._versions[None],
+            self._versions.traces,
             lambda: find_text(self._session, self.traces.trace_ids, wanted),
         )
 
@@ -298,27 +301,6 @@ def read_relabelled(session: Session, dataset_id: int) -> Ints:
         .order_by(ItemRow.trace_id)
     )
     return np.array(session.scalars(statement).all(), np.int64)
-
-
-def read_versions(session: Session, dataset_id: int, evaluators: Sequence[int]) -> dict[int | None, Any]:
-    """Return the version of each evaluator's verdicts on a dataset and, under the key None, the version of its
-    traces. A version changes whenever the data does, so it tells whether a cached value is still valid."""
-    columns: list[Any] = []
-    for id in evaluators:
-        judged = JudgedRow.dataset_id == dataset_id, JudgedRow.evaluator_id == id
-        columns += [
-            select(EvaluatorRow.created).where(EvaluatorRow.id == id).scalar_subquery(),
-            select(JudgedRow.revision).where(*judged).scalar_subquery(),
-            select(func.max(CalibrationRow.id)).where(CalibrationRow.evaluator_id == id).scalar_subquery(),
-        ]
-    # Ids of deleted rows may be used again, their times of creation not.
-    row = session.execute(
-        select(DatasetRow.created, DatasetRow.revision, *columns).where(DatasetRow.id == dataset_id)
-    ).one_or_none()
-    versions: dict[int | None, Any] = {None: row and tuple(row[:2])}
-    for place, id in enumerate(evaluators):
-        versions[id] = row and tuple(row[2 + 3 * place : 5 + 3 * place])
-    return versions
 
 
 def _changed(verdicts: VerdictColumns, least: float) -> Bools:

@@ -10,10 +10,11 @@ from stepsight.core.arrays import AnyInts, Floats32, Ints
 from stepsight.core.evidence import Flip
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT, StepTable
-from stepsight.storage.browse.filter_columns import cached_traces, read_versions
+from stepsight.storage.browse.filter_columns import cached_traces
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, TriangleRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import read_scores
+from stepsight.storage.judgments.evaluators import read_versions
 from stepsight.storage.traces.queries import Neighbours
 
 
@@ -72,7 +73,7 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
         versions = read_versions(session, dataset_id, [evaluator_id])
 
         def read() -> Flips:
-            traces = cached_traces(store, session, dataset_id, versions[None])
+            traces = cached_traces(store, session, dataset_id, versions.traces)
             early, late = (
                 read_scores(session, traces, dataset_id, evaluator_id, mode, of_hindsight=True)
                 for mode in (Mode.ONLINE, Mode.OFFLINE)
@@ -80,7 +81,7 @@ def find_flips(store: Store, dataset_id: int, evaluator_id: int, threshold: floa
             return _group_flips(traces.trace_ids, early, late, threshold)
 
         key = ("flips", dataset_id, evaluator_id, threshold)
-        return store.cache.get(key, (versions[None], versions[evaluator_id]), read)
+        return store.cache.get(key, (versions.traces, versions.verdicts.get(evaluator_id)), read)
 
 
 def _group_flips(ids: Ints, early: StepTable, late: StepTable, threshold: float) -> Flips:

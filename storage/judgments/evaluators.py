@@ -4,11 +4,11 @@ Thresholds are kept as a history, in which the newest thresholds are in force.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 
 _DTYPE = "float32"
-
-
-Basis = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -313,34 +310,38 @@ def _history(evaluator_id: int) -> Select[CalibrationRow]:
     )
 
 
-def read_data_version(store: Store, dataset_id: int) -> Basis:
-    """Return a version key that changes whenever the metrics of any evaluator on a dataset may change.
+class VerdictVersion(NamedTuple):
+    """What changes with the verdicts of an evaluator on a dataset: when the evaluator was added, since the id of a
+    deleted one may be used again, the revision of its `judgments`, and the id of its newest `thresholds`."""
 
-    It combines the revisions of the dataset's traces and of every evaluator's judgments of them with the id of the
-    newest calibration.
-    """
-    traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
-    judged = (
-        select(JudgedRow.evaluator_id, JudgedRow.revision)
-        .where(JudgedRow.dataset_id == dataset_id)
-        .order_by(JudgedRow.evaluator_id)
+    created: datetime
+    judgments: int | None
+    thresholds: int | None
+
+
+class Versions(NamedTuple):
+    """Keys that change whenever the data does: `traces` with the traces of a dataset, and `verdicts` with what
+    evaluators say of them, by the id of the evaluator."""
+
+    traces: tuple[datetime, int] | None
+    verdicts: Mapping[int, VerdictVersion]
+
+
+def read_versions(session: Session, dataset_id: int, evaluators: Collection[int] | None = None) -> Versions:
+    """Return the versions of a dataset's traces, and of the verdicts of the evaluators with these ids, by default
+    of all that have judged it. Evaluators that do not exist are left out."""
+    newest = select(func.max(CalibrationRow.id)).where(CalibrationRow.evaluator_id == EvaluatorRow.id)
+    of_dataset = (JudgedRow.evaluator_id == EvaluatorRow.id) & (JudgedRow.dataset_id == dataset_id)
+    verdicts = (
+        select(EvaluatorRow.id, EvaluatorRow.created, JudgedRow.revision, newest.scalar_subquery())
+        .outerjoin(JudgedRow, of_dataset)
+        .where(JudgedRow.revision.is_not(None) if evaluators is None else EvaluatorRow.id.in_(evaluators))
+        .order_by(EvaluatorRow.id)
     )
-    newest = select(func.max(CalibrationRow.id))
-    with store.read() as session:
-        head = (session.scalar(traces) or 0, session.scalar(newest) or 0)
-        return (*head, *(number for row in session.execute(judged) for number in row))
-
-
-def read_version_of(store: Store, dataset_id: int, evaluator_id: int) -> Basis:
-    """Return a version key that changes whenever one evaluator's metrics on a dataset may change.
-
-    It combines the revisions of the dataset's traces and of the evaluator's judgments of them with the id of the
-    evaluator's newest calibration.
-    """
-    traces = select(DatasetRow.revision).where(DatasetRow.id == dataset_id)
-    judged = select(JudgedRow.revision).where(
-        JudgedRow.dataset_id == dataset_id, JudgedRow.evaluator_id == evaluator_id
+    traces = select(DatasetRow.created, DatasetRow.revision).where(DatasetRow.id == dataset_id)
+    found = session.execute(traces).one_or_none()
+    of_evaluators = () if evaluators is not None and not evaluators else session.execute(verdicts)
+    return Versions(
+        None if found is None else (found.created, found.revision),
+        {id: VerdictVersion(*version) for id, *version in of_evaluators},
     )
-    newest = select(func.max(CalibrationRow.id)).where(CalibrationRow.evaluator_id == evaluator_id)
-    with store.read() as session:
-        return tuple(session.scalar(one) or 0 for one in (traces, judged, newest))

@@ -6,7 +6,7 @@ from tests.local_server import LocalServer
 
 
 class PublicServer(LocalServer):
-    """`files` by path; `requests` lists (path, Range header) of what was asked.
+    """`files` by path; `requests` lists the paths that were asked for.
 
     Of a path in `cut` the next answers have only so many bytes each before the connection breaks; one in `chunked`
     is sent without its size. So many requests find it `busy`.
@@ -17,8 +17,7 @@ class PublicServer(LocalServer):
         self.cut: dict[str, list[int]] = {}
         self.busy = 0
         self.chunked: set[str] = set()
-        self.ranges = True
-        self.requests: list[tuple[str, str | None]] = []
+        self.requests: list[str] = []
         super().__init__(self._handler())
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
@@ -28,8 +27,7 @@ class PublicServer(LocalServer):
             protocol_version = "HTTP/1.1"
 
             def do_GET(self) -> None:
-                asked = self.headers.get("Range")
-                public.requests.append((self.path, asked))
+                public.requests.append(self.path)
                 if public.busy:
                     public.busy -= 1
                     self.send_response(503)
@@ -41,16 +39,9 @@ class PublicServer(LocalServer):
                 if content is None:
                     self.send_error(404)
                     return
-                start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked and public.ranges else 0
-                if start and start >= len(content):
-                    self.send_error(416)
-                    return
-                self._send(content[start:], 206 if start else 200)
-
-            def _send(self, content: bytes, status: int) -> None:
                 cut = public.cut.get(self.path)
                 sent = content[: cut.pop(0)] if cut else content
-                self.send_response(status)
+                self.send_response(200)
                 if self.path in public.chunked:
                     self.send_header("Transfer-Encoding", "chunked")
                     self.end_headers()

@@ -20,7 +20,7 @@ from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotR
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, open_store
 from stepsight.storage.judgments.columns import read_gold, read_table
-from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
+from stepsight.storage.judgments.evaluators import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, save_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
@@ -479,66 +479,32 @@ def test_a_stale_judgment_counts_as_none(store):
     assert [row.id for row in totals(store, mini.id, verdict="unjudged").rows] == ["error"]
 
 
-def imported(store, tmp_path, rows):
-    """An evaluator that is known by a score file of two traces: ERROR, and one of three valid steps."""
+def words(word, step):
+    return {"correctness_pred": word, "error_step_pred": step}
+
+
+@pytest.mark.parametrize(
+    ("said", "verdicts", "mistakes"),
+    [
+        # ROSCOE is cut at 0.025, as in ReasonEval's script, and says nothing of steps.
+        (({"scores": 0.02}, {"scores": 0.03}), (1, 1, 0, 0), [(None, ""), (None, "")]),
+        # Nothing is said of the steps behind the blame, which decides.
+        ((words("Wrong", "Step 2"), words("Wrong", "Step 1")), (2, 0, 0, 0), [(1, "right"), (0, "false-alarm")]),
+        # What could not be read is no verdict, and one on redundancy says nothing of validity.
+        ((words("Unsure", "N/A"), words("Correct", "N/A")), (0, 1, 0, 1), [(None, ""), (None, "right")]),
+        ((words("Present", "Step 1"), words("Absent", "")), (0, 0, 1, 0), [(None, ""), (None, "")]),
+        # ERROR's second step is called by its least valid sub-step.
+        (({"scores": [0.9, 0.2, 0.7]}, {"scores": [0.9] * 3}), (1, 1, 0, 0), [(1, "right"), (None, "right")]),
+    ],
+    ids=["solution", "words", "unread", "redundancy", "validity"],
+)
+def test_what_is_known_of_an_evaluator_by_its_score_file(store, tmp_path, said, verdicts, mistakes):
     add(store, [ERROR, Trace.of("p", ["a", "b", "c"], ["pos"] * 3, id="valid")])
+    rows = [{"id": id} | row for id, row in zip(("error", "valid"), said, strict=True)]
     import_scores(store, "sums", write_lines(tmp_path / "scores.jsonl", rows), "theirs")
-    return register_evaluator(store, name="theirs", fingerprint="imported:theirs", format="", attention="")
-
-
-def test_one_number_for_the_solution_says_nothing_of_steps(store, tmp_path):
-    theirs = imported(store, tmp_path, [{"id": "error", "scores": 0.02}, {"id": "valid", "scores": 0.03}])
-    assert theirs.outputs == Outputs.SOLUTION
-    page = totals(store, theirs.id)
-    # ROSCOE is cut at 0.025, as in ReasonEval's script.
-    assert page.counts["verdict"] == {"invalid": 1, "valid": 1, "redundant": 0, "unjudged": 0}
-    assert set(page.counts["mistake"].values()) == {0}
-    assert [row.validity for row in page.rows] == pytest.approx([0.02, 0.03])
-    assert [(row.first_wrong, row.mistake) for row in page.rows] == [(None, "")] * 2
-    assert not totals(store, theirs.id, cell="pos-neg").total
-
-
-def test_a_verdict_in_words_blames_one_step(store, tmp_path):
-    rows = [
-        {"id": "error", "correctness_pred": "Wrong", "error_step_pred": "Step 2"},
-        {"id": "valid", "correctness_pred": "Wrong", "error_step_pred": "Step 1"},
-    ]
-    theirs = imported(store, tmp_path, rows)
-    page = totals(store, theirs.id)
-    assert page.counts["verdict"] == {"invalid": 2, "valid": 0, "redundant": 0, "unjudged": 0}
-    # Nothing is said of the steps behind the blame, which decides.
-    assert [(row.first_wrong, row.mistake) for row in page.rows] == [(1, "right"), (0, "false-alarm")]
-
-
-def test_a_verdict_that_could_not_be_read_is_none(store, tmp_path):
-    rows = [
-        {"id": "error", "correctness_pred": "Unsure", "error_step_pred": "N/A"},
-        {"id": "valid", "correctness_pred": "Correct", "error_step_pred": "N/A"},
-    ]
-    page = totals(store, imported(store, tmp_path, rows).id)
-    assert page.counts["verdict"] == {"invalid": 0, "valid": 1, "redundant": 0, "unjudged": 1}
-    assert [row.mistake for row in page.rows] == ["", "right"]
-
-
-def test_a_verdict_on_redundancy_says_nothing_of_validity(store, tmp_path):
-    rows = [
-        {"id": "error", "correctness_pred": "Present", "error_step_pred": "Step 1"},
-        {"id": "valid", "correctness_pred": "Absent", "error_step_pred": ""},
-    ]
-    theirs = imported(store, tmp_path, rows)
-    page = totals(store, theirs.id)
-    assert page.counts["verdict"] == {"invalid": 0, "valid": 0, "redundant": 1, "unjudged": 0}
-    assert set(page.counts["mistake"].values()) == {0}
-
-
-def test_scores_of_validity_alone_are_never_redundant(store, tmp_path):
-    rows = [{"id": "error", "scores": [0.9, 0.2, 0.7]}, {"id": "valid", "scores": [0.9, 0.9, 0.9]}]
-    theirs = imported(store, tmp_path, rows)
-    page = totals(store, theirs.id)
-    assert page.counts["verdict"] == {"invalid": 1, "valid": 1, "redundant": 0, "unjudged": 0}
-    assert [(row.first_wrong, row.mistake) for row in page.rows] == [(1, "right"), (None, "right")]
-    # ERROR's second step is called by its least valid sub-step: gold neg, and called neg.
-    assert totals(store, theirs.id, cell="neg-neg").total == 1
+    page = totals(store, find_evaluator(store, "imported:theirs").id)
+    assert tuple(page.counts["verdict"].values()) == verdicts
+    assert [(row.first_wrong, row.mistake) for row in page.rows] == mistakes
 
 
 def test_published_scores_are_listed_as_they_are_measured(sqlite_store, data):

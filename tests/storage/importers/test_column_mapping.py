@@ -135,6 +135,7 @@ def test_blank_lines_separate_steps_whatever_ends_a_line(text):
             ['He says "5".', "It's 5.", r"a\nb", r"\frac{1}{2}"],
         ),
         ("[('a', 'b'), ['c']]", ["a\nb", "c"]),
+        ("('a', 'b')", ["a", "b"]),
         ("[x + 1] is even.", ["[x + 1] is even."]),
         ('"She has 3, he 4.", "So 7."', ["She has 3, he 4.", "So 7."]),
         ("[-2, 2]", ["[-2, 2]"]),

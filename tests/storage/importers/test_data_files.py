@@ -123,13 +123,6 @@ def test_parts_are_told_by_the_names_of_their_files():
     ] + [False] * 6
 
 
-def test_steps_in_one_text_are_split_at_what_is_named(sqlite_store, tmp_path):
-    path = tmp_path / "table.csv"
-    path.write_text('q,a\n1 + 1?,"A sum. ки So 3. ки"\n')
-    (trace,) = stored(sqlite_store, path, ColumnMap("q", "a", split="ки"))
-    assert [step.text for step in trace.steps] == ["A sum.", "So 3."]
-
-
 def test_a_text_between_steps_that_is_in_no_solution_stores_nothing(sqlite_store, tmp_path):
     path = tmp_path / "table.csv"
     for text in ('q,a\n1?,"A sum. So 2."\n', 'q,a\n1?,"A sum. So 2."\n2?,"\n"\n', 'q,a\n1?,"So 2. ки"\n2?,So 4.\n'):
@@ -143,15 +136,6 @@ def test_a_text_between_steps_that_is_in_no_solution_stores_nothing(sqlite_store
     # Lists of steps need no text between them.
     path.write_text("q,a\n1?,\"['A sum.', 'So 2.']\"\n")
     import_table(sqlite_store, ColumnMap("q", "a", split="###"), find_data(path), "lists")
-
-
-def test_paths_lead_into_lists_by_place(sqlite_store, tmp_path):
-    path = tmp_path / "chat.jsonl"
-    turns = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": "A sum.\n\nSo 3."}]
-    path.write_text(json.dumps({"messages": turns}) + "\n")
-    columns = ColumnMap("messages.0.content", "messages.1.content", split="\n\n")
-    (trace,) = stored(sqlite_store, path, columns)
-    assert (trace.problem, len(trace.steps)) == ("1 + 1?", 2)
 
 
 @each(
@@ -170,20 +154,6 @@ def test_a_table_of_another_shape_is_told_with_its_columns(store, tmp_path, colu
     with refused():
         import_table(store, columns, find_data(tmp_path / "saved"), "table")
     assert list_datasets(store) == []
-
-
-def test_one_row_without_a_column_is_named_and_nothing_is_stored(store, tmp_path):
-    path = tmp_path / "table.jsonl"
-    lacking = {"problem": "?", "done": True}
-    rows = [{"problem": f"{n}?", "steps": ["a"]} if n != 7321 else lacking for n in range(9000)]
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    columns = ColumnMap("problem", "steps")
-    with refused():
-        import_table(store, columns, find_data(path), "table")
-    assert list_datasets(store) == []
-    summary = import_table(store, columns, find_data(path), "table", skipped=tmp_path / "skipped.jsonl")
-    assert (summary.added, summary.left_out) == (8999, 1)
-    assert json.loads((tmp_path / "skipped.jsonl").read_text())["line"] == 7322
 
 
 def test_a_null_in_a_saved_table_is_told_by_its_row_of_all_files(sqlite_store, tmp_path):
@@ -205,14 +175,6 @@ def test_damaged_folders_are_told(sqlite_store, tmp_path):
     with refused():
         find_data(tmp_path / "saved")
     assert list_datasets(sqlite_store) == []
-
-
-def test_nan_in_a_table_is_null(sqlite_store, tmp_path):
-    rows = [{"q": "1?", "s": ["a", "b"], "l": [1.0, float("nan")], "x": float("nan")}]
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), tmp_path / "table.parquet")
-    (trace,) = stored(sqlite_store, tmp_path / "table.parquet", ColumnMap("q", "s", "l"))
-    assert [label and label.text for label in trace.labels] == ["pos", None]
-    assert trace.meta == {"x": None}
 
 
 def put(folder, *names):

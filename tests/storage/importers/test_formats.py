@@ -224,6 +224,8 @@ def _real(path):
 @pytest.mark.parametrize(
     ("kind", "file", "traces", "errors"),
     [
+        ("mr-math-invalid", "mr-math/mr-math_invalid_errors.json", 159, 83),
+        ("mr-math-redundant", "mr-math/mr-math_redundant_errors.json", 300, 0),
         ("mr-gsm8k", "mr-gsm8k/MR-GSM8K_partial.json", 300, 300),
         ("prm800k", "prm800k/test.jsonl", 191, 162),
         ("perturbation", "perturbation/perturbation.json", 1064, 696),

@@ -280,7 +280,7 @@ def test_a_benchmark_is_fetched_with_its_scores_and_gone_on_with(store, public, 
     assert done.summary == (
         "mr-math-invalid: nothing new, 159 traces already stored. Scores of GPT-4, ReasonEval-Mistral-7B."
     )
-    assert [path for path, _ in public.requests].count("/traces") == 1
+    assert public.requests.count("/traces") == 1
     assert seen[-1] == (benchmark.whole_size,) * 2
     assert all(now <= total for now, total in seen)
     assert {one.name for one in evaluators_of(store, done.dataset_id)} == set(names)

@@ -11,10 +11,11 @@ from stepsight.storage.database.schema import CalibrationRow, DatasetRow
 from stepsight.storage.judgments.evaluators import (
     Calibration,
     Threshold,
+    Versions,
     count_shared,
     find_calibration,
     list_evaluators,
-    read_data_version,
+    read_versions,
     register_evaluator,
     register_loaded,
     save_calibration,
@@ -138,31 +139,32 @@ def test_shared_traces_are_those_with_the_same_text_and_gold(store, dataset):
     assert count_shared(store, dataset.id, find_dataset(store, "apart").id) == 0
 
 
-def test_it_changes_with_traces_judgments_and_thresholds_and_with_nothing_else(store):
+def test_versions_change_with_traces_judgments_and_thresholds_and_with_nothing_else(store):
     traces = add(store, SAMPLES)
     dataset, mini = traces[0].dataset_id, evaluator(store)
-    seen = [read_data_version(store, dataset)]
+    seen: list[Versions] = []
 
-    def is_new() -> bool:
-        seen.append(read_data_version(store, dataset))
-        return seen[-1] not in seen[:-1]
+    def changed() -> str:
+        with store.read() as session:
+            seen.append(read_versions(session, dataset))
+            assert read_versions(session, dataset, [mini.id, 99]).verdicts.keys() == {mini.id}
+        pairs = zip(Versions._fields, *seen[-2:], strict=True) if len(seen) > 1 else ()
+        return " ".join(name for name, before, after in pairs if before != after)
 
-    assert not is_new()
+    assert changed() == ""
     save_judgments(store, mini.id, [judge(trace, "offline") for trace in traces])
-    assert is_new()
+    assert changed() == "verdicts"
     # The same trace is judged anew.
     save_judgments(store, mini.id, [judge(traces[0], "offline", seed=1)])
-    assert is_new()
+    assert changed() == "verdicts"
     save_judgments(store, evaluator(store, "other").id, [judge(traces[0], "hindsight")])
-    assert is_new()
+    assert changed() == "verdicts"
     save_calibration(store, mini.id, find_dataset(store, "sums"), Threshold.VALIDITY, 0.6, {})
-    assert is_new()
+    assert changed() == "verdicts"
     add(store, [Trace.of("q", ["s"], id="more")])
-    assert is_new()
+    assert changed() == "traces"
     elsewhere = add(store, SAMPLES, dataset="elsewhere")
     save_judgments(store, mini.id, [judge(elsewhere[0], "offline")])
-    assert not is_new()
-
-
-def test_a_dataset_that_is_not_there_has_one_too(store):
-    assert read_data_version(store, 99) == (0, 0)
+    assert changed() == ""
+    with store.read() as session:
+        assert read_versions(session, 99) == (None, {})

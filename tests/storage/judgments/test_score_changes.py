@@ -5,7 +5,7 @@ from stepsight.storage.backup import count_rows
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.jobs.jobs import cancel_job, start_job
-from stepsight.storage.judgments.evaluators import evaluators_of, read_data_version
+from stepsight.storage.judgments.evaluators import evaluators_of, read_versions
 from stepsight.storage.judgments.judgments import read_judgments, save_judgments
 from stepsight.storage.judgments.score_changes import ChangeableScores, scores_were_deleted
 from stepsight.storage.judgments.score_files import import_scores
@@ -69,7 +69,9 @@ def test_caches_tell_scores_from_those_that_were_deleted(store):
 
     def judge_all(seed: int) -> tuple[object, list[int]]:
         save_judgments(store, mini.id, [judge(trace, Mode.ONLINE, seed) for trace in traces])
-        return read_data_version(store, dataset_id), [row.position for row in browse(store, dataset_id, wrong).rows]
+        with store.read() as session:
+            versions = read_versions(session, dataset_id)
+        return versions, [row.position for row in browse(store, dataset_id, wrong).rows]
 
     seen = []
     for seed in (0, 3):
