@@ -16,7 +16,7 @@ from typing import Any
 from stepsight.app.options.command import DB, FORCE, JSON, YES, Command, Parser, command, flag, option
 from stepsight.core.errors import UserError
 from stepsight.storage.backup import make_backup, restore_backup
-from stepsight.storage.changes.finding import find_thing
+from stepsight.storage.changes import find_thing
 from stepsight.storage.database.jobs_schema import Job, Task
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.jobs.jobs import cancel_job, list_jobs

@@ -11,9 +11,9 @@ from stepsight.core.judgment import Mode
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.memory import release_memory
 from stepsight.core.models.placement import Placement
+from stepsight.storage.changes import scores_were_deleted
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
-from stepsight.storage.judgments.score_changes import scores_were_deleted
 from stepsight.storage.people.changes import was_deleted
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, list_datasets

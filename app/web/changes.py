@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from stepsight.app.access.rights import RequiresRight, Right, user_of_request
 from stepsight.app.web.html import render
-from stepsight.storage.changes.finding import KINDS, find_thing
+from stepsight.storage.changes import KINDS, find_thing
 from stepsight.storage.database.store import ForbiddenError, Store
 
 # The right to change a thing of a kind, where it is not that to write.

@@ -36,9 +36,8 @@ from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store, insert_once
 from stepsight.storage.labelling.ordering import GOLD, Place, arrange, draw_gold
 from stepsight.storage.labelling.plan import CampaignPlan, CampaignSettings, check_guideline, read_settings
-from stepsight.storage.people.changes import Changeable, Dependents, count, counted, name_taken
+from stepsight.storage.people.changes import Changeable, Dependents, busy, count, counted, name_taken
 from stepsight.storage.people.users import User, user_of_row
-from stepsight.storage.traces.dataset_changes import busy
 from stepsight.storage.traces.queries import find_dataset
 
 # Values in one statement.

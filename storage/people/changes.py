@@ -1,8 +1,8 @@
 """Renaming and deleting the things that people have stored.
 
-Each kind of thing is a subclass of `Changeable` beside its other functions, such as `ChangeableDataset` in
-`storage.traces.dataset_changes`. The steps are the same for all: everything that depends on a thing is counted and
-named, the person confirms, and it is deleted in one transaction and noted in the server's log.
+Each kind of thing is a subclass of `Changeable`: see `storage.changes` and `storage.labelling.campaigns`. The
+steps are the same for all: everything that depends on a thing is counted and named, the person confirms, and it is
+deleted in one transaction and noted in the server's log.
 """
 
 import logging
@@ -107,6 +107,13 @@ class Changeable(ABC, Generic[Row]):
                 # Somebody else took the name since that was checked.
                 raise name_taken(self.kind, new) from None
             self.was_renamed(session, row, old)
+
+
+def busy(working: Sequence[str]) -> ConflictError | None:
+    """Return the error for a change to something that jobs are working on, or None if there are no such jobs."""
+    if not working:
+        return None
+    return ConflictError(f"A job is working on it: {', '.join(working)}.", "Cancel the job or let it finish.")
 
 
 def name_taken(kind: str, name: str) -> ConflictError:

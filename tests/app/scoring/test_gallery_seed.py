@@ -6,9 +6,8 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.core.files.jsonl import read_file
 from stepsight.core.judgment import Mode
+from stepsight.storage.changes import ChangeableDataset, ChangeableScores
 from stepsight.storage.judgments.judgments import read_judgments
-from stepsight.storage.judgments.score_changes import ChangeableScores
-from stepsight.storage.traces.dataset_changes import ChangeableDataset
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from stepsight.training.evaluate.strength import DATASET, GALLERY, read_gallery

@@ -8,11 +8,11 @@ from sqlalchemy import delete, func, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from stepsight.core.judgment import Mode
+from stepsight.storage.changes import ChangeableJobs
 from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.schema import DatasetRow, now
 from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.jobs.imports import FileImport, import_upload
-from stepsight.storage.jobs.job_changes import ChangeableJobs
 from stepsight.storage.jobs.jobs import (
     LEASE,
     Judging,

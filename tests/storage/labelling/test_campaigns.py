@@ -12,6 +12,7 @@ from stepsight.core.validation import validate
 from stepsight.storage.backup import count_rows
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.changes import ChangeableDataset
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, GuidelineRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
@@ -36,7 +37,6 @@ from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.people.blindness import is_something_hidden
 from stepsight.storage.people.invitations import accept, find_invitation, invite, list_invitations
 from stepsight.storage.people.users import Role, end_user
-from stepsight.storage.traces.dataset_changes import ChangeableDataset
 from stepsight.storage.traces.queries import iterate_traces
 from tests.cases import each
 from tests.messages import refused
