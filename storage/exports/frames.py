@@ -26,7 +26,7 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.judgment_rows import JudgmentRows, read_ends, read_gold_of, read_rows
+from stepsight.storage.exports.judgment_rows import JudgmentRows, read_gold_of, read_rows
 from stepsight.storage.judgments.columns import TraceGold, starts, step_rows, unsaid, within
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
@@ -106,18 +106,18 @@ def frame(
 
     Raises `UserError` if the dataset, an evaluator or a field does not exist.
     """
-    found = find_dataset(store, dataset)
-    chosen = named_evaluators(store, found, evaluators)
-    ids = list_trace_ids(store, found.id)
+    stored = find_dataset(store, dataset)
+    chosen = named_evaluators(store, stored, evaluators)
+    ids = list_trace_ids(store, stored.id)
     parts = list(read_judgment_columns(store, ids, chosen, substeps=substeps))
     metas = [meta for part in parts for meta in part.meta]
     # The parts are emptied as they are joined: there is never a second copy of the whole.
     joined = _joined(parts)
     place = joined.columns["trace"]
-    made = _frame(joined, chosen, found.name, substeps=substeps)
+    made = _frame(joined, chosen, stored.name, substeps=substeps)
     if metadata is False:
         return made
-    columns = _metadata(metas, place, None if metadata is True else metadata, found.name)
+    columns = _metadata(metas, place, None if metadata is True else metadata, stored.name)
     return pd.concat([made, pd.DataFrame(columns, copy=False)], axis="columns") if columns else made
 
 
@@ -129,12 +129,14 @@ def named_evaluators(
     if evaluators is None:
         return evaluators_of(store, dataset.id)
     names = [evaluators] if isinstance(evaluators, str) else evaluators
-    return list({one.id: one for one in (find_by_name(store, name) for name in names)}.values())
+    return list({evaluator.id: evaluator for evaluator in (find_by_name(store, name) for name in names)}.values())
 
 
 def named_ids(store: Store, dataset: Dataset, evaluators: str | Sequence[str] | None) -> set[int] | None:
     """Return the database ids of the evaluators that `named_evaluators` finds, or None if `evaluators` is None."""
-    return None if evaluators is None else {one.id for one in named_evaluators(store, dataset, evaluators)}
+    return (
+        None if evaluators is None else {evaluator.id for evaluator in named_evaluators(store, dataset, evaluators)}
+    )
 
 
 def judgment_frames(
@@ -145,7 +147,7 @@ def judgment_frames(
 ) -> Iterator[pd.DataFrame]:
     """Yield frames with one row per sub-step of the given traces, in order. If no rows exist, one empty frame is
     yielded. `evaluators` are database ids and default to all evaluators."""
-    chosen = [one for one in list_evaluators(store) if evaluators is None or one.id in evaluators]
+    chosen = [evaluator for evaluator in list_evaluators(store) if evaluators is None or evaluator.id in evaluators]
     parts = read_judgment_columns(store, trace_ids, chosen, substeps=True)
     yield _frame(next(parts, None) or _joined([]), chosen, dataset, substeps=True)
     for part in parts:
@@ -174,8 +176,7 @@ def read_judgment_columns(
                 continue
             ids = [evaluator.id for evaluator in evaluators]
             judgments = read_rows(session, gold, ids)
-            ends = read_ends(session, gold, ids)
-        columns = _columns(gold, judgments, ends, shown, substeps=substeps)
+        columns = _columns(gold, judgments, shown, substeps=substeps)
         yield JudgmentColumns(gold.ids, meta, judgments.rationales, columns)
 
 
@@ -191,13 +192,13 @@ class _ShownEvaluators:
 
     @classmethod
     def of(cls, store: Store, evaluators: Sequence[StoredEvaluator]) -> "_ShownEvaluators":
-        thresholds = [find_thresholds(store, one.id) for one in evaluators]
+        thresholds = [find_thresholds(store, each.id) for each in evaluators]
         return cls(
-            has_steps=np.array([one.outputs.has_steps for one in evaluators], np.bool_),
-            in_words=np.array([one.outputs.in_words for one in evaluators], np.bool_),
-            three_way=np.array([one.outputs == Outputs.THREE_WAY for one in evaluators], np.bool_),
-            validity=np.array([one.validity for one in thresholds], np.float32),
-            redundancy=np.array([one.redundancy for one in thresholds], np.float32),
+            has_steps=np.array([each.outputs.has_steps for each in evaluators], np.bool_),
+            in_words=np.array([each.outputs.in_words for each in evaluators], np.bool_),
+            three_way=np.array([each.outputs == Outputs.THREE_WAY for each in evaluators], np.bool_),
+            validity=np.array([each.validity for each in thresholds], np.float32),
+            redundancy=np.array([each.redundancy for each in thresholds], np.float32),
         )
 
 
@@ -220,8 +221,11 @@ class _Rows:
     silent: Bools
 
     @classmethod
-    def of(cls, gold: TraceGold, judgments: JudgmentRows, shown: _ShownEvaluators, *, substeps: bool) -> "_Rows":
-        sizes, probs, spread = gold.sizes[judgments.trace], judgments.probs, judgments.spread
+    def of(
+        cls, gold: TraceGold, judgments: JudgmentRows, probs: Floats32, shown: _ShownEvaluators, *, substeps: bool
+    ) -> "_Rows":
+        """Return the rows of the judgments with the scores `probs`, their own or others of the same sub-steps."""
+        sizes, spread = gold.sizes[judgments.trace], judgments.spread
         judgment, place = np.repeat(np.arange(len(sizes)), sizes), within(sizes)
         own = np.repeat(starts(gold.sizes)[judgments.trace], sizes) + place
         # An evaluator of whole solutions has one row per trace.
@@ -239,20 +243,18 @@ class _Rows:
 
 
 def _columns(
-    gold: TraceGold,
-    judgments: JudgmentRows,
-    ends: tuple[JudgmentRows, JudgmentRows],
-    shown: _ShownEvaluators,
-    *,
-    substeps: bool,
+    gold: TraceGold, judgments: JudgmentRows, shown: _ShownEvaluators, *, substeps: bool
 ) -> dict[str, NDArray[Any]]:
-    rows = _Rows.of(gold, judgments, shown, substeps=substeps)
+    rows, online, offline = (
+        _Rows.of(gold, judgments, probs, shown, substeps=substeps) for probs in (judgments.probs, *judgments.ends)
+    )
+    change = np.where(online.silent | offline.silent, np.nan, offline.validity - online.validity)
     probs, validity, redundancy, step = rows.probs, rows.validity, rows.redundancy, gold.owners[rows.own]
     who = judgments.evaluator[rows.judgment]
     of_step = shown.has_steps[who]
-    said = ~rows.silent & of_step
-    in_words, in_three = said & shown.in_words[who], said & shown.three_way[who]
-    in_numbers = said & ~in_words
+    scored = ~rows.silent & of_step
+    in_words, in_three = scored & shown.in_words[who], scored & shown.three_way[who]
+    in_numbers = scored & ~in_words
     # Verdicts in words do not depend on thresholds.
     valid = validity >= np.where(in_words, np.float32(0.5), shown.validity[who])
     redundant = np.where(in_three, redundancy >= shown.redundancy[who], redundancy > 0)
@@ -269,40 +271,14 @@ def _columns(
         **{name: np.where(in_three, probs[:, at], np.nan) for at, name in enumerate(LABEL_NAMES)},
         "validity": np.where(in_numbers, validity, np.nan),
         "redundancy": np.where(in_three, redundancy, np.nan),
-        "change": np.where(in_numbers, _changes(gold, judgments, rows, ends, shown, substeps=substeps), np.nan),
+        "change": np.where(in_numbers, change, np.nan),
         "spread": np.where(in_numbers, rows.spread, np.nan),
-        "valid": np.where(said, valid, SILENT),
+        "valid": np.where(scored, valid, SILENT),
         "redundant": np.where(in_three | (in_words & redundant), redundant, SILENT),
         "solution_score": judgments.solution[rows.judgment],
         "rationale": judgments.rationale[rows.judgment],
     }
     return {name: columns[name].astype(kind, copy=False) for name, kind in COLUMN_TYPES.items()}
-
-
-def _changes(
-    gold: TraceGold,
-    judgments: JudgmentRows,
-    rows: _Rows,
-    ends: tuple[JudgmentRows, JudgmentRows],
-    shown: _ShownEvaluators,
-    *,
-    substeps: bool,
-) -> Floats32:
-    """Return, for each row, the offline minus the online validity in the hindsight judgment of the same trace by
-    the same evaluator, or NaN if there is none."""
-    online, offline = (_Rows.of(gold, end, shown, substeps=substeps) for end in ends)
-    changes = np.where(online.silent | offline.silent, np.float32(np.nan), offline.validity - online.validity)
-    people = len(shown.has_steps)
-    keys = ends[0].trace * people + ends[0].evaluator
-    first = np.searchsorted(online.judgment, np.arange(len(keys)))
-    # Both have as many rows for each judgment, in the same order.
-    judgment = np.searchsorted(keys, judgments.trace * people + judgments.evaluator)
-    of_row = judgment[rows.judgment]
-    there = np.append(keys, -1)[of_row] == (judgments.trace * people + judgments.evaluator)[rows.judgment]
-    within_judgment = np.arange(len(rows.judgment)) - np.searchsorted(rows.judgment, rows.judgment)
-    places = np.append(first, 0)[of_row] + within_judgment
-    change = np.append(changes, np.float32(np.nan))[np.where(there, places, len(changes))]
-    return change.astype(np.float32)
 
 
 def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
@@ -313,7 +289,7 @@ def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
     for part in parts:
         part.columns["trace"] += np.int32(first)
         first += len(part.traces)
-        places = [words.setdefault(one, len(words)) for one in part.rationales]
+        places = [words.setdefault(rationale, len(words)) for rationale in part.rationales]
         # `SILENT`, which is -1, takes the last one.
         part.columns["rationale"] = np.array([*places, SILENT], np.int32)[part.columns["rationale"]]
     columns = {
@@ -328,8 +304,8 @@ def _frame(
 ) -> pd.DataFrame:
     given = part.columns
     # Two evaluators may have one name.
-    names = list(dict.fromkeys(one.name for one in evaluators))
-    of_name = np.array([names.index(one.name) for one in evaluators], np.int16)
+    names = list(dict.fromkeys(evaluator.name for evaluator in evaluators))
+    of_name = np.array([names.index(evaluator.name) for evaluator in evaluators], np.int16)
     columns: dict[str, Any] = {
         "dataset": _category(np.zeros(len(given["trace"]), np.int8), [dataset]),
         "trace": _category(given["trace"], part.traces),
@@ -337,7 +313,7 @@ def _frame(
         "substep": _whole(given["substep"]),
         "gold": _category(given["gold"], GOLD),
         "evaluator": _category(of_name[given["evaluator"]], names),
-        "fingerprint": _category(given["evaluator"], [one.fingerprint for one in evaluators]),
+        "fingerprint": _category(given["evaluator"], [evaluator.fingerprint for evaluator in evaluators]),
         "mode": _category(given["mode"], [mode.value for mode in MODES]),
         **{name: pd.arrays.BooleanArray(given[name] == 1, given[name] == SILENT) for name in _VERDICTS},
         "rationale": _category(given["rationale"], part.rationales),
@@ -360,18 +336,18 @@ def _metadata(
     """Return the metadata columns `names` (by default all), where `place` holds the index of each row's trace in
     `metas`. Raises `UserError` if none of the traces has a named field, or if there are too many fields."""
     flat = [dict(_fields(meta)) for meta in metas]
-    there = Counter(name for fields in flat for name in fields)
-    if names is None and len(there) > _MOST_FIELDS:
+    traces = Counter(name for fields in flat for name in fields)
+    if names is None and len(traces) > _MOST_FIELDS:
         raise UserError(
-            f"The metadata of {dataset} has {len(there):,} fields.",
+            f"The metadata of {dataset} has {len(traces):,} fields.",
             f"Name up to {_MOST_FIELDS}: metadata=['…', '…'].",
         )
-    wanted = sorted(there) if names is None else list(dict.fromkeys(names))
-    for name in wanted:
-        if name not in there:
-            known = ", ".join(sorted(there)[:12]) or "none"
-            raise UserError(f"The metadata of {dataset} has no plain values {name!r:.60}.", f"It has {known}.")
-    return {f"{_META}{name}": _values([fields.get(name) for fields in flat]).take(place) for name in wanted}
+    chosen = sorted(traces) if names is None else list(dict.fromkeys(names))
+    for name in chosen:
+        if name not in traces:
+            shown = ", ".join(sorted(traces)[:12]) or "none"
+            raise UserError(f"The metadata of {dataset} has no plain values {name!r:.60}.", f"It has {shown}.")
+    return {f"{_META}{name}": _values([fields.get(name) for fields in flat]).take(place) for name in chosen}
 
 
 def _fields(meta: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:

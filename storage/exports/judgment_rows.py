@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import SQLColumnExpression, literal, null, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32, Floats64, Ints
 from stepsight.core.judgment import Mode
+from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.database.schema import JudgmentRow, TraceRow, TriangleRow
 from stepsight.storage.database.store import read_columns
@@ -32,7 +33,8 @@ class JudgmentRows:
     """The scores of `m` judgments, each online or offline, in the order of traces, evaluators and modes.
 
     `trace` and `evaluator` are indices, and `online` is True for online judgments; all three have shape (m,).
-    `probs` has shape (sub-steps, 3), judgment by judgment. `solution` is the judgment's score of the whole
+    `probs` has shape (sub-steps, 3), judgment by judgment, and so have `ends`: what the same evaluator's hindsight
+    judgment of the trace says online and offline, NaN without one. `solution` is the judgment's score of the whole
     solution, or NaN. `spread` has shape (sub-steps,), NaN where a judgment has none. `rationale` is an index into
     `rationales`, or `SILENT`.
     """
@@ -41,6 +43,7 @@ class JudgmentRows:
     evaluator: Ints
     online: Bools
     probs: Floats32
+    ends: tuple[Floats32, Floats32]
     solution: Floats64
     spread: Floats32
     rationale: Ints
@@ -48,35 +51,15 @@ class JudgmentRows:
 
 
 def read_rows(session: Session, gold: TraceGold, evaluator_ids: Sequence[int]) -> JudgmentRows:
-    """Read the online and offline judgments of the traces by the given evaluators. Raises `DamagedError` if the
-    length of a judgment does not fit its trace, or if a value is not a probability."""
-    row = JudgmentRow
-    return _read(session, gold, evaluator_ids, row, row.mode, row.scores, row.solution, row.spread, row.rationale)
-
-
-def read_ends(session: Session, gold: TraceGold, evaluator_ids: Sequence[int]) -> tuple[JudgmentRows, JudgmentRows]:
-    """Return the online and the offline ends of the hindsight judgments of these traces, without their other
-    values."""
-    row = TriangleRow
-    nothing = (null(), null(), null())
-    return (
-        _read(session, gold, evaluator_ids, row, literal(Mode.ONLINE.value), row.online, *nothing),
-        _read(session, gold, evaluator_ids, row, literal(Mode.OFFLINE.value), row.offline, *nothing),
-    )
-
-
-def _read(
-    session: Session,
-    gold: TraceGold,
-    evaluator_ids: Sequence[int],
-    row: type[JudgmentRow] | type[TriangleRow],
-    *columns: SQLColumnExpression[Any],
-) -> JudgmentRows:
-    """Read up-to-date judgments. The `columns` are the mode, the scores, the score of the solution, the spread and
-    the rationale."""
+    """Read the up-to-date online and offline judgments of the traces by the given evaluators. Raises `DamagedError`
+    if the length of a judgment does not fit its trace, or if a value is not a probability."""
+    row, hindsight = JudgmentRow, TriangleRow
+    same = (hindsight.trace_id == row.trace_id) & (hindsight.evaluator_id == row.evaluator_id)
+    columns = row.mode, row.scores, hindsight.online, hindsight.offline, row.solution, row.spread, row.rationale
     statement = (
         select(row.trace_id, row.evaluator_id, *columns)
         .join(TraceRow, TraceRow.id == row.trace_id)
+        .outerjoin(hindsight, same & (hindsight.digest == TraceRow.digest))
         .where(row.trace_id.in_(gold.trace_ids.tolist()), row.evaluator_id.in_(evaluator_ids))
         .where(row.digest == TraceRow.digest)
     )
@@ -86,19 +69,22 @@ def _read(
     evaluator = np.array([places[id] for id in evaluators], np.int64)
     online = np.array([mode == Mode.ONLINE for mode in modes], np.bool_)
     order = np.lexsort((~online, evaluator, trace))
-    blobs, solutions, spreads, words = ([column[place] for place in order] for column in others)
+    scores, *ends, solutions, spreads, words = ([column[place] for place in order] for column in others)
     sizes = gold.sizes[trace[order]]
-    probs = join_scores(blobs, sizes)
+    probs = join_scores(scores, sizes)
     spread = np.full(len(probs), np.nan, np.float32)
     texts: dict[str, int] = {}
     for start, size, blob in zip(starts(sizes), sizes, spreads, strict=True):
         if blob is not None:
-            spread[start : start + size] = _floats(blob, size)
+            if len(blob) != size * 4:
+                raise DamagedError("judgments: not as many spreads as their trace has steps.")
+            spread[start : start + size] = np.frombuffer(blob, "<f4")
     return JudgmentRows(
         trace=trace[order],
         evaluator=evaluator[order],
         online=online[order],
         probs=probs,
+        ends=(_join_some(ends[0], sizes), _join_some(ends[1], sizes)),
         # None becomes NaN.
         solution=np.array(solutions, np.float64),
         spread=spread,
@@ -107,7 +93,9 @@ def _read(
     )
 
 
-def _floats(blob: bytes, size: int) -> Floats32:
-    if len(blob) != size * 4:
-        raise DamagedError("judgments: not as many spreads as their trace has steps.")
-    return np.frombuffer(blob, "<f4")
+def _join_some(blobs: Sequence[bytes | None], sizes: Ints) -> Floats32:
+    """Like `join_scores`, with NaN where there are no scores."""
+    present = np.array([blob is not None for blob in blobs], np.bool_)
+    joined = np.full((int(sizes.sum()), len(Label)), np.nan, np.float32)
+    joined[np.repeat(present, sizes)] = join_scores([blob for blob in blobs if blob is not None], sizes[present])
+    return joined

@@ -54,16 +54,16 @@ def left_out_frames(
 
     At least one frame is yielded, even if it is empty.
     """
-    dataset_id, wanted = find_dataset(store, dataset).id, None if trace_ids is None else set(trace_ids)
+    dataset_id, chosen = find_dataset(store, dataset).id, None if trace_ids is None else set(trace_ids)
     yield _frame(dataset, [])
     for evaluator in list_evaluators(store):
         if evaluators is not None and evaluator.id not in evaluators:
             continue
         for gap in Gap:
-            found = iterate_left_out(store, dataset_id, evaluator.id, gap)
-            rows = ((trace, one) for trace, one in found if wanted is None or trace.trace_id in wanted)
+            scored = iterate_left_out(store, dataset_id, evaluator.id, gap)
+            rows = ((trace, scores) for trace, scores in scored if chosen is None or trace.trace_id in chosen)
             while part := list(islice(rows, _PART)):
-                yield _frame(dataset, [_columns(trace, one, evaluator) for trace, one in part])
+                yield _frame(dataset, [_columns(trace, scores, evaluator) for trace, scores in part])
 
 
 def _columns(trace: StoredTrace, left_out: LeaveOneOut, evaluator: StoredEvaluator) -> dict[str, object]:

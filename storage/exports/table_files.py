@@ -106,13 +106,11 @@ def _json_lines(rows: Iterable[Row]) -> bytes:
 
 
 def _cells(column: "pd.Series[Any]") -> list[object]:
-    """Return the cells of a column, in which None stands for what is missing."""
     rounded = column.astype("float64").round(DIGITS) if column.dtype == "float32" else column
     return rounded.astype(object).where(column.notna(), None).tolist()
 
 
 def _parquet(tables: Iterable[Any]) -> Iterator[bytes]:
-    """Yield a Parquet file with the rows of one or more Arrow tables of the same schema."""
     arrow = load_pyarrow()
     tables = iter(tables)
     first = next(tables)
