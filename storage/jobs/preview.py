@@ -10,13 +10,12 @@ import json
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
-from itertools import chain
-from typing import Any
+from itertools import chain, tee
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter
+from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Answerer, Bounds, ChildError, Children
@@ -58,9 +57,16 @@ _FIRST_FILES = {
     "a.csv": b"problem,solution\nWhat is 2 + 3?,2 + 3 = 5. So 5.\n",
 }
 
-_FINDING = TypeAdapter(Finding)
-# The fields of `UploadReading` that are the same in JSON.
-_PLAIN = ("outputs", "good", "bad", "whole", "size", "head")
+_Fault = Annotated[
+    UserError,
+    PlainValidator(lambda texts: UserError(*texts)),
+    PlainSerializer(lambda error: [error.message, error.hint]),
+]
+_Shown = Annotated[
+    Trace,
+    PlainValidator(lambda row: parse_trace(row, "a trace")),
+    PlainSerializer(lambda trace: format_trace(replace(trace, meta={}))),
+]
 _LEAVE_OUT = "by adding the file again with bad rows left out"
 
 
@@ -77,17 +83,20 @@ class UploadReading:
     """
 
     finding: Finding
-    traces: tuple[Trace, ...] = ()
+    traces: tuple[_Shown, ...] = ()
     outputs: str = ""
     good: int = 0
     bad: int = 0
-    faults: tuple[tuple[str, UserError], ...] = ()
+    faults: tuple[tuple[str, _Fault], ...] = ()
     whole: bool = True
-    error: UserError | None = None
+    error: _Fault | None = None
     notes: tuple[str, ...] = ()
     size: int = 0
     head: str = ""
     ids: tuple[str, ...] = ()
+
+
+_READING = TypeAdapter(UploadReading)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,13 +118,13 @@ def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | N
     shown = _read_upload(source, kind, columns)
     if shown.finding.holds == Holds.SCORES:
         shown = _with_dataset(store, shown, source)
-    stored = _stored(store, upload) if shown.finding.holds == Holds.TRACES else ""
-    found = {field.name: getattr(shown, field.name) for field in fields(shown)}
-    return Preview(**found, upload=upload, stored=stored)
+    stored = ""
+    if shown.finding.holds == Holds.TRACES:
+        stored = next((dataset.name for dataset in list_datasets(store) if dataset.sha256 == upload.sha256), "")
+    return Preview(**vars(shown), upload=upload, stored=stored)
 
 
 def _with_dataset(store: Store, shown: UploadReading, source: UploadSource) -> UploadReading:
-    """Suggest the dataset that the scores fit, if exactly one does."""
     if shown.finding.dataset or shown.error:
         return shown
     is_large = _is_large(shown.good, shown.size)
@@ -130,23 +139,17 @@ def _with_dataset(store: Store, shown: UploadReading, source: UploadSource) -> U
 
 
 def _is_large(rows: int, size: int) -> bool:
-    """True if the rows of a score file would take much memory."""
     return rows > _MOST_ROWS or size > _MOST_BYTES
-
-
-def _stored(store: Store, upload: Upload) -> str:
-    return next((one.name for one in list_datasets(store) if one.sha256 == upload.sha256), "")
 
 
 def _read_upload(source: UploadSource, kind: str = "", columns: ColumnMap | None = None) -> UploadReading:
     """Read an upload for a preview. If `kind` or `columns` is given, it replaces the one suggested for the file.
     Raises `UserError` if its content cannot be recognised, or if reading it exceeds the bounds of a preview."""
-    asked = {"name": source.name, "sha256": source.sha256, "kind": kind, "columns": columns and asdict(columns)}
+    request = {"name": source.name, "sha256": source.sha256, "kind": kind, "columns": columns and asdict(columns)}
     try:
-        found = _reader.ask({"preview": asked}, source.parts())
+        return _READING.validate_python(_reader.ask({"preview": request}, source.parts()))
     except ChildError as error:
         raise _unreadable(source.name, error) from None
-    return _reading(found, source.name)
 
 
 def check_upload(source: UploadSource, parts: Iterable[bytes], request: Mapping[str, Any]) -> None:
@@ -180,8 +183,11 @@ def _import_upload(
     request: Mapping[str, Any],
     keep: Callable[[bytes], None] | None = None,
 ) -> Any:
+    seconds = _IMPORT + _OF_MEGABYTE * source.size // 1_000_000
+    # A busy machine gives it a part of its time.
+    bounds = Bounds(seconds, _MEMORY, _PATIENCE + 4 * seconds)
     try:
-        return _reader.ask({"import": {**request, "name": source.name}}, parts, _bounds(source.size), keep)
+        return _reader.ask({"import": {**request, "name": source.name}}, parts, bounds, keep)
     except ChildError as error:
         raise _unreadable(source.name, error) from None
 
@@ -189,12 +195,6 @@ def _import_upload(
 def prepare() -> None:
     """Start the process that reads previews if it does not run, without waiting for it."""
     _reader.start()
-
-
-def _bounds(size: int) -> Bounds:
-    seconds = _IMPORT + _OF_MEGABYTE * size // 1_000_000
-    # A busy machine gives it a part of its time.
-    return Bounds(seconds, _MEMORY, _PATIENCE + 4 * seconds)
 
 
 def make_reader() -> Answerer:
@@ -209,10 +209,10 @@ def make_reader() -> Answerer:
     return _read
 
 
-def _read(asked: Any, content: Iterator[bytes]) -> Any:
-    if "preview" in asked:
-        return _preview(asked["preview"], content)
-    return _import(asked["import"], content) if "import" in asked else None
+def _read(request: Any, content: Iterator[bytes]) -> Any:
+    if "preview" in request:
+        return _preview(request["preview"], content)
+    return _import(request["import"], content) if "import" in request else None
 
 
 _reader = Children(make_reader, _PREVIEW, _AT_ONCE)
@@ -223,22 +223,21 @@ def _unreadable(name: str, error: ChildError) -> UserError:
     return UserError(f"{name}: it cannot be read here ({error}).", _READ_BY_COMMAND)
 
 
-def _begun(asked: Any, content: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return the first bytes of a file, and its lines."""
+def _begun(request: Any, content: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     first = next(content, b"")
-    return first[:BEGINNING], upload_lines(chain([first], content), asked["name"])
+    return first[:BEGINNING], upload_lines(chain([first], content), request["name"])
 
 
-def _columns(asked: Any) -> ColumnMap | None:
-    return asked["columns"] and ColumnMap(**asked["columns"])
+def _columns(request: Any) -> ColumnMap | None:
+    return request["columns"] and ColumnMap(**request["columns"])
 
 
-def _import(asked: Any, content: Iterator[bytes]) -> Any:
-    name = asked["name"]
-    beginning, lines = _begun(asked, content)
-    if asked["holds"] == Holds.TRACES:
-        return _import_traces(asked, kind_of(asked["kind"], _columns(asked), beginning), lines)
-    if asked["holds"] == Holds.SCORES:
+def _import(request: Any, content: Iterator[bytes]) -> Any:
+    name = request["name"]
+    beginning, lines = _begun(request, content)
+    if request["holds"] == Holds.TRACES:
+        return _import_traces(request, kind_of(request["kind"], _columns(request), beginning), lines)
+    if request["holds"] == Holds.SCORES:
         outputs_of(read_scores(lines, name)[0])
     else:
         for _ in find_reader(beginning)(lines, name):
@@ -246,9 +245,9 @@ def _import(asked: Any, content: Iterator[bytes]) -> Any:
     return None
 
 
-def _import_traces(asked: Any, kind: FileKind, lines: Iterator[bytes]) -> Generator[bytes, None, dict[str, Any]]:
-    bad = bad_rows(asked["name"], leave_out=asked["leave_out"])
-    traces = WantedTraces(read_traces(kind, lines, asked["name"], bad), RowConditions())
+def _import_traces(request: Any, kind: FileKind, lines: Iterator[bytes]) -> Generator[bytes, None, dict[str, Any]]:
+    bad = bad_rows(request["name"], leave_out=request["leave_out"])
+    traces = WantedTraces(read_traces(kind, lines, request["name"], bad), RowConditions())
     bad.check((yield from row_lines(traces, bad)))
     yield from bad.lines()
     return asdict(traces.content(kind))
@@ -259,26 +258,23 @@ def bad_rows(name: str, *, leave_out: bool) -> BadRows:
     return LeftOutRows(name, name) if leave_out else RefusedRows(name, _LEAVE_OUT)
 
 
-def _preview(asked: Any, content: Iterator[bytes]) -> dict[str, Any]:
-    beginning, lines = _begun(asked, content)
+def _preview(request: Any, content: Iterator[bytes]) -> dict[str, Any]:
+    beginning, lines = _begun(request, content)
     # Rows are recognised by the first, and then all are read from the beginning.
-    seen: list[bytes] = []
-    finding = recognise(beginning, _kept(lines, seen), asked["name"], asked["sha256"], _columns(asked))
-    lines = chain(seen, lines)
+    first, lines = tee(lines)
+    finding = recognise(beginning, first, request["name"], request["sha256"], _columns(request))
+    # What it has not read would be kept for it.
+    del first
     if finding.holds == Holds.SCORES:
-        shown = _scores(UploadReading(finding), lines, asked["name"])
+        shown = _scores(UploadReading(finding), lines, request["name"])
     elif finding.holds == Holds.LABELS:
-        shown = _labels(UploadReading(finding), lines, asked["name"], beginning)
+        shown = _labels(UploadReading(finding), lines, request["name"], beginning)
     else:
-        finding = replace(finding, kind=asked["kind"] or finding.kind)
-        shown = _traces(UploadReading(finding), lines, asked["name"], beginning)
-    return _as_json(shown)
-
-
-def _kept(lines: Iterator[bytes], seen: list[bytes]) -> Iterator[bytes]:
-    for line in lines:
-        seen.append(line)
-        yield line
+        finding = replace(finding, kind=request["kind"] or finding.kind)
+        shown = _traces(UploadReading(finding), lines, request["name"], beginning)
+    short = [trace for trace in shown.traces if len(trace.problem) + sum(map(len, trace.substeps)) <= _LONGEST]
+    answer: dict[str, Any] = _READING.dump_python(replace(shown, traces=tuple(short)), mode="json")
+    return answer
 
 
 class _EnoughError(Exception):
@@ -362,26 +358,3 @@ def _scores(shown: UploadReading, lines: Iterable[bytes], name: str) -> UploadRe
         return replace(shown, outputs=outputs_of(rows).value, good=len(rows), size=size, head=first, ids=ids)
     except UserError as fault:
         return replace(shown, error=fault)
-
-
-def _as_json(shown: UploadReading) -> dict[str, Any]:
-    short = [trace for trace in shown.traces if len(trace.problem) + sum(map(len, trace.substeps)) <= _LONGEST]
-    return {
-        **{name: getattr(shown, name) for name in (*_PLAIN, "notes", "ids")},
-        "finding": _FINDING.dump_python(shown.finding, mode="json"),
-        "traces": [format_trace(replace(trace, meta={})) for trace in short],
-        "faults": [[where, error.message, error.hint] for where, error in shown.faults],
-        "error": shown.error and [shown.error.message, shown.error.hint],
-    }
-
-
-def _reading(answer: dict[str, Any], name: str) -> UploadReading:
-    return UploadReading(
-        **{field: answer[field] for field in _PLAIN},
-        finding=_FINDING.validate_python(answer["finding"]),
-        traces=tuple(map(partial(parse_trace, where=name), answer["traces"])),
-        faults=tuple((where, UserError(*error)) for where, *error in answer["faults"]),
-        error=answer["error"] and UserError(*answer["error"]),
-        notes=tuple(answer["notes"]),
-        ids=tuple(answer["ids"]),
-    )
