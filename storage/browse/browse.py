@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Select, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Ints
@@ -217,7 +217,10 @@ def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[Browse
     """Return list rows for the traces with the indices `places`, in order. Traces deleted in the meantime are
     skipped."""
     ids = columns.traces.trace_ids[places].tolist()
-    rows = {row.trace_id: row for row in session.execute(_summaries().where(TraceRow.id.in_(ids)))}
+    names = ("position", "problem", "n_steps", "n_substeps", "first_error", "has_gold", "n_redundant")
+    columns_of_row = (getattr(TraceRow, name) for name in names)
+    summaries = select(TraceRow.id.label("trace_id"), TraceRow.external_id.label("id"), *columns_of_row)
+    rows = {row.trace_id: row for row in session.execute(summaries.where(TraceRow.id.in_(ids)))}
     return [
         BrowseRow(**rows[id]._mapping, **_values(columns, int(place)))
         for id, place in zip(ids, places, strict=True)
@@ -226,7 +229,6 @@ def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[Browse
 
 
 def _values(columns: BrowseColumns, place: int) -> dict[str, Any]:
-    """Return the fields of a `BrowseRow` that are read from the columns, for the trace with the index `place`."""
     verdicts, in_mode = columns.verdicts, columns.in_mode
     values: dict[str, Any] = {"group": columns.traces.groups[place]}
     if verdicts is None or in_mode is None:
@@ -247,12 +249,3 @@ def _values(columns: BrowseColumns, place: int) -> dict[str, Any]:
 
 def _number(value: np.float32) -> float | None:
     return None if np.isnan(value) else float(value)
-
-
-def _summaries() -> Select[Any]:
-    same = ("position", "problem", "n_steps", "n_substeps", "first_error", "has_gold", "n_redundant")
-    return select(
-        TraceRow.id.label("trace_id"),
-        TraceRow.external_id.label("id"),
-        *[getattr(TraceRow, name) for name in same],
-    )

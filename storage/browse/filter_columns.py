@@ -89,7 +89,9 @@ class BrowseColumns:
         named = [id for id in (where.evaluator, where.against, where.other) if id is not None]
         self._versions = read_versions(session, dataset_id, named)
         self.traces: TraceColumns = cached_traces(store, session, dataset_id, self._versions.traces)
-        self.on_redundancy = where.errors == "redundant" if where.errors else _only_redundant(self.traces)
+        # As in `reasoneval.kinds_of_error`: by default, redundancy if gold has no other errors.
+        only_redundant = self.traces.redundant.any() and not (self.traces.first_error != SILENT).any()
+        self.on_redundancy = where.errors == "redundant" if where.errors else bool(only_redundant)
         self.verdicts = None if where.evaluator is None else self._verdicts(where.evaluator)
         self.in_mode = None if self.verdicts is None else self.verdicts[where.read_mode]
         self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
@@ -171,11 +173,14 @@ class BrowseColumns:
             places = np.flatnonzero(chosen)
             return places[::-1] if self._sort.descending else places
         evaluator = (self._where.evaluator, self._where.mode) if self._sort.by in _OF_EVALUATOR else None
-        order = self._cache.get(
-            ("order", self._dataset_id, evaluator, self._sort),
-            self._version_of(self._where.evaluator) if evaluator else self._versions.traces,
-            self._stable_order,
-        )
+
+        def sort() -> Ints:
+            key = self._key()
+            # NaN comes last in both directions.
+            return np.argsort(-key if self._sort.descending else key, kind="stable")
+
+        version = self._version_of(self._where.evaluator) if evaluator else self._versions.traces
+        order = self._cache.get(("order", self._dataset_id, evaluator, self._sort), version, sort)
         return order[chosen[order]]
 
     @cached_property
@@ -188,8 +193,12 @@ class BrowseColumns:
             for name, facet in self.facets.items()
             if where.is_set(name) and name != "change"
         }
-        if where.text.strip():
-            meets["text"] = self._text(where.text.strip())
+        if text := where.text.strip():
+            meets["text"] = self._cache.get(
+                ("text", self._dataset_id, text.lower()),
+                self._versions.traces,
+                lambda: find_text(self._session, self.traces.trace_ids, text),
+            )
         meets |= {f"meta {condition}": self._meta(condition) for condition in where.on_metadata}
         if where.length:
             least, most = where.lengths
@@ -201,17 +210,18 @@ class BrowseColumns:
         if where.labels is not None:
             meets["cell"] = (self.in_mode.cells & cell_bit(*where.labels)) != 0
         if where.bin:
-            meets["bin"] = self._bin(*where.bin_place)
+            kind, place = where.bin_place
+            if kind in SOLUTION_GOLD:
+                meets["bin"] = np.equal(self.solution_cells(), SOLUTION_GOLD.index(kind) * BINS + place)
+            else:
+                steps = np.equal(self.step_cells(), STEP_GOLD.index(kind) * BINS + place)
+                meets["bin"] = self.traces.any_step(steps)
         if where.against is not None:
-            meets["against"] = _differ(self.in_mode, self._verdicts(where.against)[where.read_mode])
+            valid, other = self.in_mode.valid, self._verdicts(where.against)[where.read_mode].valid
+            meets["against"] = (valid != SILENT) & (other != SILENT) & (valid != other)
         if self.other is not None and where.is_set("other_mistake"):
             meets["other_mistake"] = self.other.makes(where.other_mistake)
         return meets
-
-    def _stable_order(self) -> Ints:
-        key = self._key()
-        # NaN comes last in both directions.
-        return np.argsort(-key if self._sort.descending else key, kind="stable")
 
     def _key(self) -> Floats32:
         by = self._sort.by
@@ -252,13 +262,6 @@ class BrowseColumns:
         assert self.in_mode is not None
         return _cells(self.traces.solutions, bins_of(self.in_mode.redundancy))
 
-    def _bin(self, kind: str, place: int) -> Bools:
-        if kind in SOLUTION_GOLD:
-            of_solution: Bools = np.equal(self.solution_cells(), SOLUTION_GOLD.index(kind) * BINS + place)
-            return of_solution
-        steps = self.step_cells() == STEP_GOLD.index(kind) * BINS + place
-        return self.traces.any_step(steps)
-
     def metadata(self, field: str) -> MetaColumn:
         """Return the values of a metadata field for all traces of the dataset."""
         return self._cache.get(
@@ -275,13 +278,6 @@ class BrowseColumns:
             ("metadata with", self._dataset_id, condition),
             self._versions.traces,
             lambda: find_values(self._session, self._dataset_id, self.traces, condition),
-        )
-
-    def _text(self, wanted: str) -> Bools:
-        return self._cache.get(
-            ("text", self._dataset_id, wanted.lower()),
-            self._versions.traces,
-            lambda: find_text(self._session, self.traces.trace_ids, wanted),
         )
 
 
@@ -304,20 +300,8 @@ def read_relabelled(session: Session, dataset_id: int) -> Ints:
 
 
 def _changed(verdicts: VerdictColumns, least: float) -> Bools:
-    """Return a mask of shape (n,) that selects the traces whose largest retroactive change is at least `least`."""
     met: Bools = verdicts.change >= np.float32(least)
     return met
-
-
-def _differ(first: VerdictColumns, second: VerdictColumns) -> Bools:
-    """Return a mask of shape (n,) that selects the traces that one evaluator calls valid and the other invalid."""
-    both = np.not_equal(first.valid, SILENT) & np.not_equal(second.valid, SILENT)
-    return both & np.not_equal(first.valid, second.valid)
-
-
-def _only_redundant(traces: TraceColumns) -> bool:
-    """True if redundancy is the first kind of error in the gold labels, as in `reasoneval.kinds_of_error`."""
-    return bool(traces.redundant.any()) and not bool((traces.first_error != SILENT).any())
 
 
 def _cells(kinds: NDArray[np.int8], bins: NDArray[np.int8]) -> NDArray[np.int8]:

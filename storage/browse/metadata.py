@@ -192,9 +192,9 @@ class MetaColumn:
             met = named[self.codes] if len(named) else np.zeros(len(self.codes), np.bool_)
             if condition.operator == "=":
                 met = met | (self.numbers == condition.number)
-        found = np.zeros(self.traces, np.bool_)
-        found[self.places[met]] = True
-        return found
+        chosen = np.zeros(self.traces, np.bool_)
+        chosen[self.places[met]] = True
+        return chosen
 
     def count(self, chosen: Bools) -> dict[str, int]:
         """Return, for each value in `names`, how often it occurs in the traces selected by the mask `chosen` of
@@ -219,23 +219,23 @@ def read_meta_column(session: Session, dataset_id: int, traces: TraceGold, field
     ids: list[int] = []
     codes: list[int] = []
     numbers: list[float] = []
-    known: dict[str, int] = {}
+    code_of: dict[str, int] = {}
     for id, value, number in _values(session, dataset_id, field):
-        code = known.get(value, SILENT)
-        if code == SILENT and len(value) <= _LONGEST_VALUE and len(known) < _MOST_VALUES:
-            code = known[value] = len(known)
+        code = code_of.get(value, SILENT)
+        if code == SILENT and len(value) <= _LONGEST_VALUE and len(code_of) < _MOST_VALUES:
+            code = code_of[value] = len(code_of)
         ids.append(id)
         codes.append(code)
         numbers.append(number)
     places = traces.places(np.array(ids, np.int64))
     # Traces added since their columns were read are skipped.
-    there = places != SILENT
+    present = places != SILENT
     return MetaColumn(
         len(traces),
-        places[there],
-        np.array(codes, np.int16)[there],
-        np.array(numbers, np.float64)[there],
-        tuple(known),
+        places[present],
+        np.array(codes, np.int16)[present],
+        np.array(numbers, np.float64)[present],
+        tuple(code_of),
     )
 
 
@@ -245,9 +245,9 @@ def find_values(session: Session, dataset_id: int, traces: TraceGold, condition:
     values = _values(session, dataset_id, condition.field)
     ids = [id for id, value, number in values if condition.is_met(value, number)]
     places = traces.places(np.array(ids, np.int64))
-    found = np.zeros(len(traces), np.bool_)
-    found[places[places != SILENT]] = True
-    return found
+    chosen = np.zeros(len(traces), np.bool_)
+    chosen[places[places != SILENT]] = True
+    return chosen
 
 
 def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int, str, float]]:
@@ -262,16 +262,10 @@ def _values(session: Session, dataset_id: int, field: str) -> Iterator[tuple[int
             elif kind == "array":
                 items = {_written(item) for item in read_stored(value) if item is not None}
                 yield from ((id, *item) for item in sorted(items, key=lambda item: item[0]))
+            elif kind in ("true", "false"):
+                yield (id, *_written(kind == "true"))
             else:
-                yield (id, *_written(_scalar(kind, value)))
-
-
-def _scalar(kind: str, value: Any) -> Any:
-    """Decode a JSON number, boolean, null or object from its database representation. Strings and lists are handled
-    by the caller."""
-    if kind in ("true", "false"):
-        return kind == "true"
-    return read_stored(value) if isinstance(value, str) else value
+                yield (id, *_written(read_stored(value) if isinstance(value, str) else value))
 
 
 def _written(value: Any) -> tuple[str, float]:

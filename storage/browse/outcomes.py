@@ -49,13 +49,13 @@ class OutcomePairs:
         return sum(
             number
             for error in errors
-            for (one, other), number in self.counts[error].items()
-            if _fits(one, first) and _fits(other, second)
+            for (outcome, other), number in self.counts[error].items()
+            if _fits(outcome, first) and _fits(other, second)
         )
 
 
-def _fits(outcome: Outcome, wanted: bool | Outcome) -> bool:
-    return (outcome is Outcome.RIGHT) == wanted if isinstance(wanted, bool) else outcome is wanted
+def _fits(outcome: Outcome, expected: bool | Outcome) -> bool:
+    return (outcome is Outcome.RIGHT) == expected if isinstance(expected, bool) else outcome is expected
 
 
 def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomePairs | None:
@@ -72,16 +72,16 @@ def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomeP
         assert columns.other is not None
         first, second = columns.in_mode.mistake[chosen], columns.other.mistake[chosen]
         has_error = columns.has_error[chosen]
-    known = (first != SILENT) & (second != SILENT)
+    have_both = (first != SILENT) & (second != SILENT)
     counts = {}
     for error in (True, False):
-        some = known & (has_error == error)
+        some = have_both & (has_error == error)
         pairs, numbers = np.unique(np.stack([first[some], second[some]]), axis=1, return_counts=True)
         counts[error] = {
-            (OUTCOMES[one], OUTCOMES[other]): int(number)
-            for one, other, number in zip(*pairs, numbers, strict=True)
+            (OUTCOMES[mine], OUTCOMES[theirs]): int(number)
+            for mine, theirs, number in zip(*pairs, numbers, strict=True)
         }
-    return OutcomePairs(counts, int((~known).sum()), columns.on_redundancy)
+    return OutcomePairs(counts, int((~have_both).sum()), columns.on_redundancy)
 
 
 _OUTCOME_COLUMNS: dict[str, type] = {"trace": str, "steps": int, "first_error": int, "redundant_steps": int}
@@ -101,9 +101,11 @@ def outcome_table(
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, only, FILE_ORDER)
         for name, id in evaluators.items():
-            one = BrowseColumns(store, session, dataset_id, only.model_copy(update={"evaluator": id}), FILE_ORDER)
-            assert one.in_mode is not None
-            codes[f"outcome.{name}"] = one.in_mode.mistake
+            of_evaluator = BrowseColumns(
+                store, session, dataset_id, only.model_copy(update={"evaluator": id}), FILE_ORDER
+            )
+            assert of_evaluator.in_mode is not None
+            codes[f"outcome.{name}"] = of_evaluator.in_mode.mistake
         places = columns.traces.places(np.array(trace_ids, np.int64))
         values = select(
             TraceRow.id, TraceRow.external_id, TraceRow.n_steps, TraceRow.first_error, TraceRow.n_redundant
@@ -161,7 +163,7 @@ def outcomes_by(
     """
     where = where.without("other_mistake" if other else "mistake", *_FILTERS.get(field, ()))
     if field not in _FILTERS:
-        meta = tuple(str(one) for one in where.on_metadata if one.field != field)
+        meta = tuple(str(condition) for condition in where.on_metadata if condition.field != field)
         where = where.model_copy(update={"meta": meta})
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, FILE_ORDER)
@@ -169,11 +171,15 @@ def outcomes_by(
         assert verdicts is not None
         mistake = np.where(columns.chosen, verdicts.mistake, SILENT)
         if field == BY_LENGTH:
-            groups = _by_length(columns.traces.counts)
+            steps = columns.traces.counts
+            groups = [
+                (_span(least, most), {"length": _span(least, most, "-")}, inside)
+                for least, most, inside in _ranges(np.arange(len(steps)), steps.astype(np.float64))
+            ]
         else:
             groups = _by_value(columns.metadata(field), field)
     resampled = weights if weights is not None and weights.shape[1] == len(mistake) else None
-    found = []
+    outcomes = []
     for value, conditions, places in groups:
         kept = np.unique(places)
         kept = kept[mistake[kept] != SILENT]
@@ -181,25 +187,19 @@ def outcomes_by(
             codes = mistake[kept]
             counts = dict(zip(OUTCOMES, np.bincount(codes, minlength=len(OUTCOMES)).tolist(), strict=True))
             hit = codes == OUTCOMES.index(Outcome.RIGHT)
-            found.append(ValueOutcomes(value, conditions, counts, share(hit, kept, resampled, "no trace")))
-    return found
+            outcomes.append(ValueOutcomes(value, conditions, counts, share(hit, kept, resampled, "no trace")))
+    return outcomes
 
 
 _Group = tuple[str, ByCondition, NDArray[np.int64]]
 
 
-def _by_length(steps: Ints) -> list[_Group]:
-    return [
-        (_span(least, most), {"length": _span(least, most, "-")}, inside)
-        for least, most, inside in _ranges(np.arange(len(steps)), steps.astype(np.float64))
-    ]
-
-
 def _by_value(column: MetaColumn, field: str) -> list[_Group]:
     numbers = column.numbers
     if len(numbers) and not np.isnan(numbers).any() and len(np.unique(numbers)) > MOST_VALUES:
+        between = lambda *ends: tuple(str(MetaCondition(field, *end)) for end in ends)  # noqa: E731
         return [
-            (_span(least, most), {"meta": _between(field, least, most)}, inside)
+            (_span(least, most), {"meta": between((">=", least), ("<=", most))}, inside)
             for least, most, inside in _ranges(column.places, numbers)
         ]
     counts = np.bincount(column.codes[column.codes != SILENT], minlength=len(column.names))
@@ -217,14 +217,10 @@ def _ranges(places: Ints, numbers: NDArray[np.float64]) -> Iterator[tuple[str, s
         return
     bounds = np.unique(np.quantile(numbers, np.arange(1, _RANGES) / _RANGES, method="lower"))
     part = np.searchsorted(bounds, numbers, side="left")
-    for one in np.unique(part):
-        inside = part == one
+    for range_ in np.unique(part):
+        inside = part == range_
         yield f"{numbers[inside].min():.15g}", f"{numbers[inside].max():.15g}", places[inside]
 
 
 def _span(least: str, most: str, between: str = " to ") -> str:
     return least if least == most else f"{least}{between}{most}"
-
-
-def _between(field: str, least: str, most: str) -> tuple[str, ...]:
-    return str(MetaCondition(field, ">=", least)), str(MetaCondition(field, "<=", most))

@@ -5,8 +5,9 @@ At the end are inserts of rows of which some may exist, which the two write in d
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from shutil import disk_usage
 from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
 from threading import Lock
@@ -143,9 +144,9 @@ class Store:
 
     def _check_file(self) -> None:
         # A deleted file stays open here, and a new connection would put an empty one in its place.
-        if self._file is None or (found := _identity(self.name)) == self._file:
+        if self._file is None or (identity := _identity(self.name)) == self._file:
             return
-        if found is None:
+        if identity is None:
             raise _unavailable(self.name, "the file is gone", "Put it back, or start StepSight again.")
         replaced = "the file was replaced by another while StepSight used it"
         raise _unavailable(self.name, replaced, "Start StepSight again.")
@@ -192,7 +193,6 @@ def _prepare(url: URL, name: str) -> None:
 
 
 def _check_encoding(connection: Connection, name: str) -> None:
-    """Raise `UserError` if a database of PostgreSQL cannot hold every text."""
     if connection.dialect.name != "postgresql":
         return
     encoding = connection.exec_driver_sql("SHOW server_encoding").scalar_one()
@@ -235,8 +235,9 @@ def _set_up_sqlite(engine: Engine) -> None:
         connection.isolation_level = None
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.create_function("unicode_lower", 1, _lower, deterministic=True)
-        connection.create_function("search_form", 1, _searchable, deterministic=True)
+        for name, change in (("unicode_lower", str.lower), ("search_form", searchable)):
+            of_text = partial(_unless_null, change)
+            connection.create_function(name, 1, of_text, deterministic=True)
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -281,12 +282,8 @@ def _use_wal(engine: Engine) -> None:
                 time.sleep(0.02)
 
 
-def _lower(text: str | None) -> str | None:
-    return None if text is None else text.lower()
-
-
-def _searchable(text: str | None) -> str | None:
-    return None if text is None else searchable(text)
+def _unless_null(change: Callable[[str], str], text: str | None) -> str | None:
+    return None if text is None else change(text)
 
 
 @contextmanager
@@ -324,7 +321,6 @@ def _damaged(name: str, message: str) -> DamagedError:
 
 
 def _failing(error: DBAPIError) -> bool:
-    """True if `error` means that the database failed, False if the SQL statement was wrong."""
     if isinstance(error, OperationalError):
         # SQLite reports a wrong statement in the same class as a full disk, but with another code.
         return getattr(error.orig, "sqlite_errorcode", None) != SQLITE_ERROR

@@ -134,7 +134,6 @@ def parse_row(kind: FileKind, row: Row, where: str) -> Trace:
 
 
 def _is_of(kind: FileKind, row: Row) -> bool:
-    """True if a row can be read as this kind."""
     try:
         kind.parse(row, "")
     except UserError:

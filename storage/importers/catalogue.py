@@ -113,7 +113,7 @@ def find_benchmark(dataset: str) -> Benchmark:
     for benchmark in benchmarks():
         if benchmark.dataset == dataset:
             return benchmark
-    names = ", ".join(one.dataset for one in benchmarks())
+    names = ", ".join(other.dataset for other in benchmarks())
     raise UserError(f"There is no benchmark {dataset!r:.60} in the catalogue.", f"It has {names}.")
 
 
@@ -127,7 +127,7 @@ def find_published(kind: str, name: str | None) -> Benchmark | None:
     """Return the benchmark to which a published file of a kind belongs, or None if the file is not in the
     catalogue. Raises `UserError` in the same cases as `public_file`."""
     url = public_file(kind, name).url
-    return next((one for one in benchmarks() if one.file.url == url), None)
+    return next((benchmark for benchmark in benchmarks() if benchmark.file.url == url), None)
 
 
 def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
@@ -136,13 +136,13 @@ def list_parts(benchmark: Benchmark, content: str) -> list[PublicFile]:
     root = benchmark.file.url.removesuffix(f"/{benchmark.file.name}")
     pairs = [line.split(maxsplit=1) for line in content.splitlines() if line.strip()]
     listed = {path.strip().removeprefix("./"): sha256 for sha256, path in pairs}
-    found: list[PublicFile] = []
+    files: list[PublicFile] = []
     for part in benchmark.parts:
         paths = sorted(path for path in listed if path.startswith(part))
         if not paths:
             raise UserError(f"{benchmark.file.name}: lists no file of {part}.", "Report it to StepSight.")
-        found += [PublicFile(path.rsplit("/", 1)[-1], f"{root}/{path}", listed[path]) for path in paths]
-    return found
+        files += [PublicFile(path.rsplit("/", 1)[-1], f"{root}/{path}", listed[path]) for path in paths]
+    return files
 
 
 @cache

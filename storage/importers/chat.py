@@ -116,7 +116,6 @@ def _calls(message: Mapping[str, Any]) -> list[Any]:
 
 
 def _call(call: Any) -> str:
-    """Return a call of a tool as text: its name, and its arguments in brackets."""
     inner = call.get("function") if isinstance(call, dict) else None
     # With Inspect, the name stands in place of the object.
     name, given = (inner.get("name"), inner) if isinstance(inner, dict) else (inner, call)
@@ -146,7 +145,6 @@ def _is_thought(part: object) -> bool:
 
 
 def _first_text(values: Mapping[str, Any], *keys: str) -> str:
-    """Return the first text under one of the keys that is not empty, or ""."""
     return next((value for key in keys if isinstance(value := values.get(key), str) and value), "")
 
 
@@ -155,7 +153,6 @@ def _json(value: object) -> str:
 
 
 def _counted(names: Mapping[str, str], seen: EndlessThoughts, rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
-    """Yield the rows, and count those whose solution is thinking that never ends."""
     for where, row in rows:
         messages = row.get(names["messages"])
         last = messages[-1] if isinstance(messages, list) and messages else None
@@ -166,7 +163,6 @@ def _counted(names: Mapping[str, str], seen: EndlessThoughts, rows: Rows, name: 
 
 
 def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str]:
-    """Return a message's role and its content as one text."""
     if not isinstance(message, dict):
         raise UserError(f"message {number} is {describe(message)}, expected an object.", _HINT)
     # An assistant's call of a tool has no content.

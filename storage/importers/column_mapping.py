@@ -117,8 +117,6 @@ def columns_kind(columns: ColumnMap, rows: RowReader, binary: Collection[str] = 
 
 
 class _RowsSeen:
-    """The facts about the rows of a table that show whether the rows are read in the right way."""
-
     def __init__(self, columns: ColumnMap, binary: Collection[str]) -> None:
         self._columns, self._binary = columns, binary
         self._solutions = 0
@@ -141,10 +139,14 @@ class _RowsSeen:
         is_solution = isinstance(text, str) and len(text) <= LONGEST and not (is_blank(text) or holds_steps(text))
         if is_solution and not self._have_steps:
             self._solutions += 1
-            self._have_steps = _has_steps(text, self._columns.split)
+            if self._columns.split:
+                solution, separator = _with_plain_lines(text, self._columns.split)
+                self._have_steps = separator in solution
+            else:
+                self._have_steps = len(split_steps(text)) > 1
         if self._columns.labels and not self._columns.labels_as:
             labels = listed_value(find_value(row, self._columns.labels)) or ()
-            self._labels.update(whole_number(one) for one in labels if not is_missing(one))
+            self._labels.update(whole_number(label) for label in labels if not is_missing(label))
             self._numbers.add(where, labels)
 
     def _check(self, name: str) -> None:
@@ -179,14 +181,6 @@ class _RowsSeen:
         return (*notes, *self._endless.notes())
 
 
-def _has_steps(solution: str, separator: str) -> bool:
-    """True if a solution holds the text between steps or, without such a text, is split into several steps."""
-    if separator:
-        solution, separator = _with_plain_lines(solution, separator)
-        return separator in solution
-    return len(split_steps(solution)) > 1
-
-
 def column_names(rows: Iterable[Row]) -> list[str]:
     """Return the names of all columns in the given rows, including `a.b` for keys of objects in a column."""
     names: dict[str, None] = {}
@@ -194,18 +188,21 @@ def column_names(rows: Iterable[Row]) -> list[str]:
         for key, value in row.items():
             names[key] = None
             value = inner(value)
-            one = value[0] if isinstance(value, list) and value else value
-            if isinstance(one, dict):
-                names.update(dict.fromkeys(f"{key}.{within}" for within in one))
+            first = value[0] if isinstance(value, list) and value else value
+            if isinstance(first, dict):
+                names.update(dict.fromkeys(f"{key}.{within}" for within in first))
     return list(names)[:_MOST]
 
 
 def _read(columns: ColumnMap, row: Row) -> Trace:
-    """Turn a row into a trace. Raises `UserError` if a column is missing or has unexpected content."""
     for what, name in (("problem", columns.problem), ("steps", columns.steps)):
         if not name:
             raise UserError(f"no column is named for the {what}.", "Choose one.")
-    problem, (steps, split) = _text(row, columns.problem), _steps(row, columns)
+    problem = _cell(row, columns.problem)
+    if not isinstance(problem, str):
+        what = f"the column {columns.problem!r:.60} is {describe(problem)}"
+        raise UserError(f"{what}, expected a text.", "Choose another column.")
+    steps, split = _steps(row, columns)
     labels = _cell(row, columns.labels) if columns.labels else None
     rest = _rest(row, [columns.problem, columns.steps, columns.labels, columns.id])
     meta = {name: unescaped(value) if isinstance(value, str) else value for name, value in rest.items()}
@@ -234,15 +231,15 @@ def _without(value: Any, name: str) -> Any:
     first, _, within = name.partition(".")
     if isinstance(value, list):
         if not _PLACE.fullmatch(first):
-            kept = [_without(one, name) for one in value]
+            kept = [_without(item, name) for item in value]
         else:
             kept = list(value)
             if int(first) < len(kept):
                 kept[int(first)] = _without(kept[int(first)], within) if within else ABSENT
-        if all(one is ABSENT for one in kept):
+        if all(item is ABSENT for item in kept):
             return ABSENT
         # The places of the others still say to which item they belong.
-        return [None if one is ABSENT else one for one in kept]
+        return [None if item is ABSENT else item for item in kept]
     if isinstance(value, dict):
         return _rest(value, [name]) or ABSENT
     return ABSENT
@@ -269,15 +266,10 @@ def _within(value: Any, name: str) -> Any:
     if _PLACE.fullmatch(first):
         if int(first) >= len(value):
             return ABSENT
-        one = value[int(first)]
-        return _within(one, within) if within else one
-    found = [_within(one, name) for one in value]
-    return ABSENT if any(one is ABSENT for one in found) else found
-
-
-def _missing(row: Row, name: str) -> UserError:
-    names = ", ".join(map(repr, column_names([row])[:12])) or "none"
-    return UserError(f"the column {name!r:.60} is missing (found: {names}).", "Check the name, or the row.")
+        item = value[int(first)]
+        return _within(item, within) if within else item
+    items = [_within(item, name) for item in value]
+    return ABSENT if any(item is ABSENT for item in items) else items
 
 
 def _cell(row: Row, name: str) -> Any:
@@ -286,22 +278,15 @@ def _cell(row: Row, name: str) -> Any:
     holds what a spreadsheet leaves in place of a text."""
     value = find_value(row, name)
     if value is ABSENT:
-        raise _missing(row, name)
+        names = ", ".join(map(repr, column_names([row])[:12])) or "none"
+        raise UserError(f"the column {name!r:.60} is missing (found: {names}).", "Check the name, or the row.")
     if not isinstance(value, str):
         return value
     text = from_spreadsheet(value, f"the column {name!r:.60}")
     return value if holds_steps(value) else text
 
 
-def _text(row: Row, name: str) -> str:
-    value = _cell(row, name)
-    if not isinstance(value, str):
-        raise UserError(f"the column {name!r:.60} is {describe(value)}, expected a text.", "Choose another column.")
-    return value
-
-
 def _steps(row: Row, columns: ColumnMap) -> tuple[list[tuple[str, ...]], Split]:
-    """Return the steps of a row, and how they were found in the text of a solution."""
     value, name = _cell(row, columns.steps), columns.steps
     split = _split_text(value, columns) if isinstance(value, str) else Split(())
     steps = list(split.steps) if isinstance(value, str) else value
@@ -352,7 +337,7 @@ def _split_text(text: str, columns: ColumnMap) -> Split:
 def _with_plain_lines(text: str, separator: str) -> tuple[str, str]:
     """Return a solution and the text between its steps with all line breaks as line feeds. If blank lines separate
     the steps, a line without visible text becomes empty."""
-    text, separator = (re.sub(r"\r\n?", "\n", one) for one in (text, separator))
+    text, separator = (re.sub(r"\r\n?", "\n", part) for part in (text, separator))
     if not separator.strip("\n") and len(separator) > 1:
         text = "\n".join("" if is_blank(line) else line for line in text.split("\n"))
     return text, separator

@@ -59,8 +59,7 @@ class DataFile:
 
 
 def _data_file(name: str, path: Path) -> DataFile:
-    """Return a file of a folder with the values of the folders in its name."""
-    pairs = [match.groups() for one in PurePosixPath(name).parts[:-1] if (match := _VALUE.fullmatch(one))]
+    pairs = [match.groups() for folder in PurePosixPath(name).parts[:-1] if (match := _VALUE.fullmatch(folder))]
     return DataFile(name, path, {key: None if value == _NO_VALUE else unquote(value) for key, value in pairs})
 
 
@@ -95,13 +94,13 @@ class DataFiles:
 
     def of_kind(self, kind: FileKind) -> FileKind:
         """Return a kind that reads these files, of which each row is one of `kind`."""
-        return replace(kind, reader=self._rows, notes=lambda: (*kind.notes(), *self._all_notes()))
 
-    def _all_notes(self) -> tuple[str, ...]:
-        if self._expected is None or self._expected[0] == self._count:
-            return self._notes
-        expected, source = self._expected
-        return (*self._notes, f"{source} says that there are {expected:,} rows; {self._count:,} are there.")
+        def notes() -> tuple[str, ...]:
+            expected, source = self._expected or (self._count, "")
+            differs = f"{source} says that there are {expected:,} rows; {self._count:,} are there."
+            return (*kind.notes(), *self._notes, *([differs] if expected != self._count else []))
+
+        return replace(kind, reader=self._rows, notes=notes)
 
     def __iter__(self) -> Iterator[bytes]:
         # The kind opens the files itself, since some formats cannot be read line by line.
@@ -145,7 +144,8 @@ class DataFiles:
             self._count = number + self._bad
 
     def _rows_of(self, file: DataFile, on_bad: OnBad | None) -> Rows:
-        beginning = _beginning(file.path)
+        with open_input(file.path) as content:
+            beginning = content.read(BEGINNING)
         if is_arrow(beginning):
             return table_rows(arrow_batches(file.path), self.name, "Arrow", self._binary)
         if beginning.startswith(PARQUET):
@@ -156,13 +156,13 @@ class DataFiles:
         return self._text_rows(file, beginning, on_bad)
 
     def _text_rows(self, file: DataFile, beginning: bytes, on_bad: OnBad | None) -> Rows:
-        def told(where: str, error: UserError, content: bytes) -> None:
+        def note(where: str, error: UserError, content: bytes) -> None:
             assert on_bad is not None
             self._bad += 1
             on_bad(where, error if len(self._files) == 1 else error.at(file.name), content)
 
         with open_input(file.path) as lines:
-            yield from find_reader(beginning)(lines, self.name, told if on_bad else None)
+            yield from find_reader(beginning)(lines, self.name, note if on_bad else None)
 
 
 def is_hub_id(text: str) -> bool:
@@ -204,7 +204,7 @@ def join_files(path: Path, names: Sequence[str], below: Mapping[str, Path], note
 
 def files_below(path: Path) -> dict[str, Path]:
     """Return all files below a folder by their names relative to it."""
-    return {one.relative_to(path).as_posix(): one for one in sorted(path.rglob("*")) if one.is_file()}
+    return {file.relative_to(path).as_posix(): file for file in sorted(path.rglob("*")) if file.is_file()}
 
 
 def refused_folders(names: Iterable[str]) -> dict[str, UserError]:
@@ -214,13 +214,13 @@ def refused_folders(names: Iterable[str]) -> dict[str, UserError]:
     finished = {path.parent for path in every if path.name == _SUCCESS}
     refused: dict[str, UserError] = {}
     for path in every:
-        for place, one in enumerate(path.parts[:-1]):
+        for place, part in enumerate(path.parts[:-1]):
             folder = PurePosixPath(*path.parts[:place])
-            if one in _LOGS:
-                what = f"a table of {_LOGS[one]}, whose log says which of its files count."
+            if part in _LOGS:
+                what = f"a table of {_LOGS[part]}, whose log says which of its files count."
                 refused[str(folder)] = UserError(what, "Write its rows as Parquet.")
-            elif one == _UNFINISHED and folder not in finished:
-                what = f"{one} is there and {_SUCCESS} is not: the job that writes it has not ended."
+            elif part == _UNFINISHED and folder not in finished:
+                what = f"{part} is there and {_SUCCESS} is not: the job that writes it has not ended."
                 refused[str(folder)] = UserError(what, "Wait for it, or run it again.")
     return refused
 
@@ -231,7 +231,12 @@ def unread_files(below: Iterable[str], read: Iterable[str]) -> list[str]:
     names, read = list(below), set(read)
     parts = {part_of(name) for name in read}
     others = {name for name in names if is_data(PurePosixPath(name)) and part_of(name) not in parts}
-    return [name for name in names if name not in read | others and not _is_about(PurePosixPath(name))]
+    return [
+        name
+        for name in names
+        if name not in read | others and not is_hidden(path := PurePosixPath(name))
+        if path.name not in _ABOUT and not _DESCRIBING.fullmatch(path.name)
+    ]
 
 
 def shown_names(names: Sequence[str]) -> str:
@@ -240,15 +245,11 @@ def shown_names(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + more
 
 
-def _is_about(path: PurePosixPath) -> bool:
-    return is_hidden(path) or path.name in _ABOUT or _DESCRIBING.fullmatch(path.name) is not None
-
-
 def _expected_rows(root: Path, part: str) -> tuple[int, str] | None:
     """Return the number of rows that the next card of a dataset above a part of a folder, as hubs have it, says it
     has, and the name of the card. Returns None if it does not say so."""
     cards = [folder / _CARD for folder in (root / part, *(root / part).parents) if folder.is_relative_to(root)]
-    card = next((one for one in cards if one.is_file()), None)
+    card = next((choice for choice in cards if choice.is_file()), None)
     if card is None:
         return None
     try:
@@ -263,9 +264,9 @@ def _expected_rows(root: Path, part: str) -> tuple[int, str] | None:
         # A card is written by people, and says anything.
         return None
     *folders, name = part.split("/")
-    fitting = [one for one in splits if one[1] == name]
+    fitting = [choice for choice in splits if choice[1] == name]
     if len(fitting) > 1:
-        fitting = [one for one in fitting if one[0] in folders]
+        fitting = [choice for choice in fitting if choice[0] in folders]
     counts = {count for _, _, count in fitting if type(count) is int}
     return (counts.pop(), card.name) if len(counts) == 1 else None
 
@@ -288,9 +289,9 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> list[str]:
     names = list(names)
     parts = group_files(names)
     if not parts:
-        there = shown_names(unread_files(names, ()))
-        found = f"no file of data; there are {there}" if there else "no file of data"
-        raise UserError(f"{where}: {found}.", f"Expected files that end in {', '.join(SUFFIXES)}.")
+        unread = shown_names(unread_files(names, ()))
+        message = f"no file of data; there are {unread}" if unread else "no file of data"
+        raise UserError(f"{where}: {message}.", f"Expected files that end in {', '.join(SUFFIXES)}.")
     chosen = [key for key in parts if part in ("", key) or key.endswith(f"/{part}")]
     if len(chosen) == 1:
         kinds = parts[chosen[0]]
@@ -319,7 +320,7 @@ def is_data(path: PurePosixPath) -> bool:
 def is_hidden(path: PurePosixPath) -> bool:
     """True if a file, given relative to the folder that is imported, is hidden or in a folder that is, such as the
     leftovers of notebooks, hub clients and archives."""
-    return any(one.startswith(".") or one in _LEFT_BEHIND for one in path.parts)
+    return any(part.startswith(".") or part in _LEFT_BEHIND for part in path.parts)
 
 
 def group_files(names: Iterable[str]) -> dict[str, dict[str, list[str]]]:
@@ -333,7 +334,7 @@ def group_files(names: Iterable[str]) -> dict[str, dict[str, list[str]]]:
 
 
 def _with_numbers(name: str) -> list[str | int]:
-    return [int(one) if place % 2 else one for place, one in enumerate(_DIGITS.split(name))]
+    return [int(part) if place % 2 else part for place, part in enumerate(_DIGITS.split(name))]
 
 
 def part_of(name: str) -> str:
@@ -380,7 +381,7 @@ def check_numbered(names: Sequence[str], where: str) -> None:
 def _saved_part(path: Path, part: str) -> str:
     """Return the folder name of a part of a `DatasetDict` saved by `datasets`."""
     splits = read_json(path / _DICTIONARY).get("splits")
-    if not isinstance(splits, list) or not splits or not all(_is_name(one) for one in splits):
+    if not isinstance(splits, list) or not splits or not all(_is_name(split) for split in splits):
         raise UserError(f"{path / _DICTIONARY}: no splits are named.", "Save the dataset again.")
     if part in splits or (len(splits) == 1 and not part):
         return part or str(splits[0])
@@ -391,11 +392,10 @@ def _saved_part(path: Path, part: str) -> str:
 
 
 def _saved_files(path: Path) -> list[str]:
-    """Return the names of the Arrow files of a saved dataset, in order."""
     state: Mapping[str, Any] = read_json(path / _STATE)
     files = state.get("_data_files")
     named = files if isinstance(files, list) else []
-    names: list[Any] = [one.get("filename") for one in named if isinstance(one, dict)]
+    names: list[Any] = [entry.get("filename") for entry in named if isinstance(entry, dict)]
     if not names or not all(_is_name(name) for name in names):
         raise UserError(f"{path / _STATE}: no files are named.", "Save the dataset again.")
     missing = [name for name in names if not (path / name).is_file()]
@@ -405,10 +405,4 @@ def _saved_files(path: Path) -> list[str]:
 
 
 def _is_name(value: object) -> bool:
-    """True if a value is a plain file or folder name without a path."""
     return isinstance(value, str) and bool(_PLAIN.fullmatch(value)) and value.strip(".") != ""
-
-
-def _beginning(path: Path) -> bytes:
-    with open_input(path) as file:
-        return file.read(BEGINNING)

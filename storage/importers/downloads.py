@@ -38,11 +38,7 @@ _LOCK = ".lock"
 _BY_HAND = "Check the network of the machine that runs StepSight, or fetch the file elsewhere and import it."
 
 
-def _ignore(there: int, size: int | None) -> None:
-    """Do nothing. Used when the caller wants no progress reports."""
-
-
-def fetch(file: PublicFile, progress: Progress = _ignore) -> Path:
+def fetch(file: PublicFile, progress: Progress = lambda there, size: None) -> Path:
     """Return the path of a file in the cache, downloading the file if necessary.
 
     A file gets its name in the cache when its hash has been verified; a download that breaks begins again. If a

@@ -36,23 +36,12 @@ _IDS = ("id", "uuid", "idx", "uid")
 _STEPS = ("steps", "solution_steps")
 # Of one solution or of several, of a model or of the reference.
 _SOLUTIONS = ("solution", "completions", "response", "process", "output", "completion", "reasoning")
-_RESPONSES = frozenset(
-    (
-        *(
-            "responses",
-            "outputs",
-            "solutions",
-            "answers",
-            "generation",
-            "generations",
-            "generated",
-            "generated_text",
-        ),
-        *("prediction", "predictions", "resps", "filtered_resps", "code", "candidate", "candidates", "sample"),
-        *("samples", "model_output", "model_outputs", "model_response", "model_responses", "model_answer"),
-        *("model_solution", "model_completion", "llm_output", "llm_response", "choices", "rollout", "rollouts"),
-    )
-)
+_RESPONSES = frozenset((
+    "responses", "outputs", "solutions", "answers", "generation", "generations", "generated", "generated_text",
+    "prediction", "predictions", "resps", "filtered_resps", "code", "candidate", "candidates", "sample", "samples",
+    "model_output", "model_outputs", "model_response", "model_responses", "model_answer", "model_solution",
+    "model_completion", "llm_output", "llm_response", "choices", "rollout", "rollouts",
+))  # fmt: skip
 # Mostly the final answer alone.
 _ANSWERS = ("answer", "final_answer", "pred", "preds")
 _REFERENCE = re.compile(r"(?:.*_)?(?:references?|ref|gold|golden|gt|ground_?truth|target|expected)(?:_.*)?")
@@ -82,11 +71,11 @@ def rival_columns(rows: Sequence[Row], chosen: str) -> list[str]:
     """Return the names of the columns that hold solutions besides the column `chosen`: responses under a generic
     name, or lists of texts of several steps."""
     guesser = _Guesser(column_names(rows), rows)
-    found = guesser.solutions(frozenset())
-    mine = next((column for column in found if column.name == chosen), None)
+    columns = guesser.solutions(frozenset())
+    mine = next((column for column in columns if column.name == chosen), None)
     return [
         column.name
-        for column in found
+        for column in columns
         if column.name != chosen
         and not column.is_own
         and (column.is_generic or column.form != "text")
@@ -145,9 +134,11 @@ class _Guesser:
     def _problem(self) -> str:
         if name := self._by_name(_PROBLEMS):
             return name
-        found = [(name, column_values(self._rows, name)) for word in _PROMPTS if (name := self._by_name((word,)))]
+        prompts = [(name, column_values(self._rows, name)) for word in _PROMPTS if (name := self._by_name((word,)))]
         texts = [
-            _Column(name, last_part(name), "text", values) for name, values in found if "text" in map(_form, values)
+            _Column(name, last_part(name), "text", values)
+            for name, values in prompts
+            if "text" in map(_form, values)
         ]
         if len(columns := _distinct(texts)) < 2:
             return columns[0].name if columns else self._by_name(_PROMPTS)
@@ -214,7 +205,6 @@ class _Guesser:
         return ""
 
     def _noted(self, name: str) -> str:
-        """Return the name of the only column that can be the solution, and say so if its name does not."""
         if name and last_part(name) not in self._own:
             self._notes.append(f"{name!r} is the only column that can hold the solution.")
         return name
@@ -257,7 +247,6 @@ def _form(value: Any) -> str:
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """Yield all texts in a value."""
     value = inner(value) if isinstance(value, str) and holds_steps(value) else value
     if isinstance(value, str):
         yield value
@@ -267,13 +256,11 @@ def _leaves(value: Any) -> Iterator[str]:
 
 
 def _has_steps(value: Any) -> bool:
-    """True if a text within a value has several steps."""
     return any(len(split_solution(text[:_BEGINNING]).steps) > 1 for text in islice(_leaves(value), 100))
 
 
 def _are_numbered(values: Iterable[Any]) -> bool:
-    """True if the texts of each list begin with their numbers."""
-    lists = [found for value in values if (found := listed_value(value)) is not None and len(found) > 1]
+    lists = [items for value in values if (items := listed_value(value)) is not None and len(items) > 1]
     return bool(lists) and all(
         re.match(rf"\W*(?:step\s*)?{number}\s*[:.)]", text, re.IGNORECASE)
         for texts in lists
@@ -282,7 +269,6 @@ def _are_numbered(values: Iterable[Any]) -> bool:
 
 
 def _distinct(columns: Sequence[_Column]) -> list[_Column]:
-    """Return the columns without those that repeat an earlier one."""
     kept: list[_Column] = []
     for column in columns:
         if not any(_is_same(column, other) for other in kept):
@@ -313,7 +299,6 @@ def _compact(text: str) -> str:
 
 
 def _readings(column: _Column, row: Row) -> Iterator[ColumnReading]:
-    """Yield the ways in which a column may hold the solution of a row."""
     name, value = column.name, find_value(row, column.name)
     if isinstance(value, str) and holds_steps(value):
         value = inner(value)

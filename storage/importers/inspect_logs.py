@@ -65,18 +65,16 @@ def _samples(rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
     """Yield a row for each sample of the logs among the rows, and each row that is not a log. Raises `UserError` if
     there is no sample."""
     number = 0
-    for number, (where, row) in enumerate(_divided(rows, name), start=1):
-        yield where or f"{name} row {number}", row
+    for where, row in rows:
+        if not isinstance(row.get("samples"), list):
+            number += 1
+            yield where, row
+            continue
+        for sample in row["samples"]:
+            number += 1
+            yield f"{name} row {number}", {"eval": row.get("eval"), "samples": [sample]}
     if not number:
         raise _without_samples(name)
-
-
-def _divided(rows: Rows, name: str) -> Rows:
-    for where, row in rows:
-        if isinstance(row.get("samples"), list):
-            yield from (("", {"eval": row.get("eval"), "samples": [sample]}) for sample in row["samples"])
-        else:
-            yield where, row
 
 
 def _without_samples(name: str) -> UserError:
@@ -107,7 +105,6 @@ def _json(content: bytes, name: str) -> dict[str, Any]:
 
 
 def _attached(value: Any, texts: Mapping[str, Any]) -> Any:
-    """Return a value with each reference to an attachment replaced by its text, if the log has it."""
     if isinstance(value, str) and value.startswith(_ATTACHMENT):
         return texts.get(value.removeprefix(_ATTACHMENT), value)
     if isinstance(value, dict):

@@ -46,16 +46,16 @@ def guess_labels(
     is in doubt."""
     lists, numbers, marks = _label_columns(names, rows, columns)
     errors = [name for name in names if _FIRST_ERROR.fullmatch(last_part(name)) and _numbers(rows, name)]
-    found = lists or errors or numbers
-    if not found:
+    candidates = lists or errors or numbers
+    if not candidates:
         kept = "holds no label for each step and is" if len(marks) == 1 else "hold no label for each step and are"
         return columns, [f"{listed(marks)} {kept} kept as metadata."] if marks else [], []
-    if len(found) > 1:
-        return columns, [], [_doubt_columns(rows, columns, found)]
-    chosen = replace(columns, labels=found[0])
-    forms = [(form, "") for form in _ERRORS] if found is numbers else _forms(rows, chosen)
+    if len(candidates) > 1:
+        return columns, [], [_doubt_columns(rows, columns, candidates)]
+    chosen = replace(columns, labels=candidates[0])
+    forms = [(form, "") for form in _ERRORS] if candidates is numbers else _forms(rows, chosen)
     if len(forms) > 1:
-        return columns, [], [_doubt_forms(rows, chosen, forms, is_mark=found is numbers)]
+        return columns, [], [_doubt_forms(rows, chosen, forms, is_mark=candidates is numbers)]
     ((form, note),) = forms
     return replace(chosen, labels_as=form), [note] if note else [], []
 
@@ -83,27 +83,22 @@ def _label_columns(
         values = [one for one in column_values(rows, name) if not is_missing(one)]
         if last_part(name) not in LABELS or name in (columns.problem, columns.steps) or not values:
             continue
-        labels = [found for value in values if (found := listed_value(value)) is not None]
+        labels = [items for value in values if (items := listed_value(value)) is not None]
         if labels:
-            (lists if _are_labels(labels) else marks).append(name)
+            # Something in the lists has to be the label of a step.
+            given = [label for some in labels for label in some if not is_missing(label)]
+            is_said = any(map(are_shares, labels)) or any(meaning(label, RATINGS) is not None for label in given)
+            (lists if is_said or not given else marks).append(name)
         else:
             (numbers if len(_numbers(rows, name)) == len(values) else marks).append(name)
     return lists, numbers, marks
 
 
-def _are_labels(lists: Sequence[Sequence[Any]]) -> bool:
-    """True if something in the lists can be the label of a step."""
-    labels = [one for labels in lists for one in labels if not is_missing(one)]
-    return not labels or any(map(are_shares, lists)) or any(meaning(one, RATINGS) is not None for one in labels)
-
-
 def _numbers(rows: Sequence[Row], name: str) -> list[int]:
-    """Return the whole numbers in a column."""
     return [number for value in column_values(rows, name) if (number := whole_number(value)) is not None]
 
 
 def _forms(rows: Sequence[Row], columns: ColumnMap) -> Forms:
-    """Return the forms that the labels in the chosen column may have."""
     name = columns.labels
     lists = [labels for value in column_values(rows, name) if (labels := listed_value(value)) is not None]
     if lists:
@@ -113,7 +108,10 @@ def _forms(rows: Sequence[Row], columns: ColumnMap) -> Forms:
         return [("ratings", "")]
     from_0 = -1 in numbers
     counts = map(_count, column_values(rows, columns.steps))
-    from_1 = any(map(_is_last, column_values(rows, name), counts))
+    from_1 = any(
+        steps > 0 and whole_number(value) == steps
+        for value, steps in zip(column_values(rows, name), counts, strict=True)
+    )
     lead = f"{name!r} is read as the first wrong step, counted from"
     reasons = (f"{lead} 0, for -1 is among its values.", f"{lead} 1, for it is the last step of some.")
     forms = list(zip(_ERRORS, reasons, strict=True))
@@ -126,18 +124,13 @@ def _count(solution: Any) -> int:
     return -1 if steps is None else len(steps)
 
 
-def _is_last(value: Any, steps: int) -> bool:
-    return steps > 0 and whole_number(value) == steps
-
-
 def _list_forms(name: str, lists: Sequence[Sequence[Any]]) -> Forms:
-    """Return the forms that labels may have that are lists."""
     if any(map(are_shares, lists)):
         return [("shares", f"{name!r} is read as shares from 0 to 1, for it has fractions.")]
-    labels = [one for labels in lists for one in labels if not is_missing(one)]
-    if not all(isinstance(meaning(one, VALIDITY), bool) for one in labels):
+    labels = [label for labels in lists for label in labels if not is_missing(label)]
+    if not all(isinstance(meaning(label, VALIDITY), bool) for label in labels):
         return [("ratings", "")]
-    numbers = {number for one in labels if (number := whole_number(one)) is not None}
+    numbers = {number for label in labels if (number := whole_number(label)) is not None}
     note = f"{name!r} is read as 1 for right and 0 for wrong steps." if numbers else ""
     if "rating" not in last_part(name) or not numbers:
         return [("validity", note)]
@@ -145,7 +138,6 @@ def _list_forms(name: str, lists: Sequence[Sequence[Any]]) -> Forms:
 
 
 def _doubt_columns(rows: Sequence[Row], columns: ColumnMap, names: Sequence[str]) -> Doubt:
-    """Return the doubt about which of several columns holds the labels."""
     readings = []
     for name in names:
         form, _ = _forms(rows, replace(columns, labels=name))[0]
@@ -188,7 +180,6 @@ def _first(rows: Sequence[Row], name: str) -> tuple[int, Any]:
 
 
 def _first_wrong(rows: Sequence[Row], columns: ColumnMap) -> Iterator[ColumnReading]:
-    """Yield how the number in the first row is read as a first wrong step."""
     row, value = _first(rows, columns.labels)
     count = _count(column_values(rows, columns.steps)[row - 1])
     for start, form in enumerate(_ERRORS):

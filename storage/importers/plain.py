@@ -63,7 +63,6 @@ def read(row: Row) -> Trace:
 
 
 def _with_names(row: Row) -> Row:
-    """Return a row with the labels and validities that `read_trace` expects."""
     changed: Row = {}
     if isinstance(row.get("valid"), list):
         changed["valid"] = [_read(one, VALIDITY) for one in row["valid"]]

@@ -8,6 +8,7 @@ from enum import StrEnum
 from functools import partial
 from itertools import islice
 from pathlib import PurePath
+from typing import Any
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.text_lines import PARQUET, check_beginning, first_sign, is_log, stem_of
@@ -95,31 +96,31 @@ def recognise(
     check_beginning(beginning, name)
     reader = find_reader(beginning)
     rows = _first_rows(reader, lines, name)
-    found = _by_rows(rows, name, of_json=reader in (json_rows, inspect_logs.log_rows))
+    finding = _by_rows(rows, name, of_json=reader in (json_rows, inspect_logs.log_rows))
     if chosen is not None:
-        found = _with_chosen(found, chosen, rows)
-    known = find_file(sha256)
-    if known is None:
-        return found
-    benchmark, score = known
+        finding = _with_chosen(finding, chosen, rows)
+    published = find_file(sha256)
+    if published is None:
+        return finding
+    benchmark, score = published
     return replace(
-        found,
+        finding,
         holds=Holds.SCORES if score else Holds.TRACES,
         kind="" if score else benchmark.kind,
         dataset=benchmark.dataset,
         evaluator=score.evaluator if score else "",
-        known=True,
+        published=True,
     )
 
 
-def _with_chosen(found: Finding, chosen: ColumnMap, rows: Sequence[Row]) -> Finding:
+def _with_chosen(finding: Finding, chosen: ColumnMap, rows: Sequence[Row]) -> Finding:
     """Return a finding with columns that a person chose. In doubt are those that have to be chosen and are not."""
     notes: tuple[str, ...] = ()
     if chosen.labels and not chosen.labels_as:
         chosen, notes = with_label_form(chosen, rows)
     missing = [name for name in ("problem", "steps") if not getattr(chosen, name)]
-    doubts = tuple(doubt for doubt in found.doubts if doubt.about in missing)
-    return replace(found, columns=chosen, notes=notes, doubts=doubts)
+    doubts = tuple(doubt for doubt in finding.doubts if doubt.about in missing)
+    return replace(finding, columns=chosen, notes=notes, doubts=doubts)
 
 
 def kind_of(finding_kind: str, columns: ColumnMap | None, beginning: bytes) -> FileKind:
@@ -146,10 +147,10 @@ def _first_rows(reader: RowReader, lines: Iterable[bytes], name: str) -> list[Ro
         if bad > _MOST_BAD:
             raise first
 
-    found = [row for _, row in islice(reader(lines, name, note), _FIRST)]
-    if not found:
+    rows = [row for _, row in islice(reader(lines, name, note), _FIRST)]
+    if not rows:
         raise first or UserError(f"{name}: no row found.", _IMPORTS)
-    return found
+    return rows
 
 
 def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
@@ -157,10 +158,18 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     names = tuple(column_names(rows))
     guess = guess_columns(names, rows)
     columns = guess.columns
+    of_table: dict[str, Any] = {
+        "names": names,
+        "columns": columns,
+        "notes": guess.notes,
+        "doubts": guess.doubts,
+    }
     check_label_fields(rows[0], name)
     source = label_source(rows[0]) if of_json else None
     if source is not None:
-        return Finding(Holds.LABELS, source, _labelled_dataset(rows[0]))
+        places = (*map(rows[0].get, ("data", "metadata", "campaign")), rows[0])
+        named = (about["dataset"] for about in places if isinstance(about, dict) and "dataset" in about)
+        return Finding(Holds.LABELS, source, next((name for name in named if isinstance(name, str)), ""))
     # A table has the names of a kind at most by chance, and never its lists.
     kind = guess_kind(rows[0]) if of_json else None
     if kind is not None and KINDS[kind].gives_way(rows, asdict(columns)):
@@ -169,25 +178,12 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
         dataset = KINDS[kind].dataset or stem
         # Such as a part for training and one for testing.
         in_parts = len(published_files(kind)) > 1
-        name = f"{dataset}-{stem}" if in_parts else dataset
-        return Finding(
-            Holds.TRACES, kind, name, names=names, columns=columns, notes=guess.notes, doubts=guess.doubts
-        )
+        return Finding(Holds.TRACES, kind, f"{dataset}-{stem}" if in_parts else dataset, **of_table)
     if of_json and rows[0].get("format") == RECORD:
         return Finding(Holds.SCORES, "", "", str(rows[0].get("evaluator", stem)))
     if of_json and _is_scores(rows[0], guess):
         return Finding(Holds.SCORES, "", "", _SUFFIXES.sub("", stem) or stem)
-    return Finding(
-        Holds.TRACES, COLUMNS, stem, names=names, columns=columns, notes=guess.notes, doubts=guess.doubts
-    )
-
-
-def _labelled_dataset(row: Row) -> str:
-    """Return the name of the dataset in a row of labels, or "" if the row does not name it."""
-    for about in (row.get("data"), row.get("metadata"), row.get("campaign"), row):
-        if isinstance(about, dict) and isinstance(about.get("dataset"), str):
-            return str(about["dataset"])
-    return ""
+    return Finding(Holds.TRACES, COLUMNS, stem, **of_table)
 
 
 def _is_scores(row: Row, guess: Guess) -> bool:

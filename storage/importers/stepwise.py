@@ -47,13 +47,12 @@ def is_stepwise(row: Row) -> bool:
     completions, labels = listed_value(row.get("completions")), listed_value(row.get("labels"))
     if "prompt" not in row or completions is None or labels is None:
         return False
-    return not completions or not all(_is_solution(one, is_alone=len(completions) == 1) for one in completions)
-
-
-def _is_solution(text: object, *, is_alone: bool) -> bool:
-    if not isinstance(text, str):
-        return False
-    return len(split_steps(text)) > 1 or (not is_alone and bool(_ANSWER.search(text)))
+    is_alone = len(completions) == 1
+    are_solutions = (
+        isinstance(text, str) and (len(split_steps(text)) > 1 or (not is_alone and bool(_ANSWER.search(text))))
+        for text in completions
+    )
+    return not completions or not all(are_solutions)
 
 
 class _Stepwise(RowFields):

@@ -62,13 +62,13 @@ def find_files(path: Path) -> list[Found]:
     if not path.is_dir():
         return [inspect_file(path)]
     names = f"Expected files that end in {', '.join((*SUFFIXES, LOG))}."
-    every = sorted(_in_folder(path), key=lambda one: one.path)
+    every = sorted(_in_folder(path), key=lambda file: file.path)
     if not every:
         unread = list_unread(path)
-        found = f"no file to import; there are {unread}" if unread else "no file to import"
-        raise UserError(f"{path}: {found}.", names)
+        message = f"no file to import; there are {unread}" if unread else "no file to import"
+        raise UserError(f"{path}: {message}.", names)
     return sorted(
-        _apart(every, path), key=lambda one: one.finding is not None and one.finding.holds == Holds.SCORES
+        _apart(every, path), key=lambda file: file.finding is not None and file.finding.holds == Holds.SCORES
     )
 
 
@@ -99,7 +99,6 @@ def _in_folder(root: Path) -> Iterator[Found]:
 
 
 def _of_part(root: Path, part: str, names: Sequence[str], below: Mapping[str, Path]) -> Iterator[Found]:
-    """Inspect the files of a part, which are read as one if there are several, or if their folders have values."""
     path = root / part
     try:
         check_numbered(names, root.name)
@@ -183,33 +182,27 @@ def _dataset_of(store: Store, path: Path) -> str:
     raise UserError(f"{path.name}: scores that fit {', '.join(names)}.", hint)
 
 
-def _apart(files: list[Found], root: Path) -> Iterator[Found]:
+def _apart(files: Sequence[Found], root: Path) -> Iterator[Found]:
     """Rename the datasets of files that would otherwise become the same dataset. A renamed dataset gets the name of
     its file, or the path of the file if several files have the same name."""
-    named = [_with_name(one, stem_of(one.path.absolute())) for one in files]
-    paths = (one.path.relative_to(root) for one in files)
-    by_path = [
-        _with_name(one, "-".join((*path.parts[:-1], stem_of(path)))) for one, path in zip(files, paths, strict=True)
-    ]
-    plain, by_name = _datasets(files), _datasets(named)
-    for one, other, last in zip(files, named, by_path, strict=True):
-        is_alone = plain[_dataset(one)] == 1 or not _dataset(one)
-        yield one if is_alone else other if by_name[_dataset(other)] == 1 else last
+    named = [_with_name(file, stem_of(file.path.absolute())) for file in files]
+    paths = (file.path.relative_to(root) for file in files)
+    names = ("-".join((*path.parts[:-1], stem_of(path))) for path in paths)
+    placed = [_with_name(file, name) for file, name in zip(files, names, strict=True)]
+    plain, by_name = (Counter(map(_dataset, some)) for some in (files, named))
+    for file, other, last in zip(files, named, placed, strict=True):
+        is_alone = plain[_dataset(file)] == 1 or not _dataset(file)
+        yield file if is_alone else other if by_name[_dataset(other)] == 1 else last
 
 
-def _with_name(found: Found, name: str) -> Found:
-    finding = found.finding
+def _with_name(file: Found, name: str) -> Found:
+    finding = file.finding
     if finding is None or finding.holds != Holds.TRACES:
-        return found
+        return file
     dataset = KINDS[finding.kind].dataset if finding.kind in KINDS else None
-    return replace(found, finding=replace(finding, dataset=f"{dataset}-{name}" if dataset else name))
+    return replace(file, finding=replace(finding, dataset=f"{dataset}-{name}" if dataset else name))
 
 
-def _datasets(files: list[Found]) -> Counter[str]:
-    return Counter(_dataset(one) for one in files)
-
-
-def _dataset(found: Found) -> str:
-    """Return the dataset name that a trace file gets on import, or "" for any other file."""
-    finding = found.finding
+def _dataset(file: Found) -> str:
+    finding = file.finding
     return finding.dataset if finding and finding.holds == Holds.TRACES else ""

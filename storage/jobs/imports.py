@@ -124,10 +124,10 @@ class Imported(NamedTuple):
 
 def run_import(store: Store, request: Mapping[str, Any], progress: Progress) -> Imported:
     """Carry out the request of an import job. Raises `UserError` if the request is invalid or the import fails."""
-    wanted = read_request(request)
-    if isinstance(wanted, BenchmarkImport):
-        return fetch_benchmark(store, find_benchmark(wanted.benchmark), progress, scores=wanted.scores)
-    return _import_upload(store, wanted, progress)
+    parsed = read_request(request)
+    if isinstance(parsed, BenchmarkImport):
+        return fetch_benchmark(store, find_benchmark(parsed.benchmark), progress, scores=parsed.scores)
+    return _import_upload(store, parsed, progress)
 
 
 def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, scores: bool = True) -> Imported:
@@ -138,12 +138,12 @@ def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, s
     with _opened(benchmark, path, files) as source:
         bad = LeftOutRows(path.name, path.name)
         summary = import_source(store, find_kind(benchmark.kind), source, benchmark.dataset, bad, files.check)
-    said = [str(summary)]
+    sentences = [str(summary)]
     for score in benchmark.scores if scores else ():
         import_scores(store, benchmark.dataset, files.fetch(score.file), score.evaluator)
     if scores and benchmark.scores:
-        said.append(f"Scores of {', '.join(benchmark.evaluators)}.")
-    return Imported(" ".join(said), find_dataset(store, benchmark.dataset).id, summary.left_out)
+        sentences.append(f"Scores of {', '.join(benchmark.evaluators)}.")
+    return Imported(" ".join(sentences), find_dataset(store, benchmark.dataset).id, summary.left_out)
 
 
 @contextmanager
@@ -205,9 +205,9 @@ class _Files:
         self._progress(self._before, sum(self._sizes.values()))
 
     def fetch(self, file: PublicFile) -> Path:
-        def show(there: int, size: int | None) -> None:
-            self._sizes[file.name] = size or max(there, self._sizes[file.name])
-            self._progress(self._before + there, sum(self._sizes.values()))
+        def show(here: int, size: int | None) -> None:
+            self._sizes[file.name] = size or max(here, self._sizes[file.name])
+            self._progress(self._before + here, sum(self._sizes.values()))
 
         path = fetch(file, show)
         self._sizes[file.name] = path.stat().st_size
@@ -263,9 +263,9 @@ def _stored_before(store: Store, wanted: FileImport) -> Imported:
 
 
 def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:
-    there = 0
+    here = 0
     for part in source.parts():
-        progress(there, size)
-        there += len(part)
+        progress(here, size)
+        here += len(part)
         yield part
-    progress(there, size)
+    progress(here, size)

@@ -268,7 +268,6 @@ def _check_alone(session: Session, job: Job) -> None:
 
 
 def _same_judging(session: Session, job: Job) -> Job | None:
-    """Return the other active job that does the same as a judging job, or None if there is none."""
     active = select(Job).where(Job.task == Task.JUDGE, Job.dataset_id == job.dataset_id, Job.state.in_(ACTIVE))
     with session.no_autoflush:
         others = [other for other in session.scalars(active) if other is not job]

@@ -130,7 +130,8 @@ def uploads_folder(store: Store) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as fault:
-        raise _unwritable(folder, fault) from None
+        what = f"{folder}: cannot be written ({fault.strerror})."
+        raise UserError(what, "Make room there, or allow writing.") from None
     return folder
 
 
@@ -203,13 +204,13 @@ class UploadSource:
         return min(1.0, self.read / self.size)
 
     def __iter__(self) -> Iterator[bytes]:
-        return _unpacked(self._counted(split_lines(self.parts(), self.name)), self.name)
+        def counted() -> Iterator[bytes]:
+            self.read = 0
+            for line in split_lines(self.parts(), self.name):
+                self.read += len(line)
+                yield line
 
-    def _counted(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        self.read = 0
-        for line in lines:
-            self.read += len(line)
-            yield line
+        return _unpacked(counted(), self.name)
 
     def parts(self) -> Iterator[bytes]:
         """Yield the content as it was sent, in pieces."""
@@ -229,10 +230,6 @@ def upload_lines(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
 def _unpacked(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     # A compressed file is unpacked here, where its size is bounded.
     return unpacked(lines, name, LARGEST, _BY_COMMAND)
-
-
-def _unwritable(folder: Path, fault: OSError) -> UserError:
-    return UserError(f"{folder}: cannot be written ({fault.strerror}).", "Make room there, or allow writing.")
 
 
 def _gone() -> NotFoundError:

@@ -114,8 +114,8 @@ def add_evaluator(session: Session, row: Mapping[str, Any], *, lock: bool = Fals
     With `lock`, other transactions that ask for the lock wait until this one ends.
     """
     insert_once(session, EvaluatorRow, [dict(row)], "fingerprint")
-    wanted = _evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"])
-    stored = session.execute(wanted.with_for_update(key_share=True) if lock else wanted)
+    chosen = _evaluators().where(EvaluatorRow.fingerprint == row["fingerprint"])
+    stored = session.execute(chosen.with_for_update(key_share=True) if lock else chosen)
     return StoredEvaluator(**stored.mappings().one())
 
 
@@ -129,25 +129,22 @@ def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> 
     """Return the stored form of an evaluator that is or was loaded, adding it to the store if necessary. If the
     evaluator's own thresholds have changed, they are updated in the store."""
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
+    # Without the usual ones.
+    kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
+    kind |= {} if evaluator.dtype == _DTYPE else {"dtype": evaluator.dtype}
     stored = register_evaluator(
         store,
         name=evaluator.name,
         fingerprint=evaluator.fingerprint,
         format=evaluator.format,
         attention=evaluator.attention,
-        info=own | {"parameters": evaluator.parameters, "context": evaluator.context} | _kind(evaluator),
+        info=own | {"parameters": evaluator.parameters, "context": evaluator.context} | kind,
     )
     if stored.thresholds == evaluator.thresholds:
         return stored
     with store.write() as session:
         amend_evaluator(session, stored.id, own)
     return replace(stored, info=dict(stored.info) | own)
-
-
-def _kind(evaluator: "Evaluator | EvaluatorSummary") -> dict[str, str]:
-    """Return the evaluator's `outputs` and `dtype` as they are stored, omitting defaults."""
-    kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
-    return kind if evaluator.dtype == _DTYPE else kind | {"dtype": evaluator.dtype}
 
 
 def list_evaluators(store: Store) -> list[StoredEvaluator]:
@@ -161,12 +158,12 @@ def find_by_name(store: Store, name: str) -> StoredEvaluator:
     """Return the evaluator with this name or fingerprint. Raises `UserError` if no evaluator or several evaluators
     match."""
     evaluators = list_evaluators(store)
-    matches = [one for one in evaluators if name in (one.name, one.fingerprint)]
+    matches = [evaluator for evaluator in evaluators if name in (evaluator.name, evaluator.fingerprint)]
     if len(matches) == 1:
         return matches[0]
     if matches:
         raise UserError(f"{len(matches)} evaluators are called {name!r:.80}.", "Give the fingerprint instead.")
-    names = ", ".join(sorted({one.name for one in evaluators})) or "none"
+    names = ", ".join(sorted({evaluator.name for evaluator in evaluators})) or "none"
     raise UserError(f"There is no evaluator {name!r:.80} in the store.", f"It has {names}.")
 
 
@@ -180,10 +177,13 @@ def evaluators_of(store: Store, dataset_id: int) -> list[StoredEvaluator]:
 
 def with_distinct_names(evaluators: Iterable[StoredEvaluator]) -> list[StoredEvaluator]:
     """Return the evaluators sorted by name. If several share a name, their fingerprints are added to it."""
-    chosen = sorted(evaluators, key=lambda one: (one.name, one.id))
-    often = Counter(one.name for one in chosen)
+    chosen = sorted(evaluators, key=lambda evaluator: (evaluator.name, evaluator.id))
+    often = Counter(evaluator.name for evaluator in chosen)
     return [
-        one if often[one.name] == 1 else replace(one, name=f"{one.name} ({one.fingerprint[:8]})") for one in chosen
+        evaluator
+        if often[evaluator.name] == 1
+        else replace(evaluator, name=f"{evaluator.name} ({evaluator.fingerprint[:8]})")
+        for evaluator in chosen
     ]
 
 
@@ -304,7 +304,6 @@ def count_shared(store: Store, dataset_id: int, other_id: int) -> int:
 
 
 def _history(evaluator_id: int) -> Select[CalibrationRow]:
-    """Select an evaluator's calibrations, newest first."""
     return (
         select(CalibrationRow).where(CalibrationRow.evaluator_id == evaluator_id).order_by(CalibrationRow.id.desc())
     )
@@ -330,18 +329,21 @@ class Versions(NamedTuple):
 def read_versions(session: Session, dataset_id: int, evaluators: Collection[int] | None = None) -> Versions:
     """Return the versions of a dataset's traces, and of the verdicts of the evaluators with these ids, by default
     of all that have judged it. Evaluators that do not exist are left out."""
+    if evaluators is None:
+        named = EvaluatorRow.id.in_(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id))
+    else:
+        named = EvaluatorRow.id.in_(evaluators)
     newest = select(func.max(CalibrationRow.id)).where(CalibrationRow.evaluator_id == EvaluatorRow.id)
-    of_dataset = (JudgedRow.evaluator_id == EvaluatorRow.id) & (JudgedRow.dataset_id == dataset_id)
-    verdicts = (
-        select(EvaluatorRow.id, EvaluatorRow.created, JudgedRow.revision, newest.scalar_subquery())
+    of_dataset = (JudgedRow.evaluator_id == EvaluatorRow.id) & (JudgedRow.dataset_id == DatasetRow.id)
+    verdict = EvaluatorRow.id, EvaluatorRow.created, JudgedRow.revision, newest.scalar_subquery()
+    statement = (
+        select(DatasetRow.created, DatasetRow.revision, *verdict)
+        .select_from(DatasetRow)
+        .outerjoin(EvaluatorRow, named)
         .outerjoin(JudgedRow, of_dataset)
-        .where(JudgedRow.revision.is_not(None) if evaluators is None else EvaluatorRow.id.in_(evaluators))
+        .where(DatasetRow.id == dataset_id)
         .order_by(EvaluatorRow.id)
     )
-    traces = select(DatasetRow.created, DatasetRow.revision).where(DatasetRow.id == dataset_id)
-    found = session.execute(traces).one_or_none()
-    of_evaluators = () if evaluators is not None and not evaluators else session.execute(verdicts)
-    return Versions(
-        None if found is None else (found.created, found.revision),
-        {id: VerdictVersion(*version) for id, *version in of_evaluators},
-    )
+    rows = session.execute(statement).all()
+    traces = (rows[0][0], rows[0][1]) if rows else None
+    return Versions(traces, {id: VerdictVersion(*version) for _, _, id, *version in rows if id is not None})

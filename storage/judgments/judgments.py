@@ -25,7 +25,7 @@ from stepsight.storage.database.store import ConflictError, Store, count_up, ins
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds
 from stepsight.storage.judgments.left_outs import left_outs_of
-from stepsight.storage.traces.queries import StoredTrace, iterate, traces
+from stepsight.storage.traces.queries import StoredTrace, iterate_traces
 
 _TOLERANCE = 1e-3
 _PACKED = np.dtype("<f4")
@@ -86,10 +86,10 @@ def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgm
 def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> Iterator[StoredTrace]:
     """Yield the traces of a dataset that the evaluator has not yet judged in this mode, in file order.
 
-    A stale judgment counts as missing, and a hindsight judgment counts for every mode. Judgments may be saved
-    during the iteration, and the iteration may be stopped and restarted.
+    A stale judgment counts as missing, and a hindsight judgment counts for every mode. The iteration may be stopped
+    and restarted.
     """
-    return iterate(store, dataset_id, traces().where(_missing(evaluator_id, Mode(mode))))
+    return iterate_traces(store, dataset_id, _missing(evaluator_id, Mode(mode)))
 
 
 def count_missing(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> int:
@@ -131,7 +131,6 @@ def _check(judgment: Judgment) -> None:
 
 
 def _save(session: Session, evaluator_id: int, judgments: Sequence[Judgment]) -> None:
-    """Store judgments, and increment the revisions that tell caches to reload them."""
     ids = [judgment.trace.trace_id for judgment in judgments if isinstance(judgment.trace, StoredTrace)]
     present = select(TraceRow.id, TraceRow.digest).where(TraceRow.id.in_(ids))
     digests: dict[int, str] = dict(session.execute(present).all())

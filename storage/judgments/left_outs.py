@@ -19,7 +19,7 @@ from stepsight.storage.database.schema import EvaluatorRow, JudgmentRow, LeftOut
 from stepsight.storage.database.store import Store, insert_or_update
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.importers.benchmarks.strict_prmbench import INERT, NECESSARY
-from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate, traces
+from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_traces
 
 _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
 # Scores that differ by less are the same.
@@ -63,21 +63,21 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
         )
     )
     pairs = [] if judged is None else [(np.frombuffer(judged, _FLOATS).reshape(-1, 3), scores.whole.probs)]
-    known, added = {} if stored is None else stored.rows(), scores.rows()
-    pairs += [(known[i], added[i]) for i in known.keys() & added.keys()]
+    earlier, added = {} if stored is None else stored.rows(), scores.rows()
+    pairs += [(earlier[i], added[i]) for i in earlier.keys() & added.keys()]
     if not all(np.allclose(before, after, atol=_SAME) for before, after in pairs):
         raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another name (--evaluator).")
     if stored is not None:
-        scores = LeaveOneOut.of(scores.whole, dict(sorted((known | added).items())), scores.gap)
+        scores = LeaveOneOut.of(scores.whole, dict(sorted((earlier | added).items())), scores.gap)
     save_left_out(session, evaluator_id, trace, scores)
 
 
 def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
     """Return an evaluator's up-to-date scores of a trace with steps left out, or None if there are none."""
-    wanted = select(LeftOutScoresRow).join(EvaluatorRow, EvaluatorRow.id == LeftOutScoresRow.evaluator_id)
+    rows = select(LeftOutScoresRow).join(EvaluatorRow, EvaluatorRow.id == LeftOutScoresRow.evaluator_id)
     of_trace = LeftOutScoresRow.trace_id == trace.trace_id, LeftOutScoresRow.gap == gap.value
     with store.read() as session:
-        row = session.scalars(wanted.where(EvaluatorRow.fingerprint == fingerprint, *of_trace)).one_or_none()
+        row = session.scalars(rows.where(EvaluatorRow.fingerprint == fingerprint, *of_trace)).one_or_none()
         return _fresh(row, trace)
 
 
@@ -91,7 +91,7 @@ def iterate_left_out(
 ) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
     """Yield (trace, scores) for each trace of a dataset that an evaluator has scored with steps left out, in file
     order. Traces that have changed since they were scored are skipped."""
-    rest = iterate(store, dataset_id, traces().where(_made(evaluator_id, gap)))
+    rest = iterate_traces(store, dataset_id, _made(evaluator_id, gap))
     of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id, LeftOutScoresRow.gap == gap.value
     while part := list(islice(rest, _PART)):
         wanted = LeftOutScoresRow.trace_id.in_([trace.trace_id for trace in part])
@@ -106,12 +106,12 @@ def iterate_left_out(
 def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
     """Return, keyed by evaluator id, the gaps used where evaluators scored a trace with steps left out."""
     columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
-    found: dict[int, tuple[Gap, ...]] = {}
+    gaps: dict[int, tuple[Gap, ...]] = {}
     with store.read() as session:
-        wanted = select(*columns).where(*_of_trace(trace_id)).distinct().order_by(*columns)
-        for evaluator_id, gap in session.execute(wanted):
-            found[evaluator_id] = (*found.get(evaluator_id, ()), Gap(gap))
-    return found
+        statement = select(*columns).where(*_of_trace(trace_id)).distinct().order_by(*columns)
+        for evaluator_id, gap in session.execute(statement):
+            gaps[evaluator_id] = (*gaps.get(evaluator_id, ()), Gap(gap))
+    return gaps
 
 
 def measure_needed(
@@ -130,11 +130,10 @@ def measure_needed(
         for name, evaluator_id in evaluators
         if evaluator_id in scored
     }
-    return {name: found for name, found in measured.items() if found.auc.exists}
+    return {name: result for name, result in measured.items() if result.auc.exists}
 
 
 def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterator[LabelledFall]:
-    """Yield the largest fall for every scored sub-step that is known to be necessary or unnecessary."""
     for trace, left_out in scores:
         known = _needs(trace)
         falls = Dependence(left_out, 0.5).largest_falls() if known else ()
@@ -164,13 +163,13 @@ def _needs(trace: StoredTrace) -> dict[int, bool]:
 
 def left_outs_of(store: Store, trace: StoredTrace) -> dict[int, list[LeaveOneOut]]:
     """Return the up-to-date scores of a trace with steps left out, by the database id of the evaluator."""
-    found: dict[int, list[LeaveOneOut]] = {}
+    by_evaluator: dict[int, list[LeaveOneOut]] = {}
     with store.read() as session:
         for row in session.scalars(select(LeftOutScoresRow).where(*_of_trace(trace.trace_id))):
             scores = _fresh(row, trace)
             if scores is not None:
-                found.setdefault(row.evaluator_id, []).append(scores)
-    return found
+                by_evaluator.setdefault(row.evaluator_id, []).append(scores)
+    return by_evaluator
 
 
 def _of_trace(trace_id: int) -> tuple[ColumnElement[bool], ...]:
@@ -181,7 +180,6 @@ def _of_trace(trace_id: int) -> tuple[ColumnElement[bool], ...]:
 
 
 def _made(evaluator_id: int, gap: Gap) -> ColumnElement[bool]:
-    """Return the SQL condition on `TraceRow` that the evaluator has up-to-date scores with steps left out."""
     return exists().where(
         LeftOutScoresRow.trace_id == TraceRow.id,
         LeftOutScoresRow.evaluator_id == evaluator_id,

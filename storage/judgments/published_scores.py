@@ -98,8 +98,8 @@ class PublishedScores:
         """Return the scores with sub-steps of `trace` left out, for each gap."""
         if not self.left_out:
             return []
-        found = self.scores(trace)
-        whole = found.offline if isinstance(found, Hindsight) else found
+        scores = self.scores(trace)
+        whole = scores.offline if isinstance(scores, Hindsight) else scores
         return [LeaveOneOut.of(whole, rows, gap) for gap, rows in self.left_out.items()]
 
     def _verdict(self, steps: int, on_redundancy: bool) -> Rows:
@@ -125,7 +125,7 @@ def score_rows(row: Row) -> list[Row]:
         "problem" in row
         and judgments
         and isinstance(judgments, list)
-        and all(isinstance(one, dict) for one in judgments)
+        and all(isinstance(judgment, dict) for judgment in judgments)
     ):
         return judgments
     return [row]
@@ -164,7 +164,7 @@ def _without_a_step(row: Row) -> PublishedScores:
     """Parse a row of scores with one sub-step left out. In the row, `whole` holds the scores with nothing left out,
     `scores` holds the scores of the remaining sub-steps, and `left_out` is the 1-based index of the sub-step."""
     gap = row.get("gap", Gap.DELETED.value)
-    if gap not in [one.value for one in Gap]:
+    if gap not in [member.value for member in Gap]:
         raise UserError(f"the field 'gap' is {describe(gap)}, expected {' or '.join(Gap)}.")
     all_steps, others = (parse_scores({"id": field_of(row, "id"), "scores": field_of(row, key)}) for key in _BOTH)
     if all_steps.rows is None or others.rows is None or all_steps.outputs != others.outputs:

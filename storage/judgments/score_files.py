@@ -63,13 +63,13 @@ class ScoreSummary:
     def __str__(self) -> str:
         traces = "1 trace" if self.matched == 1 else f"{self.matched:,} traces"
         parts = [f"{self.evaluator} on {self.dataset}: {traces}, matched by {self.by}"]
-        for names, one, many in (
+        for names, singular, plural in (
             (self.rows_left, "row of the file matches no trace", "rows of the file match no trace"),
             (self.traces_left, "trace has no scores", "traces have no scores"),
         ):
             if names:
                 more = ", …" if len(names) > _NAMED else ""
-                what = one if len(names) == 1 else many
+                what = singular if len(names) == 1 else plural
                 parts.append(f"{len(names):,} {what} ({', '.join(names[:_NAMED])}{more})")
         return "; ".join(parts) + "."
 
@@ -112,8 +112,11 @@ def import_score_lines(
     with store.write() as session:
         row = _register(session, evaluator, outputs, name)
         if not is_addition:
-            if session.get(JudgedRow, (target.id, row.id)) is not None:
-                _check_file(row, target.name, sha256, name)
+            is_there = session.get(JudgedRow, (target.id, row.id)) is not None
+            if is_there and row.info.get("files", {}).get(target.name, sha256) != sha256:
+                raise UserError(
+                    f"{name}: {row.name!r} has other scores of {target.name}.", "Give another name (--evaluator)."
+                )
             amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
         seen = _AttentionSeen()
         _save_left_out(session, row, store, target.id, matches, seen)
@@ -167,7 +170,7 @@ def read_scores(
 
     rows: list[Located] = []
     left_out: dict[str | None, int] = {}
-    every = ((where, one) for where, row in json_rows(hashed(), name) for one in score_rows(row))
+    every = ((where, scores_row) for where, row in json_rows(hashed(), name) for scores_row in score_rows(row))
     for where, row in every:
         see(row)
         try:
@@ -212,14 +215,15 @@ def outputs_of(rows: Sequence[Located]) -> Outputs:
 def _match(
     ids: Sequence[str], rows: list[Located], path: str, dataset: Dataset, evaluator: str, outputs: Outputs
 ) -> tuple[dict[str, Located], ScoreSummary]:
-    """Return the row that belongs to each trace, keyed by trace id, and a summary of the matching."""
     named, existing = _by_id(rows), set(ids)
     if named.keys() & existing:
         matches = {id: named[id] for id in ids if id in named}
         rows_left = tuple(id for id in named if id not in existing)
         traces_left = tuple(id for id in ids if id not in named)
         return matches, ScoreSummary(dataset.name, evaluator, outputs, len(matches), "id", rows_left, traces_left)
-    if named and not _counting(rows):
+    # Ids that merely number the rows from 0 or 1 say no more than their order.
+    numbers = [[str(number + start) for number in range(len(rows))] for start in (0, 1)]
+    if named and [row.id for _, row in rows] not in numbers:
         raise UserError(
             f"{path}: none of {len(rows):,} rows has an id of {dataset.name} (the first is {rows[0][1].id!r},"
             f" that of the first trace {ids[0]!r}).",
@@ -243,12 +247,6 @@ def _by_id(rows: list[Located]) -> dict[str, Located]:
             raise UserError(f"{where}: the id {row.id!r} is used earlier in the file.", "Give each its own.")
         named[row.id] = where, row
     return named
-
-
-def _counting(rows: list[Located]) -> bool:
-    """True if the ids merely number the rows from 0 or 1, so that they say no more than the order of the rows."""
-    ids = [row.id for _, row in rows]
-    return any(ids == [str(number + start) for number in range(len(ids))] for start in (0, 1))
 
 
 def _judgments(
@@ -291,7 +289,6 @@ def _save_left_out(
     matches: Mapping[str, Located],
     seen: _AttentionSeen,
 ) -> None:
-    """Store scores with steps left out, keeping the existing scores."""
     named = {id for id, (_, row) in matches.items() if row.left_out}
     for trace in iterate_named(store, dataset_id, named) if named else ():
         where, row = matches[trace.id]
@@ -325,10 +322,3 @@ def _register(session: Session, name: str, outputs: Outputs, path: str) -> Store
             "Give another name (--evaluator).",
         )
     return row
-
-
-def _check_file(evaluator: StoredEvaluator, dataset: str, sha256: str, path: str) -> None:
-    if evaluator.info.get("files", {}).get(dataset, sha256) != sha256:
-        raise UserError(
-            f"{path}: {evaluator.name!r} has other scores of {dataset}.", "Give another name (--evaluator)."
-        )

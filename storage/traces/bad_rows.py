@@ -115,7 +115,7 @@ class LeftOutRows:
             rows = [{"dataset_id": dataset_id, **row} for row in self._rows[start : start + _BATCH]]
             insert_once(session, LeftOutRow, rows, "dataset_id", "digest")
         if self._listing and self.count:
-            _list(self._listing, list(map(_line, self._rows)))
+            _list(self._listing, [_line(row) for row in self._rows])
 
     def _digest(self, content: bytes) -> str:
         """Return a digest of a row's content and of the number of earlier rows with the same content. Two identical
@@ -162,5 +162,4 @@ def _number(place: str) -> int:
 
 
 def _without_place(name: str, place: str, error: UserError) -> str:
-    """Return the error message of a row without the name of the file and the place of the row."""
     return f"{error.message.removeprefix(f'{name} {place}: ')} {error.hint}".strip()

@@ -178,15 +178,15 @@ def import_source(
     """Like `import_file`, but for any source of lines. `bad` gets the bad rows."""
     check_name(dataset, "the name of the dataset")
     with waiting_rows(source.name, source.size) as waiting:
-        wanted = WantedTraces(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
-        for lines in row_lines(wanted, bad):
+        traces = WantedTraces(read_traces(kind, source, source.name, bad), where or RowConditions(), change)
+        for lines in row_lines(traces, bad):
             waiting.add(lines)
             if progress:
                 progress(0, _READING * source.fraction)
-        wanted.check(source.name)
-        content = wanted.content(kind)
+        traces.check(source.name)
+        content = traces.content(kind)
         summary = store_rows(store, dataset, content, source, waiting, bad, progress)
-    return replace(summary, unwanted=wanted.left_out, given_up=wanted.given_up)
+    return replace(summary, unwanted=traces.left_out, given_up=traces.given_up)
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,8 @@ class FileSource:
     """The lines of a file, hashed as they are read."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
-        self.name, self.file_name = str(path), _file_name(path)
+        # Databases accept only text.
+        self.name, self.file_name = str(path), os.fsencode(path.name).decode("utf-8", "replace")
         self._file = file
         self.size = os.fstat(file.fileno()).st_size
         self._read = 0
@@ -360,8 +361,3 @@ class FileSource:
 
 def _counted(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
-
-
-def _file_name(path: Path) -> str:
-    """Return the file's name with undecodable bytes replaced, because databases only accept text."""
-    return os.fsencode(path.name).decode("utf-8", "replace")

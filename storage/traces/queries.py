@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
-from itertools import count
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Select, case, distinct, func, select
+from sqlalchemy import ColumnElement, Select, case, distinct, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Ints
@@ -129,8 +128,8 @@ def list_left_out(store: Store, dataset_id: int) -> list[dict[str, str]]:
     `error`."""
     with store.read() as session:
         rows = session.scalars(select(LeftOutRow).where(LeftOutRow.dataset_id == dataset_id))
-        found = [{"file": row.source, "place": row.place, "error": row.error} for row in rows]
-    return sorted(found, key=lambda row: (row["file"], len(row["place"]), row["place"]))
+        left_out = [{"file": row.source, "place": row.place, "error": row.error} for row in rows]
+    return sorted(left_out, key=lambda row: (row["file"], len(row["place"]), row["place"]))
 
 
 def get_trace(store: Store, trace_id: int) -> StoredTrace:
@@ -153,49 +152,29 @@ def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
     return matches[0]
 
 
-def list_trace_ids(store: Store, dataset_id: int) -> list[int]:
-    """Return the database ids of a dataset's traces in file order."""
-    wanted = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id).order_by(TraceRow.position)
+def list_trace_ids(store: Store, dataset_id: int, *conditions: ColumnElement[bool]) -> Sequence[int]:
+    """Return the database ids of a dataset's traces that meet the conditions, in file order."""
+    within = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id, *conditions)
     with store.read() as session:
-        return list(session.scalars(wanted))
+        return session.scalars(within.order_by(TraceRow.position)).all()
 
 
-def iterate_traces(store: Store, dataset_id: int) -> Iterator[StoredTrace]:
-    """Yield every trace of a dataset in file order.
+def iterate_traces(store: Store, dataset_id: int, *conditions: ColumnElement[bool]) -> Iterator[StoredTrace]:
+    """Yield the traces of a dataset that meet the conditions when the iteration begins, in file order.
 
     At most `BATCH` traces are read at a time, fewer of long ones, and no database connection is held in between.
     """
-    return iterate(store, dataset_id, traces())
+    for batch in trace_batches(store, list_trace_ids(store, dataset_id, *conditions)):
+        yield from batch
 
 
 def iterate_named(store: Store, dataset_id: int, names: Collection[str]) -> Iterator[StoredTrace]:
     """Like `iterate_traces`, but yield only the traces whose ids are in `names`."""
-    statement = select(TraceRow.id, TraceRow.external_id).where(TraceRow.dataset_id == dataset_id)
+    within = select(TraceRow.id, TraceRow.external_id).where(TraceRow.dataset_id == dataset_id)
     with store.read() as session:
-        rows = session.execute(statement.order_by(TraceRow.position)).all()
+        rows = session.execute(within.order_by(TraceRow.position)).all()
     for batch in trace_batches(store, [row.id for row in rows if row.external_id in names]):
         yield from batch
-
-
-def iterate(store: Store, dataset_id: int, statement: Select[Any]) -> Iterator[StoredTrace]:
-    """Like `iterate_traces`, but yield only the traces selected by `statement`, which is based on `traces()`.
-
-    Each query covers a fixed range of positions, however many traces it selects. For a query with a LIMIT instead,
-    a database might plan to read the whole dataset every time.
-    """
-    within = TraceRow.dataset_id == dataset_id
-    for start in count(0, BATCH):
-        there = select(TraceRow.position, TraceRow.n_substeps).order_by(TraceRow.position)
-        with store.read() as session:
-            sizes = session.execute(there.where(within, TraceRow.position.between(start, start + BATCH - 1))).all()
-            last = session.scalar(select(func.max(TraceRow.position)).where(within)) or 0
-        for part in _parts([(row.position, row.n_substeps) for row in sizes]):
-            between = TraceRow.position.between(part[0], part[-1])
-            with store.read() as session:
-                batch = load_traces(session, statement.where(within, between).order_by(TraceRow.position))
-            yield from batch
-        if start + BATCH > last:
-            return
 
 
 def list_ids(store: Store, dataset_id: int) -> list[str]:
@@ -214,11 +193,11 @@ def count_siblings(store: Store, trace: StoredTrace) -> int:
 def traces(ids: Collection[int] | None = None) -> Select[Any]:
     """Return an SQL statement for `load_traces`, to which conditions and an order can be added. If `ids` is
     given, it leaves out traces with other database ids."""
-    wanted = select(
+    chosen = select(
         TraceRow.id, TraceRow.external_id, TraceRow.position, TraceRow.problem, TraceRow.meta,
         TraceRow.dataset_id, DatasetRow.name,
     ).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)  # fmt: skip
-    return wanted if ids is None else wanted.where(TraceRow.id.in_(ids))
+    return chosen if ids is None else chosen.where(TraceRow.id.in_(ids))
 
 
 def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[StoredTrace]]:
@@ -229,8 +208,8 @@ def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[Store
     for start in range(0, len(trace_ids), BATCH):
         ids = trace_ids[start : start + BATCH]
         with store.read() as session:
-            there = select(TraceRow.id, TraceRow.n_substeps).where(TraceRow.id.in_(ids))
-            sizes = {row.id: row.n_substeps for row in session.execute(there)}
+            present = select(TraceRow.id, TraceRow.n_substeps).where(TraceRow.id.in_(ids))
+            sizes = {row.id: row.n_substeps for row in session.execute(present)}
         for part in _parts([(id, sizes[id]) for id in ids if id in sizes]):
             with store.read() as session:
                 loaded = load_traces(session, traces(part))
@@ -308,12 +287,9 @@ def _read_hashes(session: Session, dataset_id: int) -> ProblemHashes:
     for part in rows.partitions():
         for trace_id, problem, problem_id in part:
             ids.append(trace_id)
-            digests.append(_digest(f"{problem_id or ''}\0{problem}"))
+            text = f"{problem_id or ''}\0{problem}"
+            digests.append(blake2b(text.encode(), digest_size=_BYTES).digest())
     return ProblemHashes(np.array(ids, np.int64), np.frombuffer(b"".join(digests), np.uint64))
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode(), digest_size=_BYTES).digest()
 
 
 def _datasets() -> Select[Any]:
@@ -342,8 +318,10 @@ def _count(session: Session, dataset_id: int) -> dict[str, int]:
         func.coalesce(func.sum(TraceRow.n_steps), 0).label("steps"),
         func.coalesce(func.sum(TraceRow.n_substeps), 0).label("substeps"),
     )
-    there = TraceRow.dataset_id == dataset_id
-    soft = select(func.count(distinct(StepRow.trace_id))).join(TraceRow).where(there, StepRow.share.is_not(None))
+    of_dataset = TraceRow.dataset_id == dataset_id
+    soft = (
+        select(func.count(distinct(StepRow.trace_id))).join(TraceRow).where(of_dataset, StepRow.share.is_not(None))
+    )
     return dict(
-        session.execute(select(*counts, soft.scalar_subquery().label("soft")).where(there)).mappings().one()
+        session.execute(select(*counts, soft.scalar_subquery().label("soft")).where(of_dataset)).mappings().one()
     )

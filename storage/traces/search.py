@@ -67,20 +67,17 @@ def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> ND
     wanted = searchable(wanted).strip()
     within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}
     if session.get_bind().dialect.name == "sqlite":
-        statement, values = _sqlite(wanted)
+        if len(wanted) >= INDEXED_LENGTH:
+            statement, values = _PHRASE, {"phrase": '"' + wanted.replace('"', '""') + '"'}
+        elif wanted.isascii():
+            statement, values = _SHORT, {"pattern": _pattern(wanted)}
+        else:
+            statement, values = _SHORT_FOLDED, {"pattern": _pattern(wanted.lower())}
         matches = np.fromstring(session.scalar(statement, values | within) or "", np.int64, sep=" ")
     else:
         statement, values = _postgresql(wanted)
         matches = np.array(session.scalars(statement, values | within).all(), np.int64)
     return np.isin(trace_ids, matches)
-
-
-def _sqlite(wanted: str) -> tuple[TextClause, dict[str, Any]]:
-    if len(wanted) >= INDEXED_LENGTH:
-        return _PHRASE, {"phrase": '"' + wanted.replace('"', '""') + '"'}
-    if wanted.isascii():
-        return _SHORT, {"pattern": _pattern(wanted)}
-    return _SHORT_FOLDED, {"pattern": _pattern(wanted.lower())}
 
 
 def _postgresql(wanted: str) -> tuple[TextClause, dict[str, Any]]:

@@ -12,7 +12,7 @@ from sqlalchemy import func, insert, select, text
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Step, Trace, check_text
+from stepsight.core.trace import Trace, check_text
 from stepsight.storage.database.schema import ID_LENGTH, DatasetRow, StepRow, SubstepRow, TraceRow, check_name
 from stepsight.storage.database.store import Store, insert_once
 from stepsight.storage.importers.rows.kind import OnBad
@@ -124,7 +124,6 @@ class TraceWriter:
             self._refresh()
 
     def _stored(self, batch: list[TraceRows]) -> dict[str, tuple[str, int]]:
-        """Return the digest and position of each trace in the batch whose id the dataset already contains."""
         ids = [rows.id for rows in batch]
         statement = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
             TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
@@ -195,7 +194,9 @@ def rows_of(batch: Iterable[Located], on_bad: OnBad | None = None) -> Iterator[T
     """Yield the rows of each trace of a batch. A trace that is too long, or whose content no database can store, is
     passed to `on_bad`. Without `on_bad`, it raises `UserError`."""
     for where, trace in batch:
-        size = _size(trace)
+        # Texts that it refers to several times are stored as often.
+        steps = _OF_STEP * (len(trace.steps) + len(trace.substeps)) + sum(map(len, trace.substeps))
+        size = len(trace.problem) + steps + _characters(trace.meta)
         try:
             if size > LONGEST:
                 raise UserError(
@@ -207,28 +208,18 @@ def rows_of(batch: Iterable[Located], on_bad: OnBad | None = None) -> Iterator[T
             _refuse(error, on_bad, where, trace.id, trace.digest if size <= LONGEST else f"{size}")
         else:
             equal: dict[Gold, Gold] = {}
-            gold = [equal.setdefault(one, one) for one in map(_gold, trace.steps)]
+            labels = (None if step.label is None else int(step.label) for step in trace.steps)
+            golds = [(label, step.valid, step.share) for label, step in zip(labels, trace.steps, strict=True)]
+            gold = [equal.setdefault(values, values) for values in golds]
             yield TraceRows(where, _trace_values(trace), gold, [step.substeps for step in trace.steps])
-
-
-def _size(trace: Trace) -> int:
-    """Return the number of characters that a trace takes where it is stored. Texts that it refers to several times
-    are stored as often."""
-    steps = _OF_STEP * (len(trace.steps) + len(trace.substeps)) + sum(map(len, trace.substeps))
-    return len(trace.problem) + steps + _characters(trace.meta)
 
 
 def _characters(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):
-        return sum(_characters(key) + _characters(one) for key, one in value.items())
+        return sum(_characters(key) + _characters(item) for key, item in value.items())
     return sum(map(_characters, value)) if isinstance(value, list | tuple) else 8
-
-
-def _gold(step: Step) -> Gold:
-    label = None if step.label is None else int(step.label)
-    return label, step.valid, step.share
 
 
 def _refuse(error: UserError, on_bad: OnBad | None, where: str, id: str, digest: str) -> None:
@@ -238,7 +229,6 @@ def _refuse(error: UserError, on_bad: OnBad | None, where: str, id: str, digest:
 
 
 def _check(where: str, trace: Trace) -> None:
-    """Raise `UserError` if a database cannot store the trace's id or metadata."""
     try:
         check_text(trace.id, "the id")
         if len(trace.id) > ID_LENGTH:
@@ -259,9 +249,9 @@ def _check(where: str, trace: Trace) -> None:
 def _without_nan(value: Any) -> Any:
     """Return a value with null in place of NaN and infinite numbers, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
+        return {key: _without_nan(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_without_nan(one) for one in value]
+        return [_without_nan(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -282,8 +272,8 @@ def _trace_values(trace: Trace) -> Values:
 
 def _step_values(trace_id: int, rows: TraceRows) -> Iterator[Values]:
     names = ("label", "valid", "share")
-    for position, known in enumerate(rows.gold):
-        yield {"trace_id": trace_id, "position": position} | dict(zip(names, known, strict=True))
+    for position, gold in enumerate(rows.gold):
+        yield {"trace_id": trace_id, "position": position} | dict(zip(names, gold, strict=True))
 
 
 def _substep_values(trace_id: int, rows: TraceRows) -> Iterator[Values]:

@@ -57,8 +57,6 @@ _TYPES = ("original", "reversed", "POT")
 
 
 class _MarkedSolution(RowFields):
-    """The fields that mark the first error of a solution."""
-
     model_output_solution_correctness: Any
     model_output_solution_first_error_step: Any
 

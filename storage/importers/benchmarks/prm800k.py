@@ -80,7 +80,6 @@ def beside_the_paper(traces: int, labelled: int) -> str:
 
 
 def _picked(step: Row, what: str) -> Row:
-    """Return the completion of a step that becomes a step of the trace."""
     completions = [] if field(step, "completions") is None else listed(step, "completions")
     chosen, human = field(step, "chosen_completion"), None
     if chosen is None:

@@ -77,7 +77,6 @@ class _PrmBench(RowFields):
 
 
 def _check_labels(row: Row) -> None:
-    """Raise `UserError` if an error step lies beyond the last step, or if a step is empty."""
     steps = listed(row, "modified_process")
     for number, step in enumerate(steps, start=1):
         check_text(step, f"step {number} of 'modified_process'")

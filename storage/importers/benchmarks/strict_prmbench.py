@@ -79,7 +79,10 @@ def _solutions(rows: Rows, name: str, on_bad: OnBad | None) -> Rows:
                 place, before = edited.get(identify(edit), (where, {}))
                 edited[identify(edit)] = place, _with_deletions(edit, before)
                 continue
-            solutions = _candidates(row) if _CANDIDATES in row else [row]
+            solutions = [row]
+            if _CANDIDATES in row:
+                id, candidates = text(row, "problem_id"), listed(row, _CANDIDATES)
+                solutions = [_solution(candidate, id, number) for number, candidate in enumerate(candidates)]
         except UserError as error:
             if on_bad is None:
                 raise error.at(where) from None
@@ -104,7 +107,6 @@ def _kind_of_edit(row: Row) -> str:
 
 
 def _edit(row: Row) -> Row:
-    """Return the solution that an edit concerns, as a row that includes the deleted step."""
     if _ORIGINAL in row:
         solution = _solution(field(row, _ORIGINAL), field(row, "problem_id"), field(row, "candidate_index"))
     else:
@@ -116,19 +118,11 @@ def _edit(row: Row) -> Row:
 
 
 def _with_deletions(solution: Row, other: Row) -> Row:
-    """Return a copy of a solution to which the deleted steps of `other`, a row for the same solution, are added."""
     steps = {kind: sorted({*solution.get(kind, ()), *other.get(kind, ())}) for kind in _KINDS}
     return solution | {kind: found for kind, found in steps.items() if found}
 
 
-def _candidates(row: Row) -> list[Row]:
-    """Return the candidate solutions of a pool as rows."""
-    problem_id = text(row, "problem_id")
-    return [_solution(one, problem_id, number) for number, one in enumerate(listed(row, _CANDIDATES))]
-
-
 def _solution(held: Any, problem_id: str, number: int) -> Row:
-    """Convert a solution from its nested form, as in pools and edits, to a flat row."""
     held = check_object(held, "a solution")
     problem = check_object(field(held, "problem"), "the field 'problem'")
     steps = [field(check_object(step, "a step"), "text") for step in listed(held, "steps")]

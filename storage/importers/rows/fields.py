@@ -388,7 +388,7 @@ def labelled_steps(
 
 def are_shares(labels: Sequence[object]) -> bool:
     """True if the labels of a trace are shares: at least one of its numbers is not whole."""
-    return any(isinstance(one, float) and math.isfinite(one) and not one.is_integer() for one in labels)
+    return any(isinstance(label, float) and math.isfinite(label) and not label.is_integer() for label in labels)
 
 
 class NumbersSeen:
@@ -402,7 +402,7 @@ class NumbersSeen:
         """Add the labels of the trace at `where`."""
         if are_shares(labels):
             self._shares = self._shares or where
-        elif any(whole_number(one) is not None for one in labels):
+        elif any(whole_number(label) is not None for label in labels):
             self._whole = self._whole or where
 
     def check(self) -> None:
@@ -427,5 +427,5 @@ def inner(value: Any) -> Any:
 def listed_value(value: object) -> list[Any] | None:
     """Return a value that is a list, or that is the text of a printed list as in CSV files. Returns None for
     anything else."""
-    found = inner(value)
-    return found if isinstance(found, list) else None
+    items = inner(value)
+    return items if isinstance(items, list) else None

@@ -143,7 +143,6 @@ def _value(buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
 
 
 def _skip(buffer: str, offset: int) -> int:
-    """Return the offset of the next character that is no white space."""
     while offset < len(buffer) and buffer[offset].isspace():
         offset += 1
     return offset

@@ -5,7 +5,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain, dropwhile, islice
 from typing import Any
 
@@ -46,8 +46,11 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
     named = _SEPARATOR.fullmatch(head[0])
     if named:
         head = _header(texts)
-    unquoted = _QUOTED.sub("", "".join(head) if _is_closed(head) else head[0])
-    separator = named[1] if named else _separator(unquoted)
+    is_closed = sum(line.count('"') for line in head) % 2 == 0
+    unquoted = _QUOTED.sub("", "".join(head) if is_closed else head[0])
+    # Names of columns have commas, but no tabs.
+    counted = _TAB if _TAB in unquoted else max(_SEPARATORS, key=unquoted.count)
+    separator = named[1] if named else counted
     read = str if unquoted.strip(",\r\n") else plain
     csv.field_size_limit(_LONGEST_CELL)
     reader = csv.reader(chain(head, texts), delimiter=separator, strict=True)
@@ -88,7 +91,6 @@ def _texts(lines: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def _header(texts: Iterator[str]) -> list[str]:
-    """Return the lines of a header, of which there are several if names have line breaks within quotes."""
     head: list[str] = []
     quotes = 0
     for text in islice(texts, _MOST_LINES):
@@ -97,16 +99,6 @@ def _header(texts: Iterator[str]) -> list[str]:
         if quotes % 2 == 0:
             break
     return head or [""]
-
-
-def _is_closed(lines: Sequence[str]) -> bool:
-    """True if every quote that the lines open is closed."""
-    return sum(line.count('"') for line in lines) % 2 == 0
-
-
-def _separator(header: str) -> str:
-    # Names of columns have commas, but no tabs.
-    return _TAB if _TAB in header else max(_SEPARATORS, key=header.count)
 
 
 def parquet_rows(
@@ -146,7 +138,7 @@ def _features(metadata: dict[bytes, bytes] | None) -> dict[str, Any]:
     `datasets` writes."""
     try:
         features = parse_json((metadata or {}).get(b"huggingface", b"{}"))["info"]["features"]
-        return {name: one for name, one in features.items() if _CLASSES in json.dumps(one)}
+        return {name: feature for name, feature in features.items() if _CLASSES in json.dumps(feature)}
     except (ValueError, TypeError, KeyError, AttributeError):
         return {}
 
@@ -158,13 +150,13 @@ def _named(value: Any, feature: Any) -> Any:
         # Lists are described as a list of one, or by what their items are.
         inner = feature[0] if isinstance(feature, list) and feature else feature
         inner = inner.get("feature", inner) if isinstance(inner, dict) else inner
-        return [_named(one, inner) for one in value]
+        return [_named(item, inner) for item in value]
     if not isinstance(feature, dict):
         return value
     if isinstance(value, dict):
         inner = feature.get("feature", feature)
         return (
-            {key: _named(one, inner.get(key)) for key, one in value.items()} if isinstance(inner, dict) else value
+            {key: _named(item, inner.get(key)) for key, item in value.items()} if isinstance(inner, dict) else value
         )
     names = feature.get("names")
     if feature.get("_type") != _CLASSES or not isinstance(names, list) or type(value) is not int:
@@ -190,11 +182,13 @@ def _without_binary(value: Any, binary: set[str], name: str = "") -> Any:
     """Return a value without the fields that hold binary data. In a list, null replaces them. Their names, such as
     `image.bytes`, are added to `binary`."""
     if isinstance(value, dict):
-        inner = {key: _without_binary(one, binary, f"{name}.{key}" if name else key) for key, one in value.items()}
-        return {key: one for key, one in inner.items() if one is not _LEFT_OUT}
+        inner = {
+            key: _without_binary(item, binary, f"{name}.{key}" if name else key) for key, item in value.items()
+        }
+        return {key: item for key, item in inner.items() if item is not _LEFT_OUT}
     if isinstance(value, list | tuple):
-        items = [_without_binary(one, binary, name) for one in value]
-        return [None if one is _LEFT_OUT else one for one in items]
+        items = [_without_binary(item, binary, name) for item in value]
+        return [None if item is _LEFT_OUT else item for item in items]
     if _is_binary(value):
         binary.add(name)
         return _LEFT_OUT
@@ -202,7 +196,6 @@ def _without_binary(value: Any, binary: set[str], name: str = "") -> Any:
 
 
 def _is_binary(value: object) -> bool:
-    """True if a value is bytes that are not UTF-8."""
     try:
         if isinstance(value, bytes):
             value.decode("utf-8")
@@ -211,18 +204,10 @@ def _is_binary(value: object) -> bool:
     return False
 
 
-def _constant(name: str) -> float | None:
-    """Return None for NaN, as pandas writes it, and a float for positive and negative infinity."""
-    return None if name == "NaN" else float(name)
-
-
-def _text(value: object) -> str:
-    # Many programs write texts as binary.
-    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
-
-
-_ENCODER = json.JSONEncoder(default=_text)
-_DECODER = json.JSONDecoder(parse_constant=_constant)
+# Many programs write texts as binary.
+_ENCODER = json.JSONEncoder(default=lambda value: value.decode("utf-8") if isinstance(value, bytes) else str(value))
+# NaN is what pandas writes for nothing; infinite numbers stay.
+_DECODER = json.JSONDecoder(parse_constant=lambda name: None if name == "NaN" else float(name))
 
 
 def _names(header: list[str], name: str) -> list[str]:
