@@ -26,7 +26,6 @@ from stepsight.core.errors import UserError
 from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import NAME, ColumnMap
 from stepsight.storage.importers.data_files import find_data
-from stepsight.storage.importers.guesses import guess_columns
 from stepsight.storage.importers.recognition import BEGINNING, Holds, kind_of, recognise
 from tests.fuzz.attack import COUNT
 from tests.fuzz.test_values import TEXTS
@@ -243,26 +242,6 @@ def check_rest(meta, row, made, about):
         assert (meta["level"], meta[LONG]) == (row["level"], row[LONG]), (about, meta)
     if "item" in row:
         assert (meta["item"], meta["solution"]) == ({"answer": "7"}, {"model": "m"}), (about, meta)
-
-
-def test_the_page_s_guess_of_labels():
-    for number in range(COUNT):
-        made = sums(random.Random(f"guess:{number}"))
-        golds = {label for _, _, gold, _ in made.expected for label in gold}
-        is_flat = "labels" in made.rows[0]
-        names = list(made.rows[0]) if is_flat else ["item.question", "solution.steps", "solution.labels"]
-        guess = guess_columns(names, made.rows)
-        assert (guess.columns.problem, guess.columns.steps) == tuple(names[:2])
-        if made.columns.labels_as.startswith("error"):
-            # One number for a solution may be a mark.
-            assert guess.columns.labels == ""
-            assert [one.about for one in guess.doubts] == ["labels"] * any(golds - {None}), (number, made.rows)
-            continue
-        assert guess.columns.labels == names[2] or not golds - {None}
-        if made.columns.labels_as == "validity" and golds - {None}:
-            assert guess.columns.labels_as != "ratings", (number, made.rows)
-        if made.columns.labels_as == "ratings" and "neg" in golds:
-            assert guess.columns.labels_as == "ratings", (number, made.rows)
 
 
 def test_what_is_compressed_otherwise_is_refused_by_name(tmp_path):

@@ -1,4 +1,4 @@
-"""Values as programs print them: generated variants of lists, labels and first errors whose reading is known."""
+"""Labels as programs write them: generated variants whose reading is known."""
 
 import json
 import random
@@ -6,12 +6,9 @@ from collections.abc import Callable
 from itertools import chain
 from typing import Any
 
-import numpy as np
 import pytest
 
 from stepsight.storage.importers import KINDS
-from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
-from stepsight.storage.importers.rows.kind import json_rows
 from tests.fuzz.attack import COUNT
 
 pytestmark = pytest.mark.slow
@@ -28,12 +25,8 @@ TEXTS = (
     "{x}",
     "'",
 )
-GAPS = (None, float("nan"), "", "N/A", "NaN", "<NA>", " null ")
-FORMS = {
-    True: (1, 1.0, "1", "1.0", True, "True", "+", "correct", "Yes"),
-    False: (0, 0.0, "0", "0.", False, "-", "wrong"),
-}
 # By what they say of a step: words, and numbers in a column of ratings or of validity.
+GAPS = (None, float("nan"), "", "N/A", "NaN", "<NA>", " null ")
 WORDS: dict[str, tuple[Any, ...]] = {
     "neg": ("neg", " Negative", "-", "−", "wrong", False, "FALSE"),
     "neu": ("neu", "NEUTRAL "),
@@ -47,36 +40,6 @@ RATINGS: dict[str, tuple[Any, ...]] = {
     "pos": (1, 1.0, " 1", "+1"),
 }
 Row = dict[str, Any]
-
-
-def test_lists_of_steps_and_labels():
-    for number in range(COUNT):
-        rng = random.Random(f"lists:{number}")
-        texts = [rng.choice(TEXTS) for _ in range(rng.randint(1, 6))]
-        valid = [rng.choice((True, False, None)) for _ in texts]
-        labels = [rng.choice(GAPS) if one is None else rng.choice(FORMS[one]) for one in valid]
-        steps = rng.choice((texts, json.dumps(texts), repr(texts), str(np.array(texts, dtype=object))))
-        row = {"q": "?", "s": steps, "l": rng.choice((labels, json.dumps(labels), repr(labels)))}
-        trace = columns_kind(ColumnMap("q", "s", "l", "validity"), json_rows).parse(row, "f")
-        assert [step.text for step in trace.steps] == texts, (number, row)
-        assert [step.valid for step in trace.steps] == valid, (number, row)
-
-
-def test_first_errors():
-    for number in range(COUNT):
-        rng = random.Random(f"errors:{number}")
-        steps, start = ["a"] * rng.randint(1, 9), rng.randint(0, 1)
-        error = rng.choice((None, *range(-1, len(steps))))
-        forms = GAPS[:3] if error is None else [form(error + start) for form in (int, float, str, " {}.0".format)]
-        label = rng.choice((*forms, "N/A") if error == -1 else forms)
-        columns = columns_kind(ColumnMap("q", "s", "l", f"error-from-{start}"), json_rows)
-        traces = [columns.parse({"q": "?", "s": steps, "l": label}, "f")]
-        if start == 0:
-            row = {"id": 1, "problem": "?", "steps": steps, "final_answer_correct": True, "label": label}
-            traces.append(KINDS["processbench"].parse(row, "f"))
-        for trace in traces:
-            assert trace.has_gold == (error is not None), (number, label)
-            assert trace.first_error == (None if error in (None, -1) else error), (number, label)
 
 
 def joined(*forms):

@@ -187,7 +187,6 @@ def _make_cut_off(path):
 
 # How a file is made, and a part of what is said of it.
 FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "earlier": (lambda path: _make_store(path, EARLIER[0]), EARLIER[1]),
     "newer": (lambda path: _make_store(path, NEWER[0]), NEWER[1]),
     "another program's": (_make_recipes, "a database of another program (it has a table 'recipes')"),
     "cut off": (_make_cut_off, "database disk image is malformed. The file is damaged. Restore it from a copy."),

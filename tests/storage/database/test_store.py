@@ -192,13 +192,6 @@ def test_a_file_that_is_not_a_database_stays_as_it_is(tmp_path, text):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_damaged_file(tmp_path):
-    path = tmp_path / "s.db"
-    path.write_bytes(b"SQLite format 3\x00" + b"\xff" * 5000)
-    with refused():
-        open_store(str(path))
-
-
 def test_a_place_where_sqlite_cannot_write():
     with refused():
         open_store("/proc/stepsight.db")

@@ -2,14 +2,11 @@
 
 import gzip
 import hashlib
-import io
 import json
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 
 from stepsight.core.judgment import Mode
@@ -37,7 +34,7 @@ from stepsight.storage.judgments.left_outs import iterate_left_out
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, find_trace, list_datasets, list_left_out
 from tests.messages import refused
-from tests.storage.jobs.samples import send, send_file
+from tests.storage.jobs.samples import send
 from tests.storage.public_server import PublicServer
 from tests.storage.samples import invalid_row, plain_row
 from tests.storage.strict_prmbench import publish
@@ -156,25 +153,6 @@ def test_a_table_comes_in_by_its_columns(store):
     assert (none.good, none.bad, none.can_be_added) == (0, 1, False)
     assert add(store, upload, columns=ColumnMap("Ask", "Work")).summary == "t: 1 trace added; 1 in the dataset."
     assert find_dataset(store, "t").kind == "columns"
-
-
-def test_columns_that_are_left_out_are_named_before_and_afterwards(store):
-    table, file = pyarrow.Table.from_pylist([{"q": "?", "steps": ["a"], "picture": b"\xff"}]), io.BytesIO()
-    pyarrow.parquet.write_table(table, file)
-    upload = send(store, local_user(store).id, file.getvalue(), "t.parquet")
-    columns = ColumnMap("q", "steps")
-    note = "Left out as binary data: the column picture."
-    assert preview(store, upload, columns=columns).notes == (note,)
-    summary = f"t: 1 trace added; 1 in the dataset. {note}"
-    assert add(store, upload, kind="columns", columns=columns).summary == summary
-
-
-def test_a_file_of_a_kind_can_be_read_as_a_table(store):
-    upload = send(store, local_user(store).id, lines(*GOOD), "mine.jsonl")
-    shown = preview(store, upload, "columns")
-    assert (shown.finding.kind, shown.good, shown.bad) == ("columns", 3, 0)
-    assert shown.finding.columns == ColumnMap("problem", "steps", id="id")
-    assert preview(store, upload, "mr-gsm8k").good == 0
 
 
 def test_scores_come_in_for_the_dataset_that_they_fit(store):
@@ -337,16 +315,3 @@ def test_a_benchmark_in_parts_comes_with_scores_and_those_with_a_step_left_out(s
     asked = len(public.requests)
     again = fetch_benchmark(store, benchmark, lambda *progress: None)
     assert (again.dataset_id, len(public.requests)) == (done.dataset_id, asked)
-
-
-def test_the_real_files_are_read_as_what_they_are(store, data):
-    me = local_user(store).id
-    found = {}
-    for path in ("mr-gsm8k/MR-GSM8K_partial.json", "perturbation/perturbation.json", "prm800k/test.jsonl"):
-        shown = preview(store, send_file(store, me, data / path))
-        found[shown.finding.dataset] = (shown.finding.kind, shown.good, shown.bad, shown.error)
-    assert found == {
-        "mr-gsm8k": ("mr-gsm8k", 300, 0, None),
-        "perturbation": ("perturbation", 1064, 0, None),
-        "prm800k-test": ("prm800k", 200, 0, None),
-    }

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import func, select
 
 from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
@@ -173,16 +173,6 @@ def test_the_rationale_of_a_verdict_is_kept(store, traces, file):
     assert judgment.rationale == "Step 2 adds twice."
     with refused():
         import_scores(store, "sums", write_lines(file, [row | {"response": []}]), "GPT 2")
-
-
-def test_a_store_from_before_rationales_gets_them_by_importing_again(store, traces, file):
-    row = {"id": "a", "correctness_pred": "Wrong", "error_step_pred": "2", "response": "Step 2 adds twice."}
-    import_scores(store, "sums", write_lines(file, [row]), "GPT")
-    with store.write() as session:
-        session.execute(update(JudgmentRow).values(rationale=None))
-    assert [one.rationale for one in read_judgments(store, traces[0])] == [""]
-    import_scores(store, "sums", file, "GPT")
-    assert [one.rationale for one in read_judgments(store, traces[0])] == ["Step 2 adds twice."]
 
 
 @pytest.mark.parametrize(("outputs", "judgment"), KINDS)

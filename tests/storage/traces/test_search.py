@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from sqlalchemy import text
 
 from stepsight.core.text.signs import BREAKS, INVISIBLE, PLAIN, UNSPACED, pattern, searchable
@@ -7,6 +6,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.traces.search import find_text
+from tests.cases import each
 from tests.storage.samples import add, many
 
 
@@ -16,8 +16,8 @@ def found(store, wanted):
     return [row.id for row in page.rows]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "ids"),
+@each(
+    "wanted, ids",
     [
         ("", ["error", "clean", "missing", "first"]),
         ("  ", ["error", "clean", "missing", "first"]),
@@ -44,7 +44,7 @@ def test_text_in_problem_or_substep_whatever_the_case(store, wanted, ids):
 MATHS = ("3/4", r"\frac{1}{2}", "x^2", "x_{n+1}", "a \\cdot b", "$5 and $6", "{}", "->", "|x|", "1,000", "=", "^2")
 
 
-@pytest.mark.parametrize("wanted", MATHS)
+@each("wanted", MATHS)
 def test_formulas(store, wanted):
     traces = [Trace.of(f"Of {part} in a text", ["s"], id=part) for part in MATHS]
     add(store, [*traces, Trace.of("Of frac 1 2, 3 4, x 2 and 1000", ["s"], id="words")])
@@ -56,22 +56,17 @@ SIGNS = ("%", "_", "\\", "100%_", "'", '"', '""', "/", "--", "\\%", "*", "[a]", 
 QUERIES = ("a AND b", "a OR b", "NOT a", "NEAR(a b)", "text:a", "(a", "-a b", "a*")
 
 
-@pytest.mark.parametrize("special", [*SIGNS, *QUERIES])
-def test_every_character_stands_for_itself(store, special):
-    add(
-        store,
-        [
-            Trace.of(f"before {special} after", ["s"], id="with"),
-            Trace.of("before 100 percent after", ["s"], id="without"),
-        ],
-    )
-    assert found(store, special) == ["with"]
+def test_every_character_stands_for_itself(store):
+    texts = [f"before {special} after" for special in (*SIGNS, *QUERIES, "100 percent")]
+    add(store, [Trace.of(text, ["s"], id=text) for text in texts])
+    for special in (*SIGNS, *QUERIES):
+        assert found(store, special) == [text for text in texts if special in text]
 
 
 OTHER = ("größe", "GRÖßE", "Größe", "ß", "ΠΡΌΒΛΗΜΑ", "πρόβλημα", "задача", "ЗАДАЧА", "数学", "学", "数学好")
 
 
-@pytest.mark.parametrize("wanted", OTHER)
+@each("wanted", OTHER)
 def test_case_in_other_scripts(store, wanted):
     add(store, [Trace.of("Die Größe", ["Πρόβλημα, Задача, 数学好"], id="with"), Trace.of("x", ["y"], id="without")])
     assert found(store, wanted) == ["with"]

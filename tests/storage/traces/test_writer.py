@@ -142,10 +142,3 @@ def test_an_imported_dataset_is_left_as_it_is(store, tmp_path):
     with refused():
         save_trace(store, MISSING, "plain")
     assert find_dataset(store, "plain").traces == 1
-
-
-@pytest.mark.parametrize("name", ["", " ", "two\nlines", "x" * 201])
-def test_an_invalid_name_is_refused(store, name):
-    with refused():
-        save_trace(store, MISSING, name)
-    assert list_datasets(store) == []
