@@ -10,8 +10,8 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32, Floats64, Ints
 from stepsight.core.judgment import Mode
-from stepsight.core.label import Label
 from stepsight.core.metrics.table import SILENT
+from stepsight.core.trace import Label
 from stepsight.storage.database.schema import JudgmentRow, TraceRow, TriangleRow
 from stepsight.storage.database.store import read_columns
 from stepsight.storage.database.stored_json import DamagedError
