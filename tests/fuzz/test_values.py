@@ -25,8 +25,8 @@ TEXTS = (
     "{x}",
     "'",
 )
-# By what they say of a step: words, and numbers in a column of ratings or of validity.
 GAPS = (None, float("nan"), "", "N/A", "NaN", "<NA>", " null ")
+# By what they say of a step: words, and numbers in a column of ratings or of validity.
 WORDS: dict[str, tuple[Any, ...]] = {
     "neg": ("neg", " Negative", "-", "−", "wrong", False, "FALSE"),
     "neu": ("neu", "NEUTRAL "),
