@@ -133,7 +133,7 @@ def _share_statements(opened):
         # A dialect learns what its database can do when its engine first connects.
         opened.engine.connect().close()
         _STATEMENTS.append((opened.engine.dialect, opened.engine._compiled_cache))
-    for engine in (opened.engine, opened._writer, opened._durable_writer, opened._brief_writer):
+    for engine in (opened.engine, opened._writer, opened._durable_writer):
         engine.dialect, engine._compiled_cache = _STATEMENTS[0]
 
 

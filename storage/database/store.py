@@ -38,18 +38,14 @@ _CACHED = 160 * 2**20
 _BUSY_SECONDS = 60
 # A label waits less long, since the page sends it again, and requests that wait hold up all others of the server.
 _DURABLE_SECONDS = 10
-# The wait of a page for a write that may be left out.
-_BRIEF_SECONDS = 1
 _CONNECT_SECONDS = 10
 # With fewer bytes free, writes of SQLite fail.
 _LEAST_ROOM = 200_000
 # The connection's option for the statement with which SQLite begins a transaction.
 _BEGIN = "stepsight_begin"
 _SYNCHRONOUS = "stepsight_synchronous"
-_BRIEFLY = "stepsight_briefly"
 _WRITING = {_BEGIN: "BEGIN IMMEDIATE"}
 _DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
-_BRIEF = {**_WRITING, _BRIEFLY: True}
 # The databases' messages on invalid JSON, and on JSON that is not an object.
 _DAMAGED = ("malformed JSON", "cannot call json_each", "invalid input syntax for type json")
 _CREATING = Lock()
@@ -84,7 +80,6 @@ class Store:
         self.name = name
         self._writer = engine.execution_options(**_WRITING)
         self._durable_writer = engine.execution_options(**_DURABLE)
-        self._brief_writer = engine.execution_options(**_BRIEF)
         self.cache = KeyedCache(_CACHED)
         self._turn = Lock()
         self._file = _identity(name) if engine.dialect.name == "sqlite" else None
@@ -97,21 +92,19 @@ class Store:
             yield session
 
     @contextmanager
-    def write(self, durable: bool = False, *, brief: bool = False) -> Iterator[Session]:
+    def write(self, durable: bool = False) -> Iterator[Session]:
         """Open a session that commits at the end of the `with` block and rolls back if the block raises.
 
         On SQLite the write lock is taken at the start, because a session that has already read cannot wait for
         another writer. A commit survives a power cut only with `durable`, which makes the session slower and less
-        patient with other writers. A `brief` session waits at most one second. Raises `UnavailableError` if the
-        database fails, or if its file was deleted or replaced in the meantime, because the changes would then be
-        lost.
+        patient with other writers. Raises `UnavailableError` if the database fails, or if its file was deleted or
+        replaced in the meantime, because the changes would then be lost.
         """
         self._check_file()
-        writer = self._durable_writer if durable else self._brief_writer if brief else self._writer
         with (
-            self._wait_for_turn(_patience(durable, brief)),
+            self._wait_for_turn(_DURABLE_SECONDS if durable else _BUSY_SECONDS),
             _database_errors(self.name),
-            Session(writer) as session,
+            Session(self._durable_writer if durable else self._writer) as session,
             session.begin(),
         ):
             session.connection()
@@ -246,15 +239,11 @@ def _set_up_sqlite(engine: Engine) -> None:
         if statement == _WRITING[_BEGIN]:
             # Neither can be set within a transaction, and both stay with the connection.
             synchronous = options.get(_SYNCHRONOUS, "NORMAL")
-            seconds = _patience(synchronous == "FULL", options.get(_BRIEFLY, False))
+            seconds = _DURABLE_SECONDS if synchronous == "FULL" else _BUSY_SECONDS
             connection.exec_driver_sql(f"PRAGMA synchronous = {synchronous}")
             connection.exec_driver_sql(f"PRAGMA busy_timeout = {round(1000 * seconds)}")
         if statement:
             connection.exec_driver_sql(statement)
-
-
-def _patience(durable: bool, brief: bool) -> float:
-    return _DURABLE_SECONDS if durable else _BRIEF_SECONDS if brief else _BUSY_SECONDS
 
 
 def _identity(path: str) -> tuple[int, int] | None:

@@ -26,8 +26,8 @@ MOST_NUMBER = 2**53
 class DamagedError(UserError):
     """Raised when the store contains something that StepSight would never write."""
 
-    def __init__(self, message: str, hint: str = _RESTORE) -> None:
-        super().__init__(message, hint)
+    def __init__(self, message: str) -> None:
+        super().__init__(message, _RESTORE)
 
 
 class _Kept(BaseModel):

@@ -178,7 +178,6 @@ def resume_job(store: Store, job_id: int) -> Job:
 def take_job(
     store: Store,
     worker: str,
-    lease: timedelta = LEASE,
     tasks: Collection[Task] = tuple(Task),
     *,
     queued_only: bool = False,
@@ -186,15 +185,15 @@ def take_job(
     """Assign the oldest available job of `tasks` to `worker` and return it, or return None if no job is available.
 
     A job is available if it is queued or, unless `queued_only` is set, if its worker has not sent a heartbeat
-    within `lease`. Two workers never get the same job. A job fails instead if three workers in a row have ended
-    without making progress on it. A heartbeat that is more than `lease` in the future counts as missing: it was
+    within `LEASE`. Two workers never get the same job. A job fails instead if three workers in a row have ended
+    without making progress on it. A heartbeat that is more than `LEASE` in the future counts as missing: it was
     written before the clock was set back, and a live worker would have sent a newer one.
     """
 
     def oldest() -> Select[Job]:
         # Made anew each time, since waiting for the database may take longer than a lease.
         moment = now()
-        is_gone = or_(Job.heartbeat < moment - lease, Job.heartbeat > moment + lease)
+        is_gone = or_(Job.heartbeat < moment - LEASE, Job.heartbeat > moment + LEASE)
         free = Job.state == State.QUEUED
         if not queued_only:
             free = or_(free, (Job.state == State.RUNNING) & is_gone)

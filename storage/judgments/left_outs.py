@@ -114,19 +114,17 @@ def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap
     return gaps
 
 
-def measure_needed(
-    store: Store, dataset: Dataset, evaluators: Sequence[tuple[str, int]], gap: Gap = Gap.DELETED
-) -> dict[str, NeededSteps]:
+def measure_needed(store: Store, dataset: Dataset, evaluators: Sequence[tuple[str, int]]) -> dict[str, NeededSteps]:
     """Measure how well the largest falls in validity tell needed steps of a dataset from other steps.
 
     Evaluators are given by name and database id. Returns the result for each evaluator, by name. Evaluators without
     scores of both kinds of steps are left out.
     """
-    of_dataset = LeftOutScoresRow.dataset_id == dataset.id, LeftOutScoresRow.gap == gap.value
+    of_dataset = LeftOutScoresRow.dataset_id == dataset.id, LeftOutScoresRow.gap == Gap.DELETED.value
     with store.read() as session:
         scored = set(session.scalars(select(LeftOutScoresRow.evaluator_id).where(*of_dataset).distinct()))
     measured = {
-        name: measure_falls(_labelled_falls(iterate_left_out(store, dataset.id, evaluator_id, gap)))
+        name: measure_falls(_labelled_falls(iterate_left_out(store, dataset.id, evaluator_id)))
         for name, evaluator_id in evaluators
         if evaluator_id in scored
     }

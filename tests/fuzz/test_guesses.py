@@ -90,10 +90,6 @@ def verdicts(count):
     return lambda rng: [rng.random() < 0.5 for _ in range(count)]
 
 
-def numbered(rng):
-    return [f"Step {place}: {line}" for place, line in enumerate(sums(rng, rng.randint(2, 6)), start=1)]
-
-
 def put(row, name, value):
     """Set a column, whose name may be that of a key within."""
     first, _, within = name.partition(".")
