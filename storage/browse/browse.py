@@ -150,8 +150,12 @@ def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
     """Return the metadata fields of a dataset, the most common first."""
     with store.read() as session:
         version = read_versions(session, dataset_id, ()).traces
-        fields = store.cache.get(("metadata fields", dataset_id), version, lambda: read_fields(session, dataset_id))
-        return fields.fields
+        return store.cache.get(
+            ("metadata fields", dataset_id),
+            version,
+            lambda: read_fields(session, dataset_id),
+            lambda fields: sum(len(field.name) + 200 for field in fields),
+        )
 
 
 def count_field(store: Store, dataset_id: int, where: TraceFilter, field: str) -> FieldCounts:

@@ -8,7 +8,7 @@ element of a list counts as a value of its own. Objects and nested lists are tre
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
@@ -141,17 +141,6 @@ class MetaField:
 
 
 @dataclass(frozen=True, eq=False)
-class MetaFields:
-    """The metadata fields that are offered for filtering a dataset, the most common first."""
-
-    fields: Sequence[MetaField]
-
-    @property
-    def nbytes(self) -> int:
-        return sum(len(field.name) + 200 for field in self.fields)
-
-
-@dataclass(frozen=True, eq=False)
 class MetaColumn:
     """The `m` values of one metadata field over `n` traces. The arrays have shape (m,).
 
@@ -203,15 +192,13 @@ class MetaColumn:
         return dict(zip(self.names, np.bincount(codes, minlength=len(self.names)).tolist(), strict=True))
 
 
-def read_fields(session: Session, dataset_id: int) -> MetaFields:
-    """Read the names and value types of the metadata fields of a dataset."""
+def read_fields(session: Session, dataset_id: int) -> list[MetaField]:
+    """Read the names and value types of the metadata fields of a dataset, the most common first."""
     values = {"dataset": dataset_id, "longest": LONGEST_NAME, "most": MOST_FIELDS}
     rows = session.execute(text(_FIELDS[session.get_bind().dialect.name]), values).all()
     if any(not isinstance(name, str) for name, *_ in rows):
         raise DamagedError("traces.meta: a list found, expected keys with values.")
-    return MetaFields(
-        [MetaField(name, traces, numbers == traces) for name, traces, numbers in rows if name.strip()]
-    )
+    return [MetaField(name, traces, numbers == traces) for name, traces, numbers in rows if name.strip()]
 
 
 def read_meta_column(session: Session, dataset_id: int, traces: TraceGold, field: str) -> MetaColumn:
