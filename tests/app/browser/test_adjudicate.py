@@ -12,7 +12,7 @@ from stepsight.storage.labelling.results.adjudication import decide as decide_th
 from stepsight.storage.labelling.results.adjudication import past_decisions, read_adjudication, read_decisions
 from tests.app.annotate.disagreeing import disagreeing
 from tests.app.browser.acts import listening, overflow
-from tests.app.browser.test_accessibility import in_both_schemes, violations
+from tests.app.browser.checks import in_both_schemes, violations
 from tests.serving import served
 from tests.storage.labelling.samples import person
 from tests.storage.samples import ERROR, add

@@ -10,7 +10,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from tests.app.annotate.test_agreement import PATH
 from tests.app.browser.acts import listening, overflow
-from tests.app.browser.test_accessibility import in_both_schemes
+from tests.app.browser.checks import in_both_schemes
 from tests.serving import served
 from tests.storage.labelling.samples import campaign, label_all, person, take
 

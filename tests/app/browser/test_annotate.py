@@ -21,7 +21,7 @@ from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.logins import log_in, log_out
 from stepsight.storage.people.users import Role, add_user, local_user
 from tests.app.browser.acts import Traffic, listening, overflow
-from tests.app.browser.test_accessibility import in_both_schemes
+from tests.app.browser.checks import in_both_schemes
 from tests.app.elements import INJECTIONS
 from tests.serving import served
 from tests.storage.labelling.samples import PRMBENCH_KINDS, do, expire, person

@@ -8,7 +8,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.models.location import EQUATIONS
 from stepsight.storage.database.store import open_store
 from stepsight.training.evaluate.baseline_check import check_baselines
-from tests.app.browser.test_accessibility import in_both_schemes
+from tests.app.browser.checks import in_both_schemes
 from tests.serving import served
 from tests.training.evaluate.test_baseline_check import judged
 

@@ -7,8 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.app.browser import test_accessibility as accessibility
 from tests.app.browser.acts import Traffic, overflow
+from tests.app.browser.checks import violations
 from tests.serving import serving
 from tests.storage.samples import write_lines
 
@@ -237,7 +237,7 @@ def test_stretches_without_a_flag_fold_by_key_and_open_by_click(opened, awkward)
         page.keyboard.press("h")
         expect(folded).to_have_text(["Steps 1 to 6: no flag"])
         expect(item.nth(3)).to_be_hidden()
-        assert accessibility.violations(page) == []
+        assert violations(page) == []
         page.keyboard.press("f")
         expect(item.nth(7)).to_be_focused()
         folded.click()

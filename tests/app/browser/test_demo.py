@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.app.browser.acts import PROBLEM, SOLUTION, overflow
-from tests.app.browser.test_accessibility import COLOURS, violations
+from tests.app.browser.checks import COLOURS, violations
 
 pytestmark = pytest.mark.slow
 

@@ -21,7 +21,7 @@ from stepsight.storage.database.jobs_schema import State, Task
 from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs.jobs import list_jobs
 from tests.app.browser.acts import PROBLEM, SOLUTION, listening, overflow, score
-from tests.app.browser.test_accessibility import violations
+from tests.app.browser.checks import violations
 from tests.checkpoints import write_token_classifier
 from tests.hub import Hub, point_to
 from tests.serving import served

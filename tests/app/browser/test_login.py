@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people.users import Role
-from tests.app.browser.test_accessibility import in_both_schemes
+from tests.app.browser.checks import in_both_schemes
 from tests.serving import served
 from tests.storage.people.samples import PASSWORD, user
 from tests.storage.samples import add
@@ -80,7 +80,7 @@ def test_the_form_works_without_a_script(browser, home):
         log_in(page)
         page.wait_for_url("**/login/password")
         expect(page.get_by_text("You are logged in as ada.")).to_be_visible()
-        page.get_by_role("button", name="Log out").click()
+        page.get_by_role("navigation", name="Pages").get_by_role("button", name="Log out").click()
         page.wait_for_url("**/login")
     finally:
         context.close()

@@ -9,7 +9,7 @@ from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
 from tests.app.browser.acts import listening, overflow
-from tests.app.browser.test_accessibility import in_both_schemes
+from tests.app.browser.checks import in_both_schemes
 from tests.serving import served
 from tests.storage.labelling.samples import TWO, campaign
 from tests.storage.people.samples import user

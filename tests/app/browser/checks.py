@@ -1,30 +1,13 @@
-"""The focus is seen by a person who goes through a page by Tab: in light and dark, on a desk and a phone. The pages
-of `PAGES` are gone through in `test_every_page`."""
+"""What holds for all pages, looked at on one: axe-core in light and dark, and the focus that a person follows."""
 
-import shutil
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 
-import pytest
-
-from stepsight.storage.database.store import open_store
-from tests.app.annotate.disagreeing import disagreeing
-from tests.app.browser import test_accessibility as accessibility
-from tests.app.browser.acts import PROBLEM, SOLUTION, listening, score
-from tests.serving import served
-
-# By pages of the gallery, what stands there before the first Tab.
-PAGES = {
-    "/evidence": "ol.turns",
-    "/evidence?trace=2": "table[role=grid]",
-    "/browse?dataset=gallery": "a.open",
-    "/browse?trace=1": "ol.steps",
-    "/results": "main table",
-    "/results?dataset=gallery": "main table",
-    "/results?dataset=gallery&card=mini-bidir": "main table",
-    "/jobs": "form",
-    "/annotate/new?dataset=gallery": "form",
-    "/people": "h1",
-    "/nowhere": "h1",
-}
+AXE = Axe()
+# Not even a moderate one of these.
+NEVER = ("heading-order",)
+# What a colour scheme can change.
+COLOURS = ("color-contrast", "link-in-text-block")
 # The outline of what has the focus, the colour behind it, and by how much its ends stick out of whatever cuts them.
 # A hidden choice shows the focus on the word beside it.
 FOCUS = """() => {
@@ -60,13 +43,32 @@ ALL = f"""(most) => {{
 MOST = 60
 
 
-@pytest.fixture(scope="module")
-def campaigns(sqlite_template, tmp_path_factory, evaluators):
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("focused") / "store.db")
-    with open_store(str(path)) as store:
-        disagreeing(store)
-        with served(store, evaluators) as base:
-            yield base
+def violations(page, rules=()):
+    """What axe-core calls serious or critical: the rule, the first element, and what is wrong with it. All of its
+    rules, or those named."""
+    options = {"resultTypes": ["violations"]} | ({"runOnly": list(rules)} if rules else {})
+    # Half a megabyte of script, once for a document; and of what it finds, only what is asked for.
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(AXE.axe_script)
+    found = page.evaluate("async (options) => (await axe.run(options)).violations", options)
+    return [
+        f"{rule['id']}: {node['html'][:160]} {node['failureSummary'][:300]}"
+        for rule in found
+        if rule["impact"] in ("serious", "critical") or rule["id"] in NEVER
+        for node in rule["nodes"][:3]
+    ]
+
+
+def in_both_schemes(page, there):
+    """The violations of a page whose content is there, by colour scheme, where there are some."""
+    expect(page.locator(there).first).to_be_visible()
+    expect(page.locator("h1")).to_have_count(1)
+    expect(page.locator("main [data-again]")).to_have_count(0)
+    found = {"light": violations(page)}
+    page.emulate_media(color_scheme="dark")
+    found["dark"] = violations(page, COLOURS)
+    page.emulate_media(color_scheme="light")
+    return {scheme: wrong for scheme, wrong in found.items() if wrong}
 
 
 def luminance(colour):
@@ -94,54 +96,10 @@ def hidden_focus(page):
     return wrong
 
 
-def in_both_schemes(page):
+def hidden_focus_in_both_schemes(page):
     found = {}
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         found[scheme] = hidden_focus(page)
     page.emulate_media(color_scheme="light")
     return {scheme: wrong for scheme, wrong in found.items() if wrong}
-
-
-def test_a_scored_solution_can_be_read_and_its_focus_is_seen_in_a_step_that_is_edited_too(opened):
-    with opened(reduced_motion="reduce") as page:
-        score(page, PROBLEM, SOLUTION)
-        assert accessibility.in_both_schemes(page, "#result ol.steps > li") == {}
-        for width in (1280, 390):
-            page.set_viewport_size({"width": width, "height": 1000})
-            assert in_both_schemes(page) == {}, width
-        for width, step in ((1280, 2), (390, 3)):
-            page.set_viewport_size({"width": width, "height": 1000})
-            text = page.locator("ol.steps > li .t").nth(step - 1)
-            for row in (text, page.get_by_role("button", name=f"Correct step {step}")):
-                row.click()
-                page.keyboard.press("e")
-                focus = page.evaluate(FOCUS)
-                assert focus["name"].startswith("textarea")
-                assert focus["outline"] == "solid 2px"
-                assert focus["cut"] <= 0.5
-                page.keyboard.press("Escape")
-        page.locator(".keys-button").click()
-        assert accessibility.in_both_schemes(page, "dialog.keys") == {}
-
-
-def test_the_focus_is_seen_around_a_campaign(opened, campaigns):
-    with opened(base=campaigns, reduced_motion="reduce") as page:
-        for name in ("campaign", "agreement", "adjudicate"):
-            page.goto(f"/annotate/{name}?campaign=1")
-            listening(page)
-            for width in (1280, 390):
-                page.set_viewport_size({"width": width, "height": 1000})
-                assert in_both_schemes(page) == {}, (name, width)
-
-
-def test_a_hidden_focus_is_found(page):
-    page.goto("/jobs")
-    listening(page)
-    style = (
-        ".places a:focus-visible { outline: none !important } .places { overflow: hidden } form * { --focus: #fff }"
-    )
-    page.add_style_tag(content=style)
-    wrong = hidden_focus(page)
-    assert any("Score" in text and "none" in text for text in wrong)
-    assert any("Start" in text and "contrast 1" in text for text in wrong)

@@ -1,0 +1,383 @@
+"""Every page, visited once and looked at in each way that holds for all of them: axe-core in light and dark, the
+hints on words, and the focus on a desk and a phone, within which it fits; and what all pages share."""
+
+import re
+import shutil
+from typing import NamedTuple
+
+import pytest
+from playwright.sync_api import expect
+
+from stepsight.app.markup.text import TERMS
+from stepsight.storage.database.store import open_store
+from tests.app.annotate.disagreeing import disagreeing
+from tests.app.browser.acts import PROBLEM, SOLUTION, listening, overflow, score
+from tests.app.browser.checks import FOCUS, hidden_focus, hidden_focus_in_both_schemes, in_both_schemes, violations
+from tests.serving import served
+
+
+class Visit(NamedTuple):
+    """How a page is looked at: by axe-core once what `read` selects is there, by Tab once what `tabbed` selects is,
+    and by its `terms`, the words that are first met on it, in their order. `slow` ones have a like beside them."""
+
+    read: str = ""
+    tabbed: str = ""
+    terms: str | None = None
+    slow: bool = False
+
+
+# Of the gallery.
+PAGES = {
+    "/": Visit("#examples", "", "evaluator neg neu valid pos online offline"),
+    "/evidence": Visit("main h1", "ol.turns", "online offline hindsight"),
+    "/evidence?trace=1": Visit("main h1"),
+    "/evidence?trace=1&evaluator=mini-causal, read in both orders": Visit(".readings"),
+    "/evidence?trace=1&present=4": Visit(".presents li.newest"),
+    "/evidence?trace=1&present=gold": Visit(".presents .g"),
+    "/evidence?trace=2": Visit("", "table[role=grid]", "equations hindsight"),
+    "/browse?trace=abc": Visit("#browse .notice ~ .shelf a.open", slow=True),
+    "/browse?dataset=gallery": Visit("", "a.open", "offline"),
+    "/browse?dataset=gallery&gold=error&q=lamps": Visit("#browse mark"),
+    "/browse?dataset=gallery&gold=error&q=zzz": Visit(".empty a"),
+    "/browse?dataset=gallery&field=focus&bin=right-0.95": Visit("#browse .distribution .chosen", slow=True),
+    "/browse?trace=1": Visit(
+        "ol.steps > li", "ol.steps", "equations online offline retroactive-change neg neu pos"
+    ),
+    "/results": Visit("main h1", "main table", "offline online"),
+    "/results?dataset=gallery": Visit("main h1", "main table", "offline online hindsight neg neu pos", slow=True),
+    "/results?dataset=gallery&card=mini-bidir": Visit("main table", "main table", slow=True),
+    "/data": Visit("main h1"),
+    "/evaluators": Visit("main h1"),
+    "/jobs": Visit("main h1", "form", "online offline hindsight"),
+    "/annotate/new?dataset=gallery": Visit("", "form"),
+    "/people": Visit("", "h1"),
+    "/nowhere": Visit("main h1", "h1"),
+    "/api/v1/docs": Visit("main h1", slow=True),
+}
+
+
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=[pytest.mark.slow] if visit.slow else []) for path, visit in PAGES.items()]
+)
+def test_it_can_be_read_its_words_are_explained_and_the_focus_is_seen(opened, path):
+    read, tabbed, terms, _ = PAGES[path]
+    expected = [] if terms else ["status of 4"]
+    # Colours that fade would be read while they do. Loaded on a phone, where more of a page scrolls by itself and
+    # so takes the focus.
+    with opened(width=390, reduced_motion="reduce", expected=expected) as page:
+        page.goto(path)
+        expect(page.locator("main [data-again]")).to_have_count(0)
+        wrong = {"too wide for a phone": overflow(page)}
+        page.set_viewport_size({"width": 1280, "height": 1000})
+        expect(page.locator("main [data-again]")).to_have_count(0)
+        if read:
+            wrong["axe-core"] = in_both_schemes(page, read)
+        if terms:
+            listening(page)
+            explains(page, terms.split())
+        if tabbed:
+            expect(page.locator(tabbed).first).to_be_visible()
+            for width in (1280, 390):
+                page.set_viewport_size({"width": width, "height": 1000})
+                wrong[f"the focus at {width}"] = hidden_focus_in_both_schemes(page)
+        assert {check: faults for check, faults in wrong.items() if faults} == {}
+
+
+def test_axe_finds_planted_faults(page):
+    page.goto("/browse")
+    expect(page.locator("#browse a[data-go]").first).to_be_visible()
+    wrong = "<h6>Deep</h6><button></button><img src=data:,><p style='color: #ddd; background: #fff'>Pale</p>"
+    page.evaluate("(html) => document.querySelector('main').insertAdjacentHTML('beforeend', html)", wrong)
+    found = {text.split(":")[0] for text in violations(page)}
+    assert found == {"button-name", "image-alt", "heading-order", "color-contrast"}
+
+
+@pytest.fixture(scope="module")
+def campaigns(sqlite_template, tmp_path_factory, evaluators):
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("focused") / "store.db")
+    with open_store(str(path)) as store:
+        disagreeing(store)
+        with served(store, evaluators) as base:
+            yield base
+
+
+def test_a_scored_solution_can_be_read_and_its_focus_is_seen_in_a_step_that_is_edited_too(opened):
+    with opened(reduced_motion="reduce") as page:
+        score(page, PROBLEM, SOLUTION)
+        assert in_both_schemes(page, "#result ol.steps > li") == {}
+        for width in (1280, 390):
+            page.set_viewport_size({"width": width, "height": 1000})
+            assert hidden_focus_in_both_schemes(page) == {}, width
+        for width, step in ((1280, 2), (390, 3)):
+            page.set_viewport_size({"width": width, "height": 1000})
+            text = page.locator("ol.steps > li .t").nth(step - 1)
+            for row in (text, page.get_by_role("button", name=f"Correct step {step}")):
+                row.click()
+                page.keyboard.press("e")
+                focus = page.evaluate(FOCUS)
+                assert focus["name"].startswith("textarea")
+                assert focus["outline"] == "solid 2px"
+                assert focus["cut"] <= 0.5
+                page.keyboard.press("Escape")
+        page.locator(".keys-button").click()
+        assert in_both_schemes(page, "dialog.keys") == {}
+
+
+def test_the_focus_is_seen_around_a_campaign(opened, campaigns):
+    with opened(base=campaigns, reduced_motion="reduce") as page:
+        for name in ("campaign", "agreement", "adjudicate"):
+            page.goto(f"/annotate/{name}?campaign=1")
+            listening(page)
+            for width in (1280, 390):
+                page.set_viewport_size({"width": width, "height": 1000})
+                assert hidden_focus_in_both_schemes(page) == {}, (name, width)
+
+
+def test_a_hidden_focus_is_found(page):
+    page.goto("/jobs")
+    listening(page)
+    style = (
+        ".places a:focus-visible { outline: none !important } .places { overflow: hidden } form * { --focus: #fff }"
+    )
+    page.add_style_tag(content=style)
+    wrong = hidden_focus(page)
+    assert any("Score" in text and "none" in text for text in wrong)
+    assert any("Start" in text and "contrast 1" in text for text in wrong)
+
+
+def start(page, path):
+    page.goto(path)
+    listening(page)
+    expect(page.locator("main [data-again]")).to_have_count(0)
+
+
+def term(page, name):
+    return page.locator(f"button.term[data-hint={name}]").first
+
+
+def hint(page):
+    return page.locator(".meaning:popover-open")
+
+
+def box(of):
+    found = of.bounding_box()
+    assert found is not None
+    return dict(found)
+
+
+def explains(page, terms):
+    """Each word of a page is explained once, to a keyboard and to a screen reader."""
+    words = page.locator("main button.term")
+    assert words.evaluate_all("found => found.map(one => one.dataset.hint)") == terms
+    for word in words.all():
+        word.focus()
+        name = (word.get_attribute("data-hint") or "").replace("-", " ")
+        expect(hint(page)).to_have_text(f"{name} {TERMS[name]}")
+        expect(word).to_have_accessible_description(f"{name} {TERMS[name]}")
+    page.keyboard.press("Escape")
+    expect(hint(page)).to_have_count(0)
+
+
+def test_a_hint_comes_with_a_pointer_that_rests_and_with_the_focus(page):
+    start(page, "/")
+    before = box(page.get_by_label("Problem"))
+    term(page, "offline").hover()
+    expect(hint(page)).to_have_text(f"offline {TERMS['offline']}")
+    # Nothing has moved, and what stands below is free.
+    assert box(page.get_by_label("Problem")) == before
+    assert box(hint(page))["y"] + box(hint(page))["height"] <= box(term(page, "offline"))["y"]
+    # The pointer may go over to it, to read or to copy.
+    hint(page).hover()
+    page.wait_for_timeout(500)
+    expect(hint(page)).to_have_count(1)
+    page.mouse.move(5, 500)
+    expect(hint(page)).to_have_count(0)
+    # Escape closes one that a pointer has opened, too, and it does not come back by itself.
+    term(page, "neg").hover()
+    expect(hint(page)).to_have_text(f"neg {TERMS['neg']}")
+    page.keyboard.press("Escape")
+    expect(hint(page)).to_have_count(0)
+    page.mouse.move(5, 500)
+    term(page, "neg").hover()
+    expect(hint(page)).to_have_count(1)
+    opens_nothing_for_a_pointer_that_passes_by(page)
+    goes_with_the_focus(page)
+    is_there_for_a_choice(page)
+
+
+def opens_nothing_for_a_pointer_that_passes_by(page):
+    page.mouse.move(5, 500)
+    expect(hint(page)).to_have_count(0)
+    # In one turn of the page's script: a busy machine would let the pointer rest.
+    term(page, "pos").evaluate(
+        """term => {
+          window.opened = 0;
+          addEventListener("beforetoggle", () => window.opened++, true);
+          for (const place of [term, document.body]) {
+            place.dispatchEvent(new PointerEvent("pointerover", { bubbles: true, pointerType: "mouse" }));
+          }
+        }"""
+    )
+    page.wait_for_timeout(500)
+    assert page.evaluate("window.opened") == 0
+
+
+def goes_with_the_focus(page):
+    page.mouse.move(5, 500)
+    term(page, "neg").focus()
+    expect(hint(page)).to_have_text(f"neg {TERMS['neg']}")
+    page.keyboard.press("Tab")
+    expect(hint(page)).to_have_text(f"neu {TERMS['neu']}")
+    for _ in range(5):
+        page.keyboard.press("Tab")
+    expect(page.get_by_label("Problem")).to_be_focused()
+    expect(hint(page)).to_have_count(0)
+
+
+def is_there_for_a_choice(page):
+    start(page, "/evidence?trace=2")
+    page.locator("label[data-hint=neu]").click()
+    expect(page.locator("input[value=neu]")).to_be_checked()
+    expect(hint(page)).to_have_text(f"neu {TERMS['neu']}")
+    page.keyboard.press("ArrowRight")
+    expect(hint(page)).to_have_text(f"pos {TERMS['pos']}")
+
+
+def test_a_finger_opens_a_hint_within_a_phone_and_another_place_closes_it(opened):
+    with opened(width=390, height=800, has_touch=True, reduced_motion="reduce") as page:
+        start(page, "/")
+        for name in ("neg", "pos", "offline"):
+            term(page, name).tap()
+            expect(hint(page)).to_have_text(f"{name} {TERMS[name]}")
+            at = box(hint(page))
+            assert at["x"] >= 0
+            assert at["x"] + at["width"] <= 390
+            assert overflow(page) <= 0
+        assert in_both_schemes(page, ".meaning:popover-open") == {}
+        page.get_by_label("Problem").tap()
+        expect(page.get_by_label("Problem")).to_be_focused()
+        expect(hint(page)).to_have_count(0)
+
+
+def test_without_a_script_a_press_opens_it(browser, address):
+    context = browser.new_context(base_url=address, java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto("/jobs")
+        term(page, "hindsight").click()
+        expect(hint(page)).to_have_text(f"hindsight {TERMS['hindsight']}")
+        page.keyboard.press("Escape")
+        expect(hint(page)).to_have_count(0)
+    finally:
+        context.close()
+
+
+STEPS = [
+    "Then $x^2$, not $x^ and \\(\\frac{1}{2\\), for $5.",
+    "\\[\\begin{pmatrix}1\\end{pmatrix}\\] and $$y$$.",
+]
+
+
+def ready(page):
+    """The page's script has run, and its content is there."""
+    expect(page.locator(".maths-switch")).to_be_visible()
+    expect(page).to_have_title(re.compile(" · StepSight$"))
+    expect(page.get_by_role("heading", level=1)).to_have_count(1)
+
+
+def test_the_frame_of_a_page_by_keyboard(page):
+    leaves_keys_to_a_text(page)
+    flips_every_formula(page)
+    skips_to_the_content(page)
+    lists_its_keys(page)
+
+
+def leaves_keys_to_a_text(page):
+    page.goto("/")
+    ready(page)
+    page.keyboard.press("?")
+    expect(page.locator("dialog.keys kbd", has_text="?")).to_have_count(1)
+    # Browse's keys do nothing here.
+    expect(page.locator("dialog.keys kbd", has_text="j")).to_have_count(0)
+    page.get_by_role("button", name="Close").click()
+    page.get_by_label("Problem").press_sequentially("why?")
+    expect(page.get_by_label("Problem")).to_have_value("why?")
+    expect(page.locator("dialog.keys")).to_have_count(0)
+
+
+def flips_every_formula(page):
+    page.get_by_role("textbox", name="Solution").fill("\n".join(STEPS))
+    switch = page.get_by_role("button", name="TeX source")
+    expect(page.locator("ol.preview .katex")).to_have_count(3)
+    # What cannot be read is shown as it was written.
+    expect(page.locator("ol.preview .math.source")).to_have_text("\\(\\frac{1}{2\\)")
+    expect(switch).to_have_attribute("aria-pressed", "false")
+    switch.click()
+    expect(page.locator("ol.preview li")).to_have_text(STEPS)
+    expect(page.locator(".katex")).to_have_count(0)
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    page.goto("/browse?trace=2")
+    expect(page.locator("ol.steps .math.source").first).to_be_visible()
+    expect(page.locator(".katex")).to_have_count(0)
+    page.get_by_role("button", name="TeX source").click()
+    expect(page.locator("ol.steps .katex").first).to_be_visible()
+
+
+def skips_to_the_content(page):
+    page.goto("/browse?trace=1")
+    ready(page)
+    before = page.url
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    assert page.locator(".skip").bounding_box()["y"] >= 0
+    page.keyboard.press("Enter")
+    expect(page.locator("#content")).to_be_focused()
+    assert page.url == before
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('.page').contains(document.activeElement)")
+
+
+def lists_its_keys(page):
+    page.goto("/browse?trace=2")
+    ready(page)
+    expect(page.locator("ol.steps > li").first).to_be_visible()
+    page.keyboard.press("?")
+    dialog = page.get_by_role("dialog", name="Keys of this page")
+    expect(dialog).to_be_visible()
+    expect(dialog.locator("kbd", has_text="j")).to_have_count(1)
+    # What is behind the list stays as it is.
+    address = page.url
+    page.keyboard.press("j")
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    assert page.url == address
+    button = page.get_by_role("button", name="Keys")
+    button.click()
+    expect(dialog).to_be_visible()
+    page.keyboard.press("?")
+    expect(dialog).to_have_count(0)
+    expect(button).to_be_focused()
+    page.keyboard.press("j")
+    page.wait_for_url(lambda url: url != address)
+
+
+@pytest.mark.parametrize("path", ["/", "/annotate/new", "/jobs", pytest.param("/demo", marks=pytest.mark.slow)])
+def test_fields_on_a_touch_screen_have_letters_that_no_phone_zooms_in_on(opened, path):
+    """Safari zooms into a field of less than 16 px."""
+    with opened(width=390, has_touch=True, is_mobile=True) as page:
+        page.goto(path)
+        fields = page.locator("input:is([type=text], [type=search], [type=number], :not([type])), select, textarea")
+        expect(fields.locator("visible=true").first).to_be_attached()
+        sizes = fields.evaluate_all("fields => fields.map((field) => parseFloat(getComputedStyle(field).fontSize))")
+        assert min(sizes) >= 16
+
+
+def test_reduced_motion_stops_transitions_and_print_is_only_the_content(opened):
+    with opened(reduced_motion="reduce") as page:
+        page.goto("/browse?trace=1")
+        ready(page)
+        moving = "[...document.querySelectorAll('*')].filter(e => getComputedStyle(e).transitionDuration !== '0s')"
+        assert page.evaluate(f"{moving}.length") == 0
+        page.emulate_media(media="print")
+        expect(page.get_by_role("navigation", name="Pages")).to_be_hidden()
+        expect(page.locator("ol.steps > li").first).to_be_visible()
