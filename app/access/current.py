@@ -21,14 +21,19 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 class Current:
     """The request being handled.
 
-    `id` is sent with the response and written to every log line of the request. `person` is the id of the person
-    who made the request; it is None if nobody is logged in or the person was not looked up. `nonce` marks the
-    scripts that the templates of the response write.
+    `id` is sent with the response and written to every log line of the request. `nonce` marks the scripts that the
+    templates of the response write. `person` is the id of the person who made the request, and None if nobody is
+    logged in or the person was not looked up. The navigation bar shows their `name` and the pages for their
+    `rights`, or else, if `offers_login`, a link that leads back to `address`.
     """
 
     id: str = field(default_factory=lambda: secrets.token_hex(8))
-    person: int | None = None
     nonce: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    person: int | None = None
+    name: str = ""
+    rights: frozenset[str] = frozenset()
+    offers_login: bool = False
+    address: str = ""
 
 
 CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
@@ -43,23 +48,19 @@ def begin(header: str) -> Current:
     return current
 
 
+def current_request() -> Current:
+    """Return the current request, or one without an id and a nonce outside of any."""
+    return CURRENT.get() or Current("", "")
+
+
 def request_id() -> str:
     """Return the id of the current request, or "" outside any request."""
-    current = CURRENT.get()
-    return "" if current is None else current.id
+    return current_request().id
 
 
 def script_nonce() -> str:
     """Return the nonce of the current request's scripts, or "" outside any request."""
-    current = CURRENT.get()
-    return "" if current is None else current.nonce
-
-
-def note_person(person: int | None) -> None:
-    """Record the id of the person who made the current request."""
-    current = CURRENT.get()
-    if current is not None:
-        current.person = person
+    return current_request().nonce
 
 
 def is_local(scope: Scope) -> bool:

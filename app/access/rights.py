@@ -142,14 +142,14 @@ class RequiresRight:
     Anyone with at least one of the rights may use the route. If no rights are given, everybody may. Used as a
     FastAPI dependency, the declaration passes the user who made the request to the route. `app.web.access` reads
     the declaration and refuses everybody else before the route runs. A route without a declaration cannot be
-    reached.
+    reached, and one with two is an error.
     """
 
     def __init__(self, *rights: Right) -> None:
         self.rights = frozenset(rights)
 
     async def __call__(self, request: Request) -> User | None:
-        return require(request, *self.rights) if self.rights else find_user_of(request)
+        return find_user_of(request)
 
 
 Person = Annotated[User, Depends(RequiresRight(Right.ENTER))]
@@ -225,7 +225,6 @@ _STATIC = tuple(
         "/stepsight/(?s:.+)",
         "/favicon.ico",
         "/healthz",
-        "/help(/[a-z-]+)?",
     )
 )
 # What the demo's page and `gradio_client` need of Gradio: no route that takes, fetches or gives files of others.
@@ -265,7 +264,9 @@ def _declared(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[Rule]:
         elif isinstance(route, Mount):
             yield from _declared(route.routes or (), prefix + route.path)
         elif isinstance(route, APIRoute):
-            needs = [one.call for one in route.dependant.dependencies if isinstance(one.call, RequiresRight)]
-            if needs:
-                rights = frozenset[Right]().union(*(one.rights for one in needs))
-                yield Rule(frozenset(route.methods or ()), compile_path(prefix + route.path)[0], rights)
+            calls = [dependency.call for dependency in route.dependant.dependencies]
+            needs = [call for call in calls if isinstance(call, RequiresRight)]
+            if len(needs) > 1:
+                raise TypeError(f"{prefix}{route.path} declares its rights {len(needs)} times, expected once")
+            for need in needs:
+                yield Rule(frozenset(route.methods or ()), compile_path(prefix + route.path)[0], need.rights)

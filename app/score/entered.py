@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from stepsight.app.score.comparison import StepMatches
 from stepsight.core.errors import AddressError, UserError
@@ -238,14 +238,6 @@ class PageState(BaseModel):
     dataset: str | None = None
     thinking: bool = False
     run: str = Field("", max_length=40)
-
-    @classmethod
-    def read(cls, values: object) -> "PageState":
-        """Validate the state that the script sent. Raises `UserError` if it is malformed."""
-        try:
-            return cls.model_validate(values)
-        except ValidationError:
-            raise UserError("The page sent an invalid request.", "Reload the page.") from None
 
     def solution_text(self) -> SolutionText:
         """Return the text for the input box. Raises `UserError` if the text is a list that contains anything

@@ -1,8 +1,7 @@
 """The Score page: paste a problem and its solution, correct the steps, and see every step judged in both modes.
 
 The URL determines the result. `s` is its permalink, `before` or `kept` is the permalink of the result to compare it
-with, and `valid` and `redundant` are thresholds. The page's script calls events by name: `split`, `write`, `score`,
-`running`, `open` and `save`.
+with, and `valid` and `redundant` are thresholds. The page's script posts JSON to `/score/split` and its like.
 """
 
 import json
@@ -10,26 +9,27 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Depends, Request
 from markupsafe import Markup, escape
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, JSONResponse
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, require
+from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of, has_right
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
 from stepsight.app.score.result import conclusion_of, result_html
 from stepsight.app.score.running import RunningResults
 from stepsight.app.scoring.batcher import ScoringCost
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import plain_page, render
-from stepsight.app.web.page_events import Event, event_routes
-from stepsight.app.web.pages import PageContent, client_disconnected
+from stepsight.app.web.pages import PageContent, body, client_disconnected
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
 from stepsight.core.text.response import thinking_in, unclosed_thought
 from stepsight.core.trace import Trace
+from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.people.blindness import check_texts
@@ -45,6 +45,32 @@ EMPTY = Markup('<p class="hint">Steps appear here as you type: numbered, headed,
 _SOON = 0.4
 # The tokens from which the page says what scoring takes: a few seconds.
 _MUCH = 50_000
+# The requests that wait for judgments at once, with threads of their own beside those of other requests.
+_AT_ONCE = 40
+
+Answer = Callable[[Any, Request], dict[str, Any]]
+"""A function that answers what was sent in a request, with an object for JSON."""
+
+
+class TypedText(Model):
+    """A text to be split into steps, and whether thinking before the solution is split too."""
+
+    text: str
+    thinking: bool = False
+
+
+class OpenedLink(Model):
+    """A query string to be opened. `evaluators` replaces those of its permalink, and `run` is as in `PageState`."""
+
+    query: str
+    evaluators: list[str] | None = None
+    run: str = ""
+
+
+class RunningKey(Model):
+    """The key of a solution that is being judged."""
+
+    run: str
 
 
 @dataclass(frozen=True)
@@ -58,23 +84,28 @@ class ScorePage:
     strength_html: Callable[[str, str], Markup] = lambda name, fingerprint: Markup()
     running_results: RunningResults = field(default_factory=RunningResults)
 
-    @property
-    def events(self) -> dict[str, Event]:
-        """The events that the page's script calls, by name."""
-        events: dict[str, Event] = {
-            "split": self.split,
-            "write": self.write,
-            "score": self.score,
-            "cost": self.cost,
-            "conclude": self.conclude,
-            "running": self.running,
-            "open": self.open,
-        }
-        return events if self.read_only else events | {"save": self.save}
-
     def routes(self) -> APIRouter:
-        """Build the routes of the page and of its events."""
-        routes = event_routes(self.events, Right.READ, Right.SCORE)
+        """Build the routes of the page and of what its script sends."""
+        routes = APIRouter(include_in_schema=False)
+        limiter = CapacityLimiter(_AT_ONCE)
+
+        def add(name: str, kind: type[Any], answer: Answer, *rights: Right) -> None:
+            needs = [Depends(RequiresRight(*(rights or LOOKING)))]
+
+            async def respond(request: Request, values: Annotated[Any, body(kind)]) -> JSONResponse:
+                return JSONResponse(await to_thread.run_sync(answer, values, request, limiter=limiter))
+
+            routes.add_api_route(f"/score/{name}", respond, methods=["POST"], dependencies=needs)
+
+        add("split", TypedText, lambda typed, _: self.split(typed.text, typed.thinking))
+        add("write", PageState, lambda state, _: self.write(state))
+        add("score", PageState, self.score)
+        add("cost", PageState, lambda state, _: self.cost(state))
+        add("conclude", PageState, self.conclude)
+        add("running", RunningKey, lambda key, _: self.running(key.run))
+        add("open", OpenedLink, lambda link, request: self.open(link.query, link.evaluators, request, link.run))
+        if not self.read_only:
+            add("save", PageState, lambda state, _: self.save(state), Right.WRITE)
 
         def show(request: Request) -> HTMLResponse:
             shown = self.content(request)
@@ -122,14 +153,13 @@ class ScorePage:
         except UserError as error:
             return {"steps": notice_html(str(error.without_options()))}
 
-    def write(self, values: dict[str, Any]) -> dict[str, Any]:
+    def write(self, state: PageState) -> dict[str, Any]:
         """Compose a text from corrected steps, and return it with the steps rendered."""
-        return _written(PageState.read(values).solution_text())
+        return _written(state.solution_text())
 
-    def score(self, values: dict[str, Any], request: Request) -> dict[str, Any]:
+    def score(self, state: PageState, request: Request) -> dict[str, Any]:
         """Score the entered solution and, if it is an edit of the previous solution, compare the two. If steps were
         edited, the result includes the text composed from them."""
-        state = PageState.read(values)
         try:
             solution = state.solution_text()
             entered = state.entered(solution)
@@ -138,9 +168,8 @@ class ScorePage:
         written = _written(solution) if state.steps is not None else {}
         return {"result": self._result(entered, request, state.run)} | written
 
-    def cost(self, values: dict[str, Any]) -> dict[str, Any]:
+    def cost(self, state: PageState) -> dict[str, Any]:
         """Return the cost of scoring the entered solution, and True under `long` if it is high."""
-        state = PageState.read(values)
         try:
             entered = state.entered(state.solution_text())
             costs = [(name, _cost(self.evaluators, name, entered.trace)) for name in entered.chosen]
@@ -150,9 +179,8 @@ class ScorePage:
         is_long = any(isinstance(cost, UserError) or cost.prefixes > _MUCH or not cost.fits for _, cost in known)
         return {"cost": render("score/cost.html", costs=known, steps=len(entered.trace.substeps)), "long": is_long}
 
-    def conclude(self, values: dict[str, Any], request: Request) -> dict[str, Any]:
+    def conclude(self, state: PageState, request: Request) -> dict[str, Any]:
         """Return the sentence on the displayed result at other thresholds."""
-        state = PageState.read(values)
         entered = state.displayed()
         check_texts(self.store, find_user_of(request), *entered.traces)
         return {"conclusion": conclusion_of(self.evaluators, entered, partial(client_disconnected, request))}
@@ -161,7 +189,7 @@ class ScorePage:
         """Return the scores that are known so far of the solution that is being judged under the key `run`."""
         return {"result": self.running_results.html(run)}
 
-    def open(self, query: str, evaluators: list[str] | None, request: Request, run: str = "") -> dict[str, Any]:
+    def open(self, query: str, evaluators: Sequence[str] | None, request: Request, run: str = "") -> dict[str, Any]:
         """Return the page's content for a query string, which is empty if the query has no permalink. If
         `evaluators` is not None, it replaces the permalink's evaluators. `run` is as in `PageState`."""
         try:
@@ -169,11 +197,9 @@ class ScorePage:
         except AddressError as error:
             return {"result": notice_html(str(error.without_options()))}
 
-    def save(self, values: dict[str, Any], request: Request) -> dict[str, Any]:
+    def save(self, state: PageState) -> dict[str, Any]:
         """Save the displayed result with its judgments, and return a note that links to the saved trace. If the
         result has no permalink, the entered solution is saved instead."""
-        require(request, Right.WRITE)
-        state = PageState.read(values)
         entered = state.displayed()
         saved = save_trace(self.store, entered.saved_trace, SAVED if state.dataset is None else state.dataset)
         for chosen in filter(self.evaluators.gives_scores, entered.evaluators):

@@ -1,6 +1,7 @@
 """Access control for routes: who made a request, and whether they have one of the rights that the route
 requires."""
 
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -11,8 +12,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepsight.app.access.current import is_local, note_person
-from stepsight.app.access.rights import LOGIN, LOOKING, Right, Rule, Rules, cookie_name, refusal, rights_of
+from stepsight.app.access.current import current_request, is_local
+from stepsight.app.access.rights import LOGIN, LOOKING, Right, Rules, cookie_name, refusal, rights_of
 from stepsight.app.scoring.batcher import client_context
 from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
 from stepsight.core.errors import UserError
@@ -64,30 +65,33 @@ class Access:
         # All routes of the application exist by its first request.
         rules = self._rules = self._rules or Rules(scope["app"].routes)
         rule = rules.find(scope["method"], scope["path"])
-        if rule is None:
-            await _unknown(scope, rules)(scope, receive, send)
-            return
-        if rule.rights is None:
+        rights: Collection[Right] | None = () if rule is None else rule.rights
+        if rights is None:
             await self.app(scope, receive, send)
             return
         local = self.loopback and is_local(scope)
         try:
             requester = await to_thread.run_sync(self.identify, _token(scope), local)
         except UserError as error:
-            if self._had_users or not (local or self.public) or not rule.rights & _ALONE:
+            is_alone = not self._had_users and (local or self.public)
+            if rights and not (is_alone and _ALONE.intersection(rights)):
                 await error_response(scope, error)(scope, receive, send)
                 return
-            requester = Requester(None, _ALONE, can_log_in=False)
-        note_person(requester.user.id if requester.user is not None else None)
+            requester = Requester(None, _ALONE if is_alone else frozenset(), can_log_in=False)
+        _note(scope, requester)
         client = _client(scope, requester)
         who = {"user": requester.user, "rights": requester.rights, "client": client}
         state = {**scope.get("state", {}), **who, "rules": rules}
         scope = {**scope, "state": state}
-        refused = rule.rights and not rule.rights & requester.rights
         if requester.can_log_in:
             send = _unkept(send)
+        answer: ASGIApp = self.app
+        if rule is None:
+            answer = _unknown(scope, rules)
+        elif rights and requester.rights.isdisjoint(rights):
+            answer = _refusal(scope, rights, requester)
         with client_context(client):
-            await (_refusal(scope, rule, requester) if refused else self.app)(scope, receive, send)
+            await answer(scope, receive, send)
         if requester.token is not None:
             # After the response, so that nobody waits while an import holds the database.
             with suppress(UnavailableError):
@@ -110,6 +114,16 @@ class Access:
             return Requester(None, frozenset(), can_log_in)
         user = local_user(self.store)
         return Requester(user, rights_of(user, self.store), can_log_in)
+
+
+def _note(scope: Scope, requester: Requester) -> None:
+    """Note the sender for the log and for the navigation bar."""
+    current, user = current_request(), requester.user
+    current.person = None if user is None else user.id
+    current.name = "" if user is None or user.name == LOCAL else user.name
+    current.rights = requester.rights
+    current.offers_login = requester.can_log_in and not current.name
+    current.address = address_of(scope)
 
 
 def _client(scope: Scope, requester: Requester) -> str:
@@ -145,11 +159,11 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
     return _refused(scope, 404, "There is no such page.", instead or "Check the address.")
 
 
-def _refusal(scope: Scope, rule: Rule, requester: Requester) -> Response:
+def _refusal(scope: Scope, rights: Collection[Right], requester: Requester) -> Response:
     """Return the response to a sender who lacks the rights. The response says how to log in, or why logging in does
     not help."""
     if requester.user is not None:
-        error = refusal(requester.user, rule.rights or ())
+        error = refusal(requester.user, rights)
         return _refused(scope, 403, error.message, error.hint)
     if not requester.can_log_in:
         if requester.rights:

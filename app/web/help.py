@@ -13,10 +13,11 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup, escape
 
+from stepsight.app.access.rights import RequiresRight
 from stepsight.app.web.html import macro, plain_page, render
 from stepsight.storage.database.store import NotFoundError
 
@@ -137,7 +138,7 @@ _ABOUT = "about"
 
 def help_routes() -> APIRouter:
     """Build the routes of the manual and of the page about StepSight."""
-    routes = APIRouter(include_in_schema=False)
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight())])
 
     @routes.api_route("/help", methods=["GET", "HEAD"])
     def first() -> HTMLResponse:

@@ -1,8 +1,8 @@
 """Rendering pages and parts of pages as HTML from the templates in `app/web/templates`.
 
-Every template can use `API`, `PAGES`, `BUNDLES`, `MARKS`, `TERMS`, `VERDICT_WORDS` and `nonce()`, the attribute
-`nonce` of a script within a page. The filters are `counted`, `duration`, `sentence`, `format_bytes`,
-`maths` (`app.markup.text.text_html`), `markdown` (`app.markup.markdown.markdown_html`) and those of
+Every template can use `API`, `PAGES`, `BUNDLES`, `MARKS`, `TERMS`, `VERDICT_WORDS`, `current_request()`, and
+`nonce()`, the attribute `nonce` of a script within a page. The filters are `counted`, `duration`, `sentence`,
+`format_bytes`, `maths` (`app.markup.text.text_html`), `markdown` (`app.markup.markdown.markdown_html`) and those of
 `core.escaping.load_templates`.
 """
 
@@ -19,7 +19,7 @@ from fastapi.responses import FileResponse, Response
 from fastapi.staticfiles import StaticFiles
 from markupsafe import Markup
 
-from stepsight.app.access.current import script_nonce
+from stepsight.app.access.current import current_request, script_nonce
 from stepsight.app.access.rights import PAGES
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, duration, sentence, text_html
@@ -132,7 +132,8 @@ class FreshFiles(StaticFiles):
 
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
-_TEMPLATES.globals.update(API=API, PAGES=PAGES, BUNDLES=ADDRESSES, nonce=script_nonce)
+_TEMPLATES.globals.update(API=API, PAGES=PAGES, BUNDLES=ADDRESSES)
+_TEMPLATES.globals.update(nonce=script_nonce, current_request=current_request)
 _TEMPLATES.globals.update(MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
 _TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, format_bytes=format_bytes)
 _TEMPLATES.filters.update(sentence=sentence, duration=duration)

@@ -5,7 +5,7 @@ from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Form, Request
-from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from stepsight.app.access.rights import (
     LOGIN,
@@ -28,7 +28,6 @@ from stepsight.storage.people.users import LOCAL, SHORTEST, User, has_users, set
 
 LOGOUT = "/logout"
 PASSWORD = f"{LOGIN}/password"
-WHO = f"{LOGIN}/who"
 # The database decides when a login ends; the cookie lasts as long as any login can.
 _KEPT_SECONDS = 400 * 24 * 3600
 # With a second slash or a backslash, a browser would go to another server.
@@ -38,7 +37,7 @@ Text = Annotated[str, Form()]
 
 
 def login_routes(store: Store) -> APIRouter:
-    """Build the login pages, `POST /logout`, and `GET /login/who`, which tells a page's script who is logged in."""
+    """Build the login pages and `POST /logout`."""
     routes = APIRouter(include_in_schema=False)
     everybody = [Depends(RequiresRight())]
 
@@ -64,18 +63,6 @@ def login_routes(store: Store) -> APIRouter:
         response = RedirectResponse(f"{LOGIN}?{urlencode({'next': next})}" if next else LOGIN, 303)
         response.delete_cookie(cookie_name(request), secure=_is_secure(request), httponly=True, samesite="lax")
         return response
-
-    @routes.get(WHO, dependencies=everybody)
-    def who(request: Request) -> JSONResponse:
-        user = find_user_of(request)
-        named = user is not None and user.name != LOCAL
-        return JSONResponse(
-            {
-                "name": user.name if user is not None and named else None,
-                "login": not named and has_users(store),
-                "pages": _pages(state_of(request)["rights"]),
-            }
-        )
 
     _add_password_page(routes, store)
     return routes

@@ -3,6 +3,7 @@
 A browser gets the whole page, whereas the page's script gets only the content.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self, TypeVar
@@ -146,6 +147,8 @@ def body(model: type[T]) -> Any:
     async def read(request: Request) -> T:
         try:
             values = parse_json(await request.body() or "{}")
+            # No response could quote half of a surrogate pair.
+            json.dumps(values, ensure_ascii=False).encode()
         except ValueError:
             values = None
         if not isinstance(values, dict):

@@ -1,5 +1,6 @@
 """The whole application without a browser, asked through Starlette's client."""
 
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import contextmanager
 
@@ -37,6 +38,14 @@ def asking(store, evaluators, **options):
     application = build_app(store, evaluators, **options)
     with TestClient(application, base_url="http://127.0.0.1", client=HERE) as client:
         yield client
+
+
+def who(client, **options):
+    """Whom the navigation bar is for: their name, whether it offers a login, and the pages in it."""
+    html = client.get("/help/about", **options).text
+    places, tools = html[html.index('<nav class="top"') : html.index("</nav>")].split('class="tools"')
+    name = re.search(r'<a href="/login/password">([^<]*)</a>', tools)
+    return name and name[1], "/login?next=/help/about" in tools, re.findall(r'<a href="([^"]*)"', places)
 
 
 def assert_alike(ours, theirs, tolerance):

@@ -53,16 +53,18 @@ def log_in(port, name):
 
 
 def who(port, token):
-    return json.loads(ask(port, "GET", "/login/who", token)[1])["name"]
+    """The name in the navigation bar."""
+    html = ask(port, "GET", "/help/about", token)[1]
+    return html.partition('<a href="/login/password">')[2].partition("<")[0]
 
 
 def score(port, token):
     """What an event of the Score page gives of a solution."""
     trace = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "The answer is 6."])
     query = f"?s={Entered.of(trace, ['mini-bidir']).token()}"
-    response, text = ask(port, "POST", "/gradio_api/run/open", token, json.dumps({"data": [query, None, ""]}))
+    response, text = ask(port, "POST", "/score/open", token, json.dumps({"query": query}))
     assert response.status == 200, text
-    return json.loads(text)["data"][0]["result"]
+    return json.loads(text)["result"]
 
 
 def test_one_of_two_servers_is_killed_while_people_label(postgresql, tmp_path):

@@ -26,15 +26,23 @@ PATHS = """
     /api/v1/jobs /healthz /nowhere
 """
 NOBODY = "nobody"
+# The same on every page, but for each role another one.
+_NAVIGATION = re.compile(r'<nav class="top".*?</nav>', re.DOTALL)
 _PATIENCE = 60.0
 
 
 def record(scene):
-    """Yield the outline of each page, once for all roles that see the same, and the description of the API."""
+    """Yield the outline of each page, once for all roles that see the same, and of the navigation bar for each, and
+    the description of the API."""
     with scene.copy() as copied, open_store(copied.store) as store:
         logins = {role.value: f"{COOKIE}={open_login(store, find_user(store, role.value))}" for role in Role}
         with asking(store, Evaluators()) as client:
             yield "openapi.json", client.get("/api/v1/openapi.json", headers={"cookie": logins["admin"]}).text
+            bars = {
+                role: _NAVIGATION.findall(client.get("/help/about", headers={"cookie": login}).text)
+                for role, login in {**logins, NOBODY: ""}.items()
+            }
+            yield "navigation.txt", "\n\n".join(f"== for {role}\n{outline(bar)}" for role, (bar,) in bars.items())
             for path in PATHS.split():
                 seen: dict[str, list[str]] = {}
                 for role in (*logins, NOBODY):
@@ -42,7 +50,7 @@ def record(scene):
                     answer = _settled(client, path, headers)
                     kind = answer.headers.get("content-type", "").partition(";")[0]
                     head = f"{answer.status_code} {kind} {answer.headers.get('location', '')}".rstrip()
-                    body = outline(answer.text) if kind == "text/html" else answer.text
+                    body = outline(_NAVIGATION.sub("", answer.text)) if kind == "text/html" else answer.text
                     seen.setdefault(scene.steady(f"{head}\n{body}"), []).append(role)
                 name = re.sub(r"[^\w=.&-]+", "_", path.strip("/")) or "score"
                 texts = (f"== {path} for {', '.join(roles)}\n{text}" for text, roles in seen.items())

@@ -116,7 +116,7 @@ def test_a_rule_is_found_by_method_and_path(rules, method, path, rights):
         ("POST", "/tables/1/2"),
         ("POST", "/tables/1234567890123"),
         ("GET", "/forgotten"),
-        ("POST", "/gradio_api/run/unknown"),
+        ("POST", "/score/unknown"),
         ("POST", "/demo/gradio_api/upload"),
         ("GET", "/demo/gradio_api/file=/etc/hostname"),
         ("GET", "/demo/gradio_api/proxy=http://elsewhere.example/"),

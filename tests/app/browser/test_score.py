@@ -438,7 +438,7 @@ def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(pag
 
 def test_a_result_is_of_what_is_entered_although_the_text_is_split_after_it(page):
     held: list[Route] = []
-    page.route("**/gradio_api/run/split", lambda route: held.append(route))
+    page.route("**/score/split", lambda route: held.append(route))
     page.goto("/")
     page.get_by_label("Problem").fill("Count to 3.")
     page.get_by_role("textbox", name="Solution").fill("1. One.\n2. Two.\n3. Three.")
@@ -450,7 +450,7 @@ def test_a_result_is_of_what_is_entered_although_the_text_is_split_after_it(page
         route.continue_()
     expect(page.locator("#preview ol.preview > li")).to_have_count(3)
     expect(page.locator("#result")).not_to_have_attribute("data-stale", "")
-    page.unroute("**/gradio_api/run/split")
+    page.unroute("**/score/split")
     page.get_by_role("textbox", name="Solution").fill("1. One.\n2. Two.\n3. Four.")
     expect(page.locator("#result")).to_have_attribute("data-stale", "")
     page.get_by_role("textbox", name="Solution").fill("1. One.\n2. Two.\n3. Three.")
@@ -476,7 +476,7 @@ def test_what_is_judged_so_far_is_shown_until_the_result_is_there(opened, tiny, 
 def test_the_last_of_several_clicks_counts_and_one_can_be_cancelled(opened):
     """Also those that come while an answer is on its way, or is drawn; and the server may be away meanwhile."""
     with opened(expected=("ERR_FAILED", "Failed to fetch")) as page:
-        traffic = Traffic(page, "**/gradio_api/run/score")
+        traffic = Traffic(page, "**/score/score")
         score(page, PROBLEM, SOLUTION)
         expect(page.locator("ol.steps > li")).to_have_count(5)
         traffic.state = "held"

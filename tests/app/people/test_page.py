@@ -7,7 +7,7 @@ from stepsight.app.access.rights import COOKIE
 from stepsight.storage.people.invitations import list_invitations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, find_user
-from tests.app.client import PAGE, asking
+from tests.app.client import PAGE, asking, who
 from tests.storage.labelling.labelled_sums import labelled
 from tests.storage.people.samples import user
 
@@ -50,7 +50,7 @@ def test_a_link_leads_from_the_page_to_a_login(admin, sqlite_store):
     assert (refused.status_code, "The two passwords differ." in refused.text) == (422, True)
     answer = admin.post("/login/invitation", data=form, follow_redirects=False)
     assert answer.status_code == 303
-    assert admin.get("/login/who").json()["name"] == "eva"
+    assert who(admin)[0] == "eva"
     again = admin.post("/login/invitation", data=form | {"name": "another"})
     assert (again.status_code, "no longer valid" in again.text) == (404, True)
 
@@ -114,7 +114,7 @@ def test_without_users_the_page_tells_how_the_first_is_made_and_invites_nobody(c
 
 def test_admins_alone_are_led_there(admin, sqlite_store):
     assert 'href="/people">People' in admin.get("/annotate").text
-    assert "/people" in admin.get("/login/who").json()["pages"]
+    assert "/people" in who(admin)[2]
     admin.cookies.set(COOKIE, open_login(sqlite_store, user(sqlite_store, "ada")))
     assert 'href="/people">People' not in admin.get("/annotate").text
-    assert "/people" not in admin.get("/login/who").json()["pages"]
+    assert "/people" not in who(admin)[2]

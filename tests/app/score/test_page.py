@@ -8,12 +8,12 @@ from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import Right
 from stepsight.app.score import page as score_page
-from stepsight.app.score.entered import Entered, SolutionText
+from stepsight.app.score.entered import Entered, PageState, SolutionText
 from stepsight.app.score.page import EMPTY, ScorePage, steps_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.store import ForbiddenError, open_store
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.people.users import Role, User
 from stepsight.storage.traces.queries import find_dataset, get_trace, iterate_traces, list_datasets
@@ -29,6 +29,7 @@ from tests.storage.samples import find_judgment
 PROBLEM, SOLUTION = "What is 2 + 3?", "1. 2 + 3 = 5.\n2. So the answer is 5."
 FORM = typed(PROBLEM, SOLUTION, ("tiny",), 0.4, 0.2)
 ENTERED = {"problem": PROBLEM, "solution": SOLUTION, "evaluators": ["tiny"]}
+state = PageState.model_validate
 SHORTER = typed(PROBLEM, "2 + 3 = 5.", ("tiny",)).token()
 
 
@@ -62,26 +63,26 @@ def token(html):
 
 def test_an_entered_text_is_split_and_scored(page):
     assert page.split(SOLUTION)["steps"].count("<li>") == 2
-    answer = page.score(ENTERED, asked())
+    answer = page.score(state(ENTERED), asked())
     assert list(answer) == ["result"]
     assert texts(answer["result"]) == ["2 + 3 = 5.", "So the answer is 5."]
 
 
 def test_edited_steps_are_scored_and_written_into_the_box(page):
     steps = [["2 + 3 = 5. So 5."], ["Done.", "Checked."]]
-    answer = page.score(ENTERED | {"steps": steps}, asked())
+    answer = page.score(state(ENTERED | {"steps": steps}), asked())
     form = Entered.from_token(token(answer["result"]))
     assert [step.substeps for step in form.trace.steps] == [("2 + 3 = 5. So 5.",), ("Done.", "Checked.")]
-    assert {key: answer[key] for key in ("text", "steps")} == page.write({"steps": steps})
+    assert {key: answer[key] for key in ("text", "steps")} == page.write(state({"steps": steps}))
     assert json.loads(answer["text"]) == ["2 + 3 = 5. So 5.", ["Done.", "Checked."]]
     assert json.loads(read(answer["steps"]).one("ol")["data-steps"]) == steps
-    assert page.write({"steps": [["one"], ["two"]]})["text"] == "1. one\n2. two"
-    assert page.write({"steps": []})["steps"] == EMPTY
+    assert page.write(state({"steps": [["one"], ["two"]]}))["text"] == "1. one\n2. two"
+    assert page.write(state({"steps": []}))["steps"] == EMPTY
 
 
 def test_thresholds_and_the_result_before_come_with_what_is_entered(page):
     values = ENTERED | {"validity": 0.4, "redundancy": 0.2, "before": SHORTER}
-    section = read(page.score(values, asked())["result"]).one("section")
+    section = read(page.score(state(values), asked())["result"]).one("section")
     assert (section["data-validity"], section["data-redundancy"]) == ("0.4", "0.2")
     assert section["data-before"] == SHORTER
 
@@ -89,7 +90,7 @@ def test_thresholds_and_the_result_before_come_with_what_is_entered(page):
 def test_a_list_of_something_else_is_a_notice_and_no_error(page):
     for answer in (
         page.split('["a", 3]')["steps"],
-        page.score(ENTERED | {"solution": '["a", 3]'}, asked())["result"],
+        page.score(state(ENTERED | {"solution": '["a", 3]'}), asked())["result"],
     ):
         assert "step 2 of the list is 3" in read(answer).one("div", role="alert").text
 
@@ -142,7 +143,7 @@ def test_a_link_with_an_evaluator_that_is_gone_brings_the_text_and_says_so(page)
 
 def test_a_result_is_saved_with_its_judgments(store, evaluators, page):
     entered = {"problem": "another", "solution": "text", "token": FORM.token()}
-    told = read(page.save(entered, asked())["saved"])
+    told = read(page.save(state(entered))["saved"])
     trace = get_trace(store, int(told.all("a")[0]["href"].removeprefix("/browse?trace=")))
     assert (trace.dataset, trace.problem) == ("saved", PROBLEM)
     assert trace.substeps == ("2 + 3 = 5.", "So the answer is 5.")
@@ -152,20 +153,20 @@ def test_a_result_is_saved_with_its_judgments(store, evaluators, page):
 
 
 def test_the_same_trace_saved_twice_is_one(store, page):
-    told = [read(page.save({"token": FORM.token()}, asked())["saved"]).text for _ in range(2)]
+    told = [read(page.save(state({"token": FORM.token()}))["saved"]).text for _ in range(2)]
     assert [text.split(" as ")[0] for text in told] == ["Saved", "Already saved"]
     assert find_dataset(store, "saved").traces == 1
 
 
 def test_an_entry_without_a_link_can_be_saved(store, page):
-    assert "Saved as" in page.save(ENTERED | {"dataset": "mine"}, asked())["saved"]
+    assert "Saved as" in page.save(state(ENTERED | {"dataset": "mine"}))["saved"]
     assert [(dataset.name, dataset.traces) for dataset in list_datasets(store)] == [("mine", 1)]
 
 
 def test_thinking_is_saved_with_the_trace_unjudged_or_as_steps(store, page):
     thinking = {"solution": "<think>Add.</think>2 + 3 = 5.\n\nSo 5."}
     for judged in (False, True):
-        page.save(ENTERED | thinking | {"thinking": judged}, asked())
+        page.save(state(ENTERED | thinking | {"thinking": judged}))
     aside, first = iterate_traces(store, find_dataset(store, "saved").id)
     assert (aside.substeps, aside.meta) == (("2 + 3 = 5.", "So 5."), {"thinking_set_aside": "Add."})
     assert (first.substeps, first.meta) == (("Add.", "2 + 3 = 5.", "So 5."), {"thought_steps": 1})
@@ -174,18 +175,17 @@ def test_thinking_is_saved_with_the_trace_unjudged_or_as_steps(store, page):
 @pytest.mark.parametrize("dataset", ["", " x", "a\nb"])
 def test_a_dataset_without_a_proper_name_is_refused(store, page, dataset):
     with refused():
-        page.save({"token": FORM.token(), "dataset": dataset}, asked())
+        page.save(state({"token": FORM.token(), "dataset": dataset}))
     assert list_datasets(store) == []
 
 
-def test_saving_is_for_people_with_the_right_to_write(store, evaluators, page):
+def test_saving_is_offered_to_people_with_the_right_to_write(store, evaluators, page):
     looking = {"rights": frozenset({Right.SCORE})}
-    with pytest.raises(ForbiddenError):
-        page.save({"token": FORM.token()}, asked(**looking))
     reading = ScorePage(store, evaluators, read_only=True)
-    assert set(page.events) - set(reading.events) == {"save"}
+    paths = [{route.path for route in one.routes().routes} for one in (page, reading)]
+    assert paths[0] - paths[1] == {"/score/save"}
     for page_, options, saves in ((page, {}, True), (page, looking, False), (reading, {}, False)):
-        result = page_.score(ENTERED, asked(**options))["result"]
+        result = page_.score(state(ENTERED), asked(**options))["result"]
         assert ("Save as a trace" in read(result).text) == saves
 
 
@@ -219,20 +219,24 @@ def test_the_first_response_does_not_wait_for_a_judgment_that_takes_long(page, m
     assert [area.text for area in first.all("textarea")] == [PROBLEM, SOLUTION]
 
 
-def test_a_mistake_of_the_user_is_the_answer_of_an_event(page):
+def test_what_the_script_sends_has_to_fit(page):
     client = TestClient(let_in(page.routes()))
-    answers = [
-        client.post("/gradio_api/run/write", json={"data": [one]}).json()
-        for one in ({"steps": 7}, {"steps": [["a"]]})
-    ]
-    assert answers[0] == {"data": [{"error": "The page sent an invalid request. Reload the page."}]}
-    assert answers[1]["data"][0]["text"] == "a"
+    for path, values in (
+        ("write", {"steps": 7}),
+        ("split", {"thinking": True}),
+        ("split", {"text": "\ud800"}),
+        ("open", {"query": 1}),
+        ("running", []),
+    ):
+        answer = client.post(f"/score/{path}", content=json.dumps(values))
+        assert (answer.status_code, set(answer.json())) == (422, {"error", "hint"})
+    assert client.post("/score/write", json={"steps": [["a"]]}).json()["text"] == "a"
 
 
 def test_scoring_ends_when_the_page_is_left(store, tiny):
     evaluators, scorer = hold_up(tiny)
     with served(build_app(store, evaluators)) as address:
-        with posted(address, "/gradio_api/run/score", {"data": [ENTERED]}):
+        with posted(address, "/score/score", ENTERED):
             assert scorer.at_work.wait(30)
             # Longer than between two looks: who stays is waited for.
             assert not scorer.ended.wait(1.2)
@@ -253,7 +257,7 @@ LONG = {"problem": PROBLEM, "solution": "\n".join(f"{i}. 2 + 3 = 5." for i in ra
 def test_what_scoring_takes_is_told_before(store, tiny, tokens, said):
     evaluators = Evaluators([tiny], shipped=False, tokens=tokens)
     cost = evaluators.cost("tiny", typed(LONG["problem"], LONG["solution"]).trace)
-    told = " ".join(read(ScorePage(store, evaluators).cost(LONG)["cost"]).text.split())
+    told = " ".join(read(ScorePage(store, evaluators).cost(state(LONG))["cost"]).text.split())
     assert told == said.format(every=f"{cost.prefixes:,}", whole=f"{cost.whole:,}")
 
 
@@ -264,17 +268,17 @@ def limited(store, tiny):
 
 
 def test_a_solution_beyond_the_limit_of_a_request_is_read_as_a_whole(limited):
-    section = read(limited.score(LONG, asked())["result"])
+    section = read(limited.score(state(LONG), asked())["result"])
     assert "Only the whole solution was read" in section.text
     assert [cell.text.split()[-1] for cell in section.all("span", cls="unread")] == ["–"] * 30
     # An edit of it is compared offline.
     edited = LONG | {"solution": LONG["solution"].replace("30. 2 + 3 = 5.", "30. 2 + 3 = 6.")}
-    again = read(limited.score(edited | {"before": section.one("section")["data-token"]}, asked())["result"])
+    again = read(limited.score(state(edited | {"before": section.one("section")["data-token"]}), asked())["result"])
     assert "Against the result before the edit" in again.text
 
 
 def test_a_result_of_the_whole_solution_alone_is_saved_as_an_offline_judgment(limited, store):
-    limited.save(LONG, asked())
+    limited.save(state(LONG))
     (row,) = list_datasets(store)
     trace = get_trace(store, 1)
     (evaluator,) = list_evaluators(store)

@@ -18,7 +18,7 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.people.logins import LASTS, open_login
 from stepsight.storage.people.users import Role, end_user, find_user, set_role
 from stepsight.storage.traces.queries import find_dataset
-from tests.app.client import PAGE, asking
+from tests.app.client import PAGE, asking, who
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import add
@@ -38,7 +38,7 @@ ROUTES = {
     "everybody": """
         GET /stepsight/{path} GET /stepsight/pages.css GET /stepsight/pages.js
         GET /stepsight/plotly/plotly.min.js GET /favicon.ico GET /healthz
-        GET /login POST /login GET /login/who POST /logout
+        GET /login POST /login POST /logout
         GET /login/invitation POST /login/invitation GET /help GET /help/{name}""",
     "by name": "GET /login/password POST /login/password GET /annotate GET /relabel{rest}",
     "looking": """
@@ -48,9 +48,8 @@ ROUTES = {
         GET /jobs GET /jobs/ GET /jobs/list
         GET /evaluators GET /evaluators/ GET /evaluators/state
         GET /data GET /data/ GET /data/state GET /data/left-out GET /score/result.json
-        GET /score/result.csv POST /gradio_api/run/split POST /gradio_api/run/write
-        POST /gradio_api/run/score POST /gradio_api/run/running POST /gradio_api/run/open POST /gradio_api/run/save
-        POST /gradio_api/run/cost POST /gradio_api/run/conclude
+        GET /score/result.csv POST /score/split POST /score/write POST /score/score POST /score/running
+        POST /score/open POST /score/cost POST /score/conclude
         GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score
         POST /api/v1/score/batch POST /api/v1/next POST /pooling POST /classify POST /get_reward GET /v1/models
         GET /api/v1/datasets
@@ -69,7 +68,7 @@ ROUTES = {
         POST /annotate/disputes/{number}/entries""",
     "adjudicating": "GET /annotate/adjudicate POST /annotate/adjudicate/decisions",
     "managing": """
-        POST /data/uploads POST /data/uploads/{upload}/remove
+        POST /score/save POST /data/uploads POST /data/uploads/{upload}/remove
         GET /data/uploads/{upload} GET /changes/dataset POST /changes/dataset/rename
         POST /changes/dataset/delete
         GET /changes/scores POST /changes/scores/delete GET /changes/job POST /changes/job/delete
@@ -251,7 +250,7 @@ def test_an_event_that_saves_is_for_who_may_write(stores, clients):
     for name in ("viewer", "adjudicator", "admin"):
         client, login = clients[name]
         entered = {"problem": "What is 2 + 3?", "solution": "5.", "evaluators": ["tiny"]}
-        answer = client.post("/gradio_api/run/save", json={"data": [entered]}, headers=login()).json()["data"][0]
+        answer = client.post("/score/save", json=entered, headers=login()).json()
         refused = "This is for admins, and you are" in answer.get("error", "")
         assert refused != ("Saved as" in answer.get("saved", "")), answer
         saved += [] if refused else [name]
@@ -342,7 +341,7 @@ def test_a_login_in_use_is_renewed_once_an_hour(sqlite_store, evaluators):
         for left, renewed in ((LASTS - timedelta(minutes=59), False), (LASTS - timedelta(minutes=61), True)):
             with store.write() as session:
                 session.execute(update(LoginRow).values(expires=now() + left))
-            assert client.get("/login/who", headers=login).json()["name"] == "ada"
+            assert who(client, headers=login)[0] == "ada"
             with store.read() as session:
                 expires = session.scalars(select(LoginRow.expires)).one()
             assert (expires > now() + left + timedelta(minutes=1)) == renewed
@@ -362,7 +361,7 @@ def test_without_its_store_the_server_lets_nobody_in_once_it_knows_users(tmp_pat
         user(store)
         assert client.get("/").status_code == 401
         path.rename(tmp_path / "away.db")
-        for route in ("/", "/login/who", "/api/v1/datasets"):
+        for route in ("/", "/login", "/api/v1/datasets"):
             response = client.get(route)
             assert response.status_code == 503
             assert response.json()["error"] == "The store: the file is gone."

@@ -91,9 +91,9 @@ def surfaces(evaluators):
     )
     yield "/api/v1/score", TEXT, '"validity"'
     yield "/api/v1/score/batch", {"traces": [TEXT]}, '"validity"'
-    yield "/gradio_api/run/score", {"data": [form]}, "bar"
-    yield "/gradio_api/run/open", {"data": [f"?s={token}", None, ""]}, "bar"
-    yield "/gradio_api/run/open", {"data": [f"?s={other}&before={token}", None, ""]}, "bar"
+    yield "/score/score", form, "bar"
+    yield "/score/open", {"query": f"?s={token}"}, "bar"
+    yield "/score/open", {"query": f"?s={other}&before={token}"}, "bar"
 
 
 def is_shown(client, store, name, path, body, sign):

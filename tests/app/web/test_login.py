@@ -14,7 +14,7 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.logins import FREE_BY_NAME, open_login, user_of
 from stepsight.storage.people.users import Role, find_user
-from tests.app.client import PAGE, asking
+from tests.app.client import PAGE, asking, who
 from tests.cases import each
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import PASSWORD, user
@@ -82,7 +82,7 @@ def test_servers_at_two_ports_of_a_host_have_cookies_of_their_own(client):
     client.cookies.clear()
     for port, logged_in in (("7861", True), ("7862", False)):
         headers = {"host": f"localhost:{port}", "cookie": f"{COOKIE}-7861={token}"}
-        assert (client.get("/login/who", headers=headers).json()["name"] == "ada") == logged_in
+        assert (who(client, headers=headers)[0] == "ada") == logged_in
 
 
 def test_by_https_the_cookie_goes_by_https_alone(store, evaluators):
@@ -187,22 +187,21 @@ def test_no_page_elsewhere_logs_anybody_in_or_out(client, store, path):
 
 
 def test_a_page_is_told_whom_it_is_for(client):
-    assert client.get("/login/who").json() == {"name": None, "login": True, "pages": []}
+    assert who(client) == (None, True, [])
     log_in(client)
     everything = ["/", "/evidence", "/browse", "/results", "/annotate", "/data", "/evaluators", "/jobs"]
-    assert client.get("/login/who").json() == {"name": "ada", "login": False, "pages": everything}
+    assert who(client) == ("ada", False, everything)
 
 
 @pytest.mark.usefixtures("blind")
 def test_an_annotator_is_told_of_the_one_page_that_is_left_while_a_blind_campaign_is_open(client):
     log_in(client)
-    assert client.get("/login/who").json()["pages"] == ["/annotate"]
+    assert who(client)[2] == ["/annotate"]
 
 
 def test_where_nobody_can_log_in_nobody_has_a_name(sqlite_store, evaluators):
     with asking(sqlite_store, evaluators) as client:
-        told = client.get("/login/who").json()
-        assert (told["name"], told["login"]) == (None, False)
+        assert who(client)[:2] == (None, False)
         for path in ("/login", "/login/password"):
             assert "stepsight user add" in client.get(path).text
         assert "stepsight user add" in client.post("/login/password", data={"present": "x"}).text

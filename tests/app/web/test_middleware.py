@@ -10,13 +10,13 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from stepsight.app.access.current import note_person, request_id
+from stepsight.app.access.current import current_request, request_id
 from stepsight.app.access.rights import PAGES
 from stepsight.app.web.logs import ACCESS, FIELDS
 from stepsight.app.web.middleware import LARGEST_BODY, Failures, Gate, Requests, path_in_log
 from stepsight.core import gone
 from stepsight.storage.database.store import open_store
-from tests.app.client import PAGE, asking
+from tests.app.client import PAGE, asking, who
 from tests.cases import each
 from tests.storage.samples import add
 
@@ -30,7 +30,7 @@ def client():
 
     @application.get("/hello")
     def hello():
-        note_person(7)
+        current_request().person = 7
         return PlainTextResponse(request_id())
 
     @application.get("/bare")
@@ -190,7 +190,7 @@ def test_every_page_is_there(guarded, name, path):
         "/openapi.json",
         "/gradio_api/openapi.json",
         "/gradio_api/deep_link",
-        "/gradio_api/runs",
+        "/score/scores",
         "/gradio_api/upload_progress",
         "/gradio_api/file=/etc/hostname",
         "/gradio_api/file=http://elsewhere.example/x.png",
@@ -224,7 +224,7 @@ def test_nothing_is_uploaded_or_called_by_other_ways(guarded, name):
     assert guarded.post(f"/gradio_api/{name}", files={"files": b"x"}).status_code == 404
 
 
-@each("path", ["/api/v1/score", "/api/v1/jobs", "/gradio_api/run/score"])
+@each("path", ["/api/v1/score", "/api/v1/jobs", "/score/score"])
 @each("origin", [ELSEWHERE, "null", "http://127.0.0.1:8000", "http://127.0.0.1.example", ""])
 def test_a_post_of_a_page_elsewhere_is_refused(guarded, path, origin):
     response = post(guarded, path, origin=origin)
@@ -243,7 +243,7 @@ def test_a_browser_that_gives_no_origin_is_known_by_where_it_comes_from(guarded,
     assert post(guarded, sec_fetch_site=site).status_code == 403
 
 
-@pytest.mark.parametrize("path", ["/", "/api/v1/datasets", "/gradio_api/run/score"])
+@pytest.mark.parametrize("path", ["/", "/api/v1/datasets", "/score/score"])
 def test_no_page_elsewhere_may_read_an_answer(guarded, path):
     """Gradio by itself would let any origin in where the host is not the loopback."""
     for host in ("127.0.0.1", "localhost"):
@@ -264,7 +264,7 @@ def test_this_machine_may_be_called_by_each_of_its_names(guarded, host):
     assert guarded.get("/", headers={"host": host}).status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/api/v1/score", "/gradio_api/run/score"])
+@pytest.mark.parametrize("path", ["/api/v1/score", "/score/score"])
 def test_a_large_body_is_refused_before_it_is_read(guarded, path):
     response = guarded.post(path, content=b"x" * (LARGEST_BODY + 1))
     assert response.status_code == 413
@@ -286,7 +286,7 @@ def test_a_body_in_pieces_arrives_whole(guarded):
 
 
 def test_there_are_no_web_sockets(guarded):
-    with pytest.raises(WebSocketDisconnect), guarded.websocket_connect("/gradio_api/run/score"):
+    with pytest.raises(WebSocketDisconnect), guarded.websocket_connect("/score/score"):
         pass
 
 
@@ -301,7 +301,7 @@ def test_a_read_only_server_refuses_what_writes_and_shows_no_control_for_it(stor
             response = post(guarded, path)
             assert response.status_code == 403
             assert response.json()["error"] == "This server is read-only."
-        pages = guarded.get("/login/who").json()["pages"]
+        pages = who(guarded)[2]
         assert pages == [page.path for page in PAGES if page.name not in ("Annotate", "People")]
         for path in pages:
             assert guarded.get(path).status_code == 200, path

@@ -59,7 +59,7 @@ const tellCost = latest(async (signal, state) => {
   if (signal.aborted) return;
   const values = state();
   const isShort = JSON.stringify(values.steps ?? values.solution).length < SHORT;
-  const answer = isShort ? { cost: "", long: false } : await ask("cost", [values], signal);
+  const answer = isShort ? { cost: "", long: false } : await ask("cost", values, signal);
   if (signal.aborted) return;
   part("cost").innerHTML = answer.cost;
   part("cost").hidden = !answer.long;
@@ -159,7 +159,7 @@ const follow = async (run, request, isPressed) => {
   request.finally(() => ended.abort()).catch(() => {});
   for (let wait = SOON; !ended.signal.aborted; wait = AGAIN) {
     await new Promise((resolve) => setTimeout(resolve, wait));
-    const answer = ended.signal.aborted ? null : await ask("running", [run], ended.signal).catch(() => null);
+    const answer = ended.signal.aborted ? null : await ask("running", { run }, ended.signal).catch(() => null);
     if (!answer?.result || ended.signal.aborted || isEditingRow()) continue;
     const isFirst = !part("result").querySelector("section.running");
     const content = html(answer.result);
@@ -171,8 +171,8 @@ const follow = async (run, request, isPressed) => {
 };
 
 /** The answer to a request that is known to the server under a key, and followed by it. */
-const followed = (event, inputs, signal, run, how) => {
-  const request = ask(event, inputs, signal);
+const followed = (name, values, signal, run, how) => {
+  const request = ask(name, values, signal);
   follow(run, request, how === "pushState");
   return request;
 };
@@ -186,7 +186,7 @@ const score = latest(async (signal, how) => {
   const sent = solutionState();
   const from = entered();
   const run = newRun();
-  const answer = await followed("score", [{ ...state(), run }], signal, run, how);
+  const answer = await followed("score", { ...state(), run }, signal, run, how);
   if (signal.aborted) return;
   took = performance.now() - start;
   // Unless the steps have changed meanwhile.
@@ -228,7 +228,7 @@ const press = async () => {
 
 const open = latest(async (signal, query, evaluators, how) => {
   const run = newRun();
-  const answer = await followed("open", [query, evaluators, run], signal, run, how);
+  const answer = await followed("open", { query, evaluators, run }, signal, run, how);
   if (signal.aborted) return;
   if (answer.problem !== undefined) {
     problem().value = answer.problem;
@@ -268,7 +268,7 @@ onSteps((isDrawn) => {
 // The sentence on a result is the server's, which has its scores.
 const conclude = latest(async (signal) => {
   await new Promise((resolve) => setTimeout(resolve, 100));
-  const answer = signal.aborted ? null : await ask("conclude", [state()], signal).catch(() => null);
+  const answer = signal.aborted ? null : await ask("conclude", state(), signal).catch(() => null);
   if (!answer || signal.aborted) return;
   const content = html(answer.conclusion);
   drawMaths(content);
@@ -360,7 +360,7 @@ document.addEventListener("submit", async (event) => {
   part("saved").scrollIntoView({ block: "nearest" });
 });
 
-const save = latest((signal, values) => ask("save", [values], signal));
+const save = latest((signal, values) => ask("save", values, signal));
 
 register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score"), within: IN_TEXT, run: press });
 

@@ -55,7 +55,7 @@ const PAUSE = 40;
 const split = latest(async (signal, typed, thinking = judgesThinking) => {
   await new Promise((resolve) => setTimeout(resolve, PAUSE));
   if (signal.aborted) return;
-  const answer = await ask("split", [within(typed), thinking], signal);
+  const answer = await ask("split", { text: within(typed), thinking }, signal);
   if (typed === box().value) draw(answer.steps);
 });
 
@@ -71,7 +71,7 @@ export const putSolution = (written, html) => {
 };
 
 const write = latest(async (signal) => {
-  const answer = await ask("write", [{ steps }], signal);
+  const answer = await ask("write", { steps }, signal);
   if (!signal.aborted) putSolution(answer.text, answer.steps);
 });
 
@@ -130,7 +130,7 @@ const FROM_RIGHT = /^\P{L}*[\p{Script=Arabic}\p{Script=Hebrew}]/u;
 
 const refuse = latest(async (signal, pasted) => {
   split.end();
-  const answer = await ask("split", [within(pasted), false], signal);
+  const answer = await ask("split", { text: within(pasted) }, signal);
   draw(answer.steps);
 });
 

@@ -68,10 +68,9 @@ export const post = async (address, values, tell = say, signal = undefined) => {
   return response.status === 204 ? null : response.json();
 };
 
-/** The result of an event of the Score page's interface. Throws an error with a message for the person. */
-export const ask = async (name, inputs, signal) => {
-  const [answer] = (await post(`/gradio_api/run/${name}`, { data: inputs }, say, signal)).data;
-  if (answer.error) throw new Error(answer.error);
+/** The answer of a route of the Score page. Throws an error with a message for the person. */
+export const ask = async (name, values, signal) => {
+  const answer = await post(`/score/${name}`, values, say, signal);
   say("");
   return answer;
 };
