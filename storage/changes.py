@@ -286,7 +286,7 @@ class ChangeableJobs(Changeable[Sequence[Job]]):
             {"jobs": len(row), "files": len(files)},
             _lines((True, f"{counted(len(row), 'job')} that ended"), (files, counted(len(files), "file", sizes))),
             kept="Judgments and datasets that a job has stored stay.",
-            obstacle=active and ConflictError(f"Job {active.id} is {active.state}.", "Cancel it first."),
+            obstacle=ConflictError(f"Job {active.id} is {active.state}.", "Cancel it first.") if active else None,
             uploads=tuple(file.file for file in files),
         )
 

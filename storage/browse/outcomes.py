@@ -126,6 +126,7 @@ def outcome_table(
 
 
 ByCondition = Mapping[str, str | tuple[str, ...]]
+_Group = tuple[str, ByCondition, NDArray[np.int64]]
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def outcomes_by(
         mistake = np.where(columns.chosen, verdicts.mistake, SILENT)
         if field == BY_LENGTH:
             steps = columns.traces.counts
-            groups = [
+            groups: list[_Group] = [
                 (_span(least, most), {"length": _span(least, most, "-")}, inside)
                 for least, most, inside in _ranges(np.arange(len(steps)), steps.astype(np.float64))
             ]
@@ -191,15 +192,15 @@ def outcomes_by(
     return outcomes
 
 
-_Group = tuple[str, ByCondition, NDArray[np.int64]]
-
-
 def _by_value(column: MetaColumn, field: str) -> list[_Group]:
     numbers = column.numbers
     if len(numbers) and not np.isnan(numbers).any() and len(np.unique(numbers)) > MOST_VALUES:
-        between = lambda *ends: tuple(str(MetaCondition(field, *end)) for end in ends)  # noqa: E731
         return [
-            (_span(least, most), {"meta": between((">=", least), ("<=", most))}, inside)
+            (
+                _span(least, most),
+                {"meta": (str(MetaCondition(field, ">=", least)), str(MetaCondition(field, "<=", most)))},
+                inside,
+            )
             for least, most, inside in _ranges(column.places, numbers)
         ]
     counts = np.bincount(column.codes[column.codes != SILENT], minlength=len(column.names))

@@ -230,15 +230,15 @@ class _Rows:
         own = np.repeat(starts(gold.sizes)[judgments.trace], sizes) + place
         # An evaluator of whole solutions has one row per trace.
         kept = shown.has_steps[judgments.evaluator[judgment]] | (place == 0)
-        judgment, own, place, probs, spread = (values[kept] for values in (judgment, own, place, probs, spread))
+        judgment, own, place = (values[kept] for values in (judgment, own, place))
+        probs, spread = probs[kept], spread[kept]
         redundancy, silent = probs[:, 1], unsaid(probs)
         if not substeps and gold.has_substeps:
             step = gold.owners[own]
             group = np.cumsum((np.diff(judgment, prepend=-1) != 0) | (np.diff(step, prepend=-1) != 0))
             least, redundancy, silent = step_rows(probs, group)
-            judgment, own, place, probs, spread = (
-                values[least] for values in (judgment, own, place, probs, spread)
-            )
+            judgment, own, place = (values[least] for values in (judgment, own, place))
+            probs, spread = probs[least], spread[least]
         return cls(judgment, own, place, probs, probs[:, 1] + probs[:, 2], redundancy, spread, silent)
 
 

@@ -109,7 +109,7 @@ def recognise(
         kind="" if score else benchmark.kind,
         dataset=benchmark.dataset,
         evaluator=score.evaluator if score else "",
-        published=True,
+        known=True,
     )
 
 

@@ -23,7 +23,18 @@ def test_traces_are_known_by_the_fields_of_their_kind():
     assert "model_output_step_format" in found.names
     assert look(b"\n [" + row + b"]", "x.json").kind == "mr-math-invalid"
     mine = look(json.dumps(plain_row(1)).encode(), "mine.jsonl")
-    assert (mine.holds, mine.kind, mine.dataset) == ("traces", "plain", "mine")
+    assert (mine.holds, mine.kind, mine.dataset, mine.known) == ("traces", "plain", "mine", False)
+    published = find_benchmark("mr-math-invalid")
+    known = look(row, "mine.jsonl", published.file.sha256)
+    assert (known.kind, known.dataset, known.evaluator, known.known) == (
+        published.kind,
+        published.dataset,
+        "",
+        True,
+    )
+    score = published.scores[0]
+    known = look(row, "mine.jsonl", score.file.sha256)
+    assert (known.holds, known.dataset, known.evaluator) == ("scores", published.dataset, score.evaluator)
 
 
 def test_a_chat_beside_labelled_columns_is_left_to_them():
