@@ -112,7 +112,7 @@ def _identity(checkpoint: Checkpoint, template: dict[str, Any], *more: object) -
 
     @cache
     def identify() -> str:
-        found = fingerprint(checkpoint, template, attention, *more)
+        digest = fingerprint(checkpoint, template, attention, *more)
         if checkpoint.state != before:
             raise UserError(f"{folder} has changed since it was loaded.", "Load it again.")
         base = checkpoint.weights.base
@@ -121,7 +121,7 @@ def _identity(checkpoint: Checkpoint, template: dict[str, Any], *more: object) -
                 f"{folder}: {base.all_paths[0].parent} is not the base that it was trained on, the weights differ.",
                 f'Name the folder or OWNER/NAME of its base in {CARD}, such as {{"base": "OWNER/NAME"}}.',
             )
-        return found
+        return digest
 
     if sum(size for _, size, _ in before) <= _SMALL:
         identify()
@@ -153,8 +153,8 @@ def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None
         raise UserError(
             f"{fetched.name} cannot be loaded: {message:.300}", "See the log of the server, or choose another."
         ) from None
-    known = fetched.descriptions.get(place.dtype)
-    if known is None or known.fingerprint != evaluator.fingerprint:
+    summary = fetched.descriptions.get(place.dtype)
+    if summary is None or summary.fingerprint != evaluator.fingerprint:
         check_files(fetched)
         save_fetched(fetched.described(place.dtype, evaluator.description(round(time.perf_counter() - start, 2))))
     return evaluator if rereading is None else Scorer(evaluator).reread(rereading).evaluator

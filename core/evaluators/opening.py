@@ -35,7 +35,7 @@ Room = Callable[[str, int], None]
 
 def fetched_in(folder: str) -> Fetched | None:
     """Return the downloaded evaluator whose folder this is, or None if there is none."""
-    return next((one for one in list_fetched() if str(one.folder) == folder), None)
+    return next((fetched for fetched in list_fetched() if str(fetched.folder) == folder), None)
 
 
 def known_description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
@@ -70,9 +70,9 @@ def describe_fetched(fetched: Fetched, place: Placement, find_room: Room = check
     """
     fetched = _weighed(fetched)
     dtype = _dtype_at(fetched, place)
-    known = fetched.descriptions.get(dtype)
-    if known is not None:
-        return known
+    summary = fetched.descriptions.get(dtype)
+    if summary is not None:
+        return summary
     if place.on_processor:
         find_room(fetched.repo, memory_of(fetched, dtype))
     description = validate(EvaluatorSummary, _asked(fetched, dtype))
@@ -97,10 +97,10 @@ def _dtype_at(fetched: Fetched, place: Placement) -> str:
 def _asked(fetched: Fetched, dtype: str | None) -> Any:
     """Return a child's description of an evaluator with weights of the type `dtype`, or of its weights if `dtype`
     is None. If the child fails, the reason is stored in the record."""
-    asked = {"repo": fetched.repo, "dtype": dtype, "caches": caches()}
+    request = {"repo": fetched.repo, "dtype": dtype, "caches": caches()}
     size = sum(fetched.files.values()) + sum(sum(part.files.values()) for part in fetched.parts.values())
     try:
-        return _opener().ask(asked, bounds=opening_bounds(size))
+        return _opener().ask(request, bounds=opening_bounds(size))
     except UserError as error:
         failure = error
     except ChildError as error:
@@ -122,13 +122,13 @@ def make_opener() -> Answerer:
     # It brings PyTorch.
     from stepsight.core.evaluators.loading import describe, weigh
 
-    def open_one(asked: Any, content: Iterator[bytes]) -> Any:
-        use_caches(asked["caches"])
-        fetched = find_fetched(asked["repo"])
+    def open_one(request: Any, content: Iterator[bytes]) -> Any:
+        use_caches(request["caches"])
+        fetched = find_fetched(request["repo"])
         if fetched is None:
             raise UserError("a file is missing.", "Fetch it again.")
-        if asked["dtype"] is None:
+        if request["dtype"] is None:
             return weigh(fetched).model_dump()
-        return asdict(describe(fetched, asked["dtype"]))
+        return asdict(describe(fetched, request["dtype"]))
 
     return open_one

@@ -25,7 +25,7 @@ import numpy as np
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.errors import UserError
-from stepsight.core.formats.answers import AnswerFormat, Softmax, softmax_of
+from stepsight.core.formats.answers import VOCABULARY, AnswerFormat, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import FORMATS, format_of, read_card_of, recognise
 from stepsight.core.hubs.checkpoint_files import TOKENIZER, is_hub_id, read_config_file
@@ -137,9 +137,9 @@ class VllmEvaluator(ServedEvaluator):
     @property
     def described(self) -> str:
         limit = "" if self.longest is None else f", inputs of up to {self.longest:,} tokens"
-        asked = "one request per step" if isinstance(self.reading, _Answers) else "its classes read token by token"
+        how = "one request per step" if isinstance(self.reading, _Answers) else "its classes read token by token"
         return (
-            f"{self.name}: {self.format} format, served at {self.server.url}, {self.attention}, {asked}{limit}. "
+            f"{self.name}: {self.format} format, served at {self.server.url}, {self.attention}, {how}{limit}. "
             "Its weights cannot be seen: judgments are kept by its name."
         )
 
@@ -161,7 +161,7 @@ class VllmEvaluator(ServedEvaluator):
         self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
     ) -> Iterator[Judgment]:
         async def ask(item: tuple[Trace, Encoded]) -> list[Floats32]:
-            return await together(self._rows(one) for one in self._inputs(*item, mode))
+            return await together(self._rows(part) for part in self._inputs(*item, mode))
 
         for (trace, _), rows in self.server.ordered(encoded, ask, check):
             check_numbers(self.name, rows, trace)
@@ -321,7 +321,7 @@ def _tried(
     values = server.now(classes())
     if values is None and isinstance(kind, AnswerFormat):
         wrong, right = kind.answers(checkpoint)
-        reading = _Answers((wrong, right), softmax_of(checkpoint) == Softmax.VOCABULARY)
+        reading = _Answers((wrong, right), softmax_of(checkpoint) == VOCABULARY)
         server.now(next_tokens(server, model.name, ids, reading.tokens))
         return reading, True
     if values is None:
@@ -339,17 +339,17 @@ def _tried(
 def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, values: Floats32) -> tuple[int, Rows]:
     """Return the number of classes that the format expects, and the index of the class for each of neg, neu and
     pos. Raises `ServerError` if the server's model has a different number of classes."""
-    found = values.shape[1]
+    columns = values.shape[1]
     if isinstance(kind, AnswerFormat):
-        if softmax_of(checkpoint) == Softmax.VOCABULARY:
+        if softmax_of(checkpoint) == VOCABULARY:
             raise ServerError(f"{server.url}: two classes do not tell a token's share of the vocabulary.",
                               "Serve it as a language model: without --runner pooling.")  # fmt: skip
-        expected, rows = (1, SIGMOID) if found == 1 else (2, VALIDITY)
+        expected, rows = (1, SIGMOID) if columns == 1 else (2, VALIDITY)
     else:
         expected, rows = kind.classes(checkpoint)
-    if len(values) and found != expected:
+    if len(values) and columns != expected:
         raise ServerError(
-            f"{server.url}: the server gives {found} numbers for a token, the {kind.name} format has {expected}.",
+            f"{server.url}: the server gives {columns} numbers for a token, the {kind.name} format has {expected}.",
             f"Check how it is served. {_MANUAL}",
         )
     return expected, rows

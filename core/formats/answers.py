@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,12 +24,8 @@ from stepsight.core.trace import Label, Trace
 _PROBLEM, _STEP, _ANSWER = "⟦problem⟧", "⟦step⟧", "⟦answer⟧"
 
 
-class Softmax(StrEnum):
-    """The tokens over which the probability of the token for right is normalised: the two answer tokens, or the
-    whole vocabulary."""
-
-    ANSWERS = "answers"
-    VOCABULARY = "vocabulary"
+ANSWERS, VOCABULARY = "answers", "vocabulary"
+"""The tokens over which the probability of the token for right is normalised: the two answer tokens, or all."""
 
 
 class VocabularyHead(nn.Module):
@@ -64,16 +59,16 @@ class AnswerFormat(CheckpointFormat):
         """Return the ids of the tokens for wrong and right, in this order. Raises `UserError` if they are not
         known, or if the weights have no row for one."""
 
-    def reading(self, ids: list[int], softmax: Softmax) -> tuple[object, ...]:
+    def reading(self, ids: list[int], softmax: str) -> tuple[object, ...]:
         """Return what scores depend on apart from weights and template."""
-        return (*ids, str(softmax))
+        return (*ids, softmax)
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
         check_language_head(checkpoint, self.kind)
         ids, softmax = self.answers(checkpoint), softmax_of(checkpoint)
         head: nn.Module = (
             VocabularyHead(head_rows(checkpoint), ids[1])
-            if softmax == Softmax.VOCABULARY
+            if softmax == VOCABULARY
             else linear_head(head_rows(checkpoint, ids), rows=VALIDITY)
         )
         return load_beside(checkpoint, place, head, VALIDITY, self.reading(ids, softmax))
@@ -114,8 +109,8 @@ class MathShepherd(AnswerFormat):
     def answers(self, checkpoint: Checkpoint) -> list[int]:
         return [exact_id(checkpoint, token) for token in ("▁-", "▁+")]
 
-    def reading(self, ids: list[int], softmax: Softmax) -> tuple[object, ...]:
-        return () if softmax == Softmax.ANSWERS else (str(softmax),)
+    def reading(self, ids: list[int], softmax: str) -> tuple[object, ...]:
+        return () if softmax == ANSWERS else (softmax,)
 
 
 class TwoToken(AnswerFormat):
@@ -300,7 +295,7 @@ class MaskedTokens(AnswerFormat):
         tokens = {"right": exact_id(checkpoint, self.right), "wrong": exact_id(checkpoint, "<->")}
         return answer_ids(checkpoint, tokens)
 
-    def reading(self, ids: list[int], softmax: Softmax) -> tuple[object, ...]:
+    def reading(self, ids: list[int], softmax: str) -> tuple[object, ...]:
         return tuple(ids)
 
 
@@ -347,10 +342,12 @@ def _token_id(checkpoint: Checkpoint, token: object, name: object = None) -> int
     return number
 
 
-def softmax_of(checkpoint: Checkpoint) -> Softmax:
-    value = checkpoint.card.get("softmax", Softmax.ANSWERS)
-    if value not in list(Softmax):
+def softmax_of(checkpoint: Checkpoint) -> str:
+    """Return the tokens over which stepsight.json has the probabilities normalised, by default the answers."""
+    value = checkpoint.card.get("softmax", ANSWERS)
+    if value not in (ANSWERS, VOCABULARY):
         raise UserError(
-            f"{checkpoint.folder}/stepsight.json: softmax is {value!r:.40}.", f"Give one of: {', '.join(Softmax)}."
+            f"{checkpoint.folder}/stepsight.json: softmax is {value!r:.40}.",
+            f"Give one of: {ANSWERS}, {VOCABULARY}.",
         )
-    return Softmax(value)
+    return str(value)

@@ -25,23 +25,19 @@ LONGEST = 1_000_000
 _KEPT = 64
 
 
-class TemplateError(ValueError):
-    """Raised when a template does not render a chat. The message gives the reason."""
-
-
 def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping[str, str]) -> str:
-    """Render a chat with a template. `names` holds additional template variables. Raises `TemplateError` if the
+    """Render a chat with a template. `names` holds additional template variables. Raises `ValueError` if the
     template fails or exceeds its limits on time and memory."""
     return _rendered(json.dumps({"template": template, "chat": list(chat), "names": dict(names)}))
 
 
 @lru_cache(_KEPT)
-def _rendered(asked: str) -> str:
+def _rendered(request: str) -> str:
     try:
         with Child(make_renderer, BOUNDS) as child:
-            return str(child.ask(json.loads(asked)))
+            return str(child.ask(json.loads(request)))
     except ChildError as error:
-        raise TemplateError(f"{error}") from None
+        raise ValueError(f"{error}") from None
 
 
 def make_renderer() -> Answerer:
@@ -49,11 +45,12 @@ def make_renderer() -> Answerer:
     # It brings Transformers.
     from transformers.utils.chat_template_utils import render_jinja_template
 
-    def render(asked: Any, content: Iterator[bytes]) -> str:
-        rendered: Any = render_jinja_template([asked["chat"]], chat_template=asked["template"], **asked["names"])
+    def render(request: Any, content: Iterator[bytes]) -> str:
+        template, names = request["template"], request["names"]
+        rendered: Any = render_jinja_template([request["chat"]], chat_template=template, **names)
         text = str(rendered[0][0])
         if len(text) > LONGEST:
-            raise TemplateError(f"it writes {len(text):,} characters")
+            raise ValueError(f"it writes {len(text):,} characters")
         return text
 
     return render
@@ -90,12 +87,12 @@ def _chat_template(checkpoint: "Checkpoint") -> str:
         return read_bytes(file).decode("utf-8")
     for name in ("chat_template.json", "tokenizer_config.json"):
         path = folder / name
-        found = read_json(path).get("chat_template") if path.is_file() else None
-        if isinstance(found, list):
-            named = [one for one in found if isinstance(one, dict)]
-            found = next((one.get("template") for one in named if one.get("name") == "default"), None)
-        if isinstance(found, str):
-            return found
+        template = read_json(path).get("chat_template") if path.is_file() else None
+        if isinstance(template, list):
+            named = [entry for entry in template if isinstance(entry, dict)]
+            template = next((entry.get("template") for entry in named if entry.get("name") == "default"), None)
+        if isinstance(template, str):
+            return template
     raise UserError(
         f"{checkpoint.folder}: there is no chat template.", "Copy tokenizer_config.json or chat_template.jinja too."
     )

@@ -100,7 +100,7 @@ class LogRatioEncoder(Encoder):
             parts.append(solution)
         texts = [part for part in parts if isinstance(part, str)]
         pieces = iter(self._pieces.encode(texts, [False] * len(texts)))
-        return [one for part in parts for one in ([part] if isinstance(part, int) else next(pieces))]
+        return [token for part in parts for token in ([part] if isinstance(part, int) else next(pieces))]
 
 
 class LogRatio(nn.Module):
@@ -127,7 +127,7 @@ class LogRatio(nn.Module):
         places = torch.arange(input_ids.shape[1], device=input_ids.device)
         marks = (input_ids == self.opening) & attention_mask.bool()
         start = (marks * places).amax(1, keepdim=True) + self._after
-        logs, others = (self._logs(one, input_ids, attention_mask) for one in (self.model, self.reference))
+        logs, others = (self._logs(model, input_ids, attention_mask) for model in (self.model, self.reference))
         return (((logs - others) * (places >= start)).cumsum(1).unsqueeze(-1),)
 
     @staticmethod
@@ -195,16 +195,16 @@ def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedM
     # It brings Transformers.
     from stepsight.core.models.pretrained import load_weights, read_config
 
-    for one in checkpoints:
-        yield load_weights("AutoModelForCausalLM", one, read_config(one), place).train(False)
+    for checkpoint in checkpoints:
+        yield load_weights("AutoModelForCausalLM", checkpoint, read_config(checkpoint), place).train(False)
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
     """Raise `UserError` if the reference model lacks a token of the checkpoint or has it under a different id. Both
     models are given the same token ids."""
     own = checkpoint.vocabulary
-    there = reference.tokenizer.read and own.is_within(str(reference.tokenizer.folder))
-    if not there or own.last_id() >= reference.size("vocab_size"):
+    has_tokens = reference.tokenizer.read and own.is_within(str(reference.tokenizer.folder))
+    if not has_tokens or own.last_id() >= reference.size("vocab_size"):
         raise UserError(
             f"{checkpoint.folder}: its reference {reference.name} has another vocabulary.",
             f'Name the model that it was trained from in {CARD}, such as {{"reference": "OWNER/NAME"}}.',

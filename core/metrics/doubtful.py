@@ -43,17 +43,17 @@ def doubts(
     result is the mean over several divisions into folds. Raises `ValueError` if a label is neither 0 nor 1, or if
     there are fewer than two problems.
     """
-    known = np.unique(problem)
+    problems = np.unique(problem)
     if not np.isin(valid, (0, 1)).all():
         raise ValueError("a label is neither 0 nor 1")
-    if len(known) < 2:
-        raise ValueError(f"{len(known)} problems, expected at least 2")
+    if len(problems) < 2:
+        raise ValueError(f"{len(problems)} problems, expected at least 2")
     people = () if votes is None or not votes.any() else (votes,)
     # The higher each feature, the more it speaks for a valid step.
     features = np.column_stack([*_family_ranks(validity, families), ~failing, *people])
     rng = np.random.default_rng(seed)
-    place = np.searchsorted(known, problem)
-    splits = [rng.permutation(len(known)) % min(FOLDS, len(known)) for _ in range(_SPLITS)]
+    place = np.searchsorted(problems, problem)
+    splits = [rng.permutation(len(problems)) % min(FOLDS, len(problems)) for _ in range(_SPLITS)]
     right = np.mean([_out_of_fold(features, valid, fold[place]) for fold in splits], axis=0)
     doubt: Floats64 = np.where(valid == 1, 1 - right, right)
     return doubt
@@ -62,18 +62,18 @@ def doubts(
 def _family_ranks(validity: Floats64, families: Sequence[str]) -> list[Floats64]:
     """Return, for each family, the normal quantiles of its score ranks, averaged over its members. A step without a
     score gets 0, the median."""
-    names = list(families) or [str(one) for one in range(validity.shape[1])]
-    known = ~np.isnan(validity)
+    names = list(families) or [str(place) for place in range(validity.shape[1])]
+    scored = ~np.isnan(validity)
     quantiles = np.column_stack([*map(_normal_ranks, validity.T), np.empty((len(validity), 0))])
-    members = [np.array([name == one for name in names]) for one in dict.fromkeys(names)]
-    return [quantiles[:, one].sum(axis=1) / np.maximum(known[:, one].sum(axis=1), 1) for one in members]
+    members = [np.array([name == family for name in names]) for family in dict.fromkeys(names)]
+    return [quantiles[:, member].sum(axis=1) / np.maximum(scored[:, member].sum(axis=1), 1) for member in members]
 
 
 def _normal_ranks(scores: Floats64) -> Floats64:
     """Return the normal quantiles of the ranks of scores. A missing score gets 0, the median."""
-    known = ~np.isnan(scores)
+    scored = ~np.isnan(scores)
     quantiles = np.zeros(len(scores))
-    quantiles[known] = ndtri(rankdata(scores[known]) / (known.sum() + 1))
+    quantiles[scored] = ndtri(rankdata(scores[scored]) / (scored.sum() + 1))
     return quantiles
 
 

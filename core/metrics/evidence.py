@@ -49,12 +49,12 @@ def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
     The 95 % interval comes from resamples of problems, since the steps of one problem are alike. The AUC is
     undefined if all steps are needed or no step is.
     """
-    known = list(falls)
+    listed = list(falls)
     # In an order that does not depend on that of the file.
-    problems = {problem: place for place, problem in enumerate(sorted({one.problem for one in known}))}
-    needed = np.array([one.needed for one in known], np.bool_)
-    scores = np.array([one.fall for one in known], np.float64)
-    items = Items(scores, needed, needed, np.array([problems[one.problem] for one in known], np.int64))
+    problems = {problem: place for place, problem in enumerate(sorted({fall.problem for fall in listed}))}
+    needed = np.array([fall.needed for fall in listed], np.bool_)
+    scores = np.array([fall.fall for fall in listed], np.float64)
+    items = Items(scores, needed, needed, np.array([problems[fall.problem] for fall in listed], np.int64))
     value = auc(items, resamples(len(problems)))
     return NeededSteps(value, int(needed.sum()), int((~needed).sum()), len(problems))
 
@@ -106,9 +106,9 @@ def evidence_hits(changes: Sequence[Floats64], named: Sequence[int], trace: Ints
     values: dict[str, dict[int, Value]] = {"hit": {}, "above_next": {}, "above_chance": {}}
     for first in TOP:
         pairs = list(zip(changes, named, strict=True))
-        hits = np.array([hit(one, step, first) for one, step in pairs])
+        hits = np.array([hit(falls, step, first) for falls, step in pairs])
         following = np.array([float(step < first) for step in named])
-        chance = np.array([min(first / len(one), 1.0) for one in changes])
+        chance = np.array([min(first / len(later), 1.0) for later in changes])
         for name, numbers in (("hit", hits), ("above_next", hits - following), ("above_chance", hits - chance)):
             values[name][first] = mean(numbers, trace, weights)
     return EvidenceHits(len(named), len(np.unique(trace)), **values)

@@ -211,7 +211,7 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
         figures[f"{label.text}_auc"] = auc.measure(side, weights)
     if subject.outputs == Outputs.THREE_WAY:
         # Drawing the classes' curves again would take most of the time of an evaluation.
-        of_classes = [one.draws for one in figures.values() if one.value.exists]
+        of_classes = [measured.draws for measured in figures.values() if measured.value.exists]
         draws = np.mean(of_classes, axis=0)
         figures = {
             "accuracy": ternary.accuracy.measure(steps, weights),
@@ -286,8 +286,8 @@ def others(subject: Subject, weights: Weights, topics: Collection[Topic] = tuple
     if not subject.outputs.has_steps:
         return {}
     left_out = Topic.SHARES if subject.table.share is None else None
-    wanted = (one for one in METRICS if one.topic in topics and one.topic != left_out)
-    return {one.name: one.measure(subject, weights) for one in wanted}
+    chosen = (metric for metric in METRICS if metric.topic in topics and metric.topic != left_out)
+    return {metric.name: metric.measure(subject, weights) for metric in chosen}
 
 
 def figures(subject: Subject, errors: Errors, weights: Weights, names: Collection[str]) -> dict[str, Measurement]:
@@ -301,7 +301,7 @@ def figures(subject: Subject, errors: Errors, weights: Weights, names: Collectio
 
 
 def _titles(topic: Topic) -> dict[str, str]:
-    return {one.name: one.title for one in METRICS if one.topic == topic}
+    return {metric.name: metric.title for metric in METRICS if metric.topic == topic}
 
 
 # The titles of metrics by name, as tables have them.

@@ -169,13 +169,13 @@ def by_third(table: StepTable, chosen: Bools | None = None) -> dict[Third, StepT
 
     With three labelled steps there is one in each third. A single labelled step is early.
     """
-    known = (table.label != SILENT) | (table.valid != SILENT)
-    rows = table.trace[known]
+    labelled = (table.label != SILENT) | (table.valid != SILENT)
+    rows = table.trace[labelled]
     # Rows stand in the order of their traces.
     place = np.arange(len(rows)) - np.searchsorted(rows, rows)
     third = np.full(len(table), SILENT, np.int64)
-    third[known] = thirds(place, np.bincount(rows, minlength=table.traces)[rows])
-    shown = known if chosen is None else known & chosen
+    third[labelled] = thirds(place, np.bincount(rows, minlength=table.traces)[rows])
+    shown = labelled if chosen is None else labelled & chosen
     return {name: table.where(shown & (third == index)) for index, name in enumerate(Third)}
 
 

@@ -4,9 +4,9 @@ import json
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from functools import cached_property, partial
-from typing import Any, Self, TypeVar
+from contextlib import closing, contextmanager
+from functools import cached_property
+from typing import Any, Self
 
 import httpx2
 import numpy as np
@@ -50,7 +50,6 @@ _LARGEST_FAILURE = 1_000_000
 _ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.5, 30.0
 
 Line = dict[str, Any]
-Made = TypeVar("Made")
 
 
 class Client(AbstractScorer):
@@ -110,13 +109,15 @@ class Client(AbstractScorer):
             infos = parse_json(content)
         except ValueError:
             raise UserError(f"{self.address} did not answer with JSON.", "Check the address.") from None
-        found = (
-            [one for one in infos if isinstance(one, dict) and one.get("scores")] if isinstance(infos, list) else []
-        )
-        for info in found:
+        listed = infos if isinstance(infos, list) else []
+        offered = [info for info in listed if isinstance(info, dict) and info.get("scores")]
+        for info in offered:
             if self._name in (None, info.get("name")):
-                return self._understood(_description, info)
-        names = ", ".join(str(one.get("name")) for one in found)
+                with self._understood():
+                    values = {k: value for k, value in info.items() if k in EvaluatorSummary.__dataclass_fields__}
+                    limits = {k: value for k, value in info["thresholds"].items() if value is not None}
+                    return validate(EvaluatorSummary, values | {"thresholds": limits})
+        names = ", ".join(str(info.get("name")) for info in offered)
         raise UserError(f"{self.address} has no evaluator {self._name!r}.", f"Choose one of: {names}.")
 
     def score(
@@ -130,24 +131,29 @@ class Client(AbstractScorer):
         for chunk in _chunks(traces):
             judged: dict[int, Judgment | UserError] = {}
             following = 0
-            with closing(self._lines("/score/batch", partial(self._batch, mode, chunk), len(chunk))) as lines:
+
+            def body(left: Sequence[int], chunk: Sequence[tuple[Trace, Line]] = chunk) -> Line:
+                return {"mode": mode, "traces": [chunk[place][1] for place in left], **self._of_evaluator}
+
+            with closing(self._lines("/score/batch", body, len(chunk))) as lines:
                 for place, line in lines:
                     if isinstance(line, UserError):
                         judged[place] = line
                     else:
-                        judged[place] = self._understood(_judgment, chunk[place][0], mode, line)
+                        with self._understood():
+                            judgment = JudgmentRecord.model_validate(line).judgment(chunk[place][0])
+                            if judgment.mode != mode:
+                                raise ValueError(f"a judgment of mode {judgment.mode}")
+                        judged[place] = judgment
                     while following in judged:
-                        one, trace = judged.pop(following), chunk[following][0]
+                        result, trace = judged.pop(following), chunk[following][0]
                         following += 1
-                        if isinstance(one, Judgment):
-                            yield one
+                        if isinstance(result, Judgment):
+                            yield result
                         elif on_skip is None:
-                            raise one
+                            raise result
                         else:
-                            on_skip(trace, one)
-
-    def _batch(self, mode: Mode, chunk: Sequence[tuple[Trace, Line]], left: Sequence[int]) -> Line:
-        return {"mode": mode, "traces": [chunk[place][1] for place in left], **self._of_evaluator}
+                            on_skip(trace, result)
 
     def score_next(
         self,
@@ -157,25 +163,27 @@ class Client(AbstractScorer):
     ) -> Floats32:
         """Like `Scorer.score_next`, but the server does the work."""
         texts = check_candidates(candidates)
-        asked: Line = {"problem": problem, "steps": _texts(steps), **self._of_evaluator}
+        request: Line = {"problem": problem, "steps": _texts(steps), **self._of_evaluator}
         rows = np.zeros((len(texts), len(LABEL_NAMES)), np.float32)
-        lines = self._lines("/next", lambda left: asked | {"candidates": [texts[i] for i in left]}, len(texts))
+        lines = self._lines("/next", lambda left: request | {"candidates": [texts[i] for i in left]}, len(texts))
         with closing(lines):
             for place, line in lines:
                 if isinstance(line, UserError):
                     raise line
-                rows[place] = self._understood(_row, line)
+                with self._understood():
+                    rows[place] = probabilities([StepRecord.model_validate(line).cell])[0]
         return rows
 
     @property
     def _of_evaluator(self) -> dict[str, str]:
         return {} if self._name is None else {"evaluator": self._name}
 
-    def _understood(self, read: Callable[..., Made], *of: Any) -> Made:
-        """Call `read` with the arguments `of`, which come from a response, and return its result. Raises
-        `UserError` if `read` fails, because the response cannot come from a StepSight server of this version."""
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """Raise `UserError` if what is read of a response in the `with` block cannot come from a StepSight server
+        of this version."""
         try:
-            return read(*of)
+            yield
         except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UserError, ValueError):
             raise UserError(
                 f"{self.address} gave an answer that no StepSight server of this version gives.",
@@ -198,7 +206,8 @@ class Client(AbstractScorer):
             try:
                 with closing(self._opened("POST", path, body(left), retries)) as response:
                     for text in read_lines(response, _LONGEST_LINE):
-                        place, line = self._understood(_line, text, len(left))
+                        with self._understood():
+                            place, line = _line(text, len(left))
                         if isinstance(line, float):
                             waits.append(line)
                             continue
@@ -211,7 +220,7 @@ class Client(AbstractScorer):
                 if waits:
                     busy = f"{self.address} has had no time for this for {self._patience:g} s."
                     failed = FailedAttemptError(UserError(busy, "Try again later."), max(waits), costs=0)
-            left = [one for place, one in enumerate(left) if place not in done]
+            left = [item for place, item in enumerate(left) if place not in done]
             if left:
                 time.sleep(retries.pause(failed))
 
@@ -318,21 +327,3 @@ def _line(text: bytes, count: int) -> tuple[int, Line | UserError | float]:
         return place, line
     after = _seconds(line.get("retry_after"))
     return place, UserError(str(line["error"]), str(line["hint"])) if after is None else after
-
-
-def _judgment(trace: Trace, mode: Mode, line: Line) -> Judgment:
-    judgment = JudgmentRecord.model_validate(line).judgment(trace)
-    if judgment.mode != mode:
-        raise ValueError(f"a judgment of mode {judgment.mode}")
-    return judgment
-
-
-def _row(line: Line) -> Floats32:
-    row: Floats32 = probabilities([StepRecord.model_validate(line).cell])[0]
-    return row
-
-
-def _description(info: Line) -> EvaluatorSummary:
-    known = {name: value for name, value in info.items() if name in EvaluatorSummary.__dataclass_fields__}
-    limits = {name: value for name, value in info["thresholds"].items() if value is not None}
-    return validate(EvaluatorSummary, known | {"thresholds": limits})

@@ -78,8 +78,11 @@ def prefix_inputs(encoded: Encoded, bounds: Bounds, *, causal: bool) -> list[Inp
     """Like `mode_inputs`, but for the prefixes given by `bounds`, in the form that `prefixes` returns. If the trace
     is read in windows, the inputs are grouped by window; prefixes that fill a window share one input."""
     if encoded.windows:
-        parts = (prefix_inputs(one.encoded, _window_bounds(one, bounds), causal=causal) for one in encoded.windows)
-        return [item for part in parts for item in part]
+        return [
+            item
+            for window in encoded.windows
+            for item in prefix_inputs(window.encoded, _window_bounds(window, bounds), causal=causal)
+        ]
     if encoded.calls or causal:
         return whole_inputs(encoded)
     return [
@@ -89,7 +92,7 @@ def prefix_inputs(encoded: Encoded, bounds: Bounds, *, causal: bool) -> list[Inp
 
 def _window_bounds(window: Window, bounds: Bounds) -> list[tuple[int, int]]:
     """Return the distinct prefixes of a window that are needed for the prefixes of its trace, in order."""
-    return list(dict.fromkeys(window.local(one) for one in bounds if window.judged(one)))
+    return list(dict.fromkeys(window.local(prefix) for prefix in bounds if window.judged(prefix)))
 
 
 def last_in_view(encoded: Encoded, bounds: Bounds) -> list[tuple[int, int, Window | None]]:
@@ -153,7 +156,7 @@ def _window_rows(
     one."""
     outputs = iter(rows)
     if one_pass:
-        calls = (one.encoded.calls for one in encoded.windows)
+        calls = (window.encoded.calls for window in encoded.windows)
         return tuple(verdicts(encoder, own, outputs) if own else next(outputs) for own in calls)
     parts: list[list[Floats32]] = [[] for _ in bounds]
     for window in encoded.windows:

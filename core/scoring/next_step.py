@@ -145,15 +145,15 @@ def leave_out(
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Candidates:
     """Encoded candidates for the next step.
 
-    `unique` holds the distinct texts among the `candidates`, and `encoded` their encodings. The tokens that all
+    `unique` holds the distinct ones among the `texts`, and `encoded` their encodings. The tokens that all
     candidates share are kept for later calls, but at most the first `end` tokens. If `end` is None, because there
     is no earlier step, all shared tokens are kept.
     """
 
-    candidates: tuple[str, ...]
+    texts: tuple[str, ...]
     unique: tuple[str, ...]
     encoded: tuple[Encoded, ...]
     end: int | None
@@ -162,7 +162,7 @@ class Asked:
     def inputs(self) -> list[Input]:
         """An input for each distinct candidate: the problem, the earlier steps and the candidate. It is read only
         at the end of the candidate."""
-        return [Input(one.ids, len(one), one.reads[-1:]) for one in self.encoded]
+        return [Input(encoded.ids, len(encoded), encoded.reads[-1:]) for encoded in self.encoded]
 
     @cached_property
     def shared(self) -> int:
@@ -200,26 +200,29 @@ class NextSteps:
         problem: str,
         steps: Sequence[str | Sequence[str]],
         candidates: Sequence[str],
-    ) -> Asked:
+    ) -> Candidates:
         """Encode candidates for `score_encoded`. Raises `UserError` in the same cases as `Scorer.score_next`."""
         unique: dict[str, int] = {}
         for number, text in enumerate(check_candidates(candidates), start=1):
             unique.setdefault(text, number)
-        encoded = tuple(self._encode(problem, [*steps, text], f"candidate {unique[text]}") for text in unique)
+        encoded = []
+        for text, number in unique.items():
+            try:
+                encoded.append(self._evaluator.encode(Trace.of(problem, [*steps, text])))
+            except UserError as error:
+                raise error.at(f"candidate {number}") from None
         # The steps before the last: a template may put something between two.
-        end = None
-        if len(steps):
-            end = len(self._evaluator.encode(Trace.of(problem, steps)))
-        return Asked(tuple(candidates), tuple(unique), encoded, end)
+        end = len(self._evaluator.encode(Trace.of(problem, steps))) if len(steps) else None
+        return Candidates(tuple(candidates), tuple(unique), tuple(encoded), end)
 
-    def tokens(self, asked: Asked) -> int:
+    def tokens(self, candidates: Candidates) -> int:
         """Return an upper bound on the number of tokens to compute. Tokens that the candidates share count once if
         the evaluator can continue from a prefix."""
         if self.asks_each_step:
-            return sum(len(call) for one in asked.encoded for call in one.calls[-1])
+            return sum(len(call) for encoded in candidates.encoded for call in encoded.calls[-1])
         if not self.keeps_prefixes:
-            return sum(map(len, asked.encoded))
-        return asked.shared + sum(len(one) - asked.shared for one in asked.encoded)
+            return sum(map(len, candidates.encoded))
+        return candidates.shared + sum(len(encoded) - candidates.shared for encoded in candidates.encoded)
 
     @property
     def asks_each_step(self) -> bool:
@@ -231,24 +234,18 @@ class NextSteps:
         """True if tokens shared by the candidates are read only once."""
         return self._continued.continues
 
-    def score_encoded(self, asked: Asked) -> Floats32:
+    def score_encoded(self, candidates: Candidates) -> Floats32:
         """Return the probabilities of each candidate, with shape (candidates, 3)."""
         if self.asks_each_step:
-            calls = [one.calls[-1] for one in asked.encoded]
+            calls = [encoded.calls[-1] for encoded in candidates.encoded]
             outputs = run_all(self._forward, call_inputs(calls))
             rows = list(verdicts(self._evaluator.encoder, calls, outputs)[:, None])
         elif self.keeps_prefixes:
-            starts = [asked.shared] * len(asked.inputs)
-            nothing = np.zeros(0, np.int64)
-            _, *rows = self._continued.run(asked.inputs, starts, Input(asked.inputs[0].ids, asked.shared, nothing))
+            inputs, shared_tokens = candidates.inputs, candidates.shared
+            prefix = Input(inputs[0].ids, shared_tokens, np.zeros(0, np.int64))
+            _, *rows = self._continued.run(inputs, [shared_tokens] * len(inputs), prefix)
         else:
-            rows = run_all(self._forward, asked.inputs)
+            rows = run_all(self._forward, candidates.inputs)
         self._evaluator.check_numbers(rows)
-        scored = dict(zip(asked.unique, rows, strict=True))
-        return np.concatenate([scored[text][:, : len(Label)] for text in asked.candidates])
-
-    def _encode(self, problem: str, steps: Sequence[str | Sequence[str]], which: str) -> Encoded:
-        try:
-            return self._evaluator.encode(Trace.of(problem, steps))
-        except UserError as error:
-            raise error.at(which) from None
+        scored = dict(zip(candidates.unique, rows, strict=True))
+        return np.concatenate([scored[text][:, : len(Label)] for text in candidates.texts])

@@ -98,7 +98,8 @@ class PackedForward:
         """Concatenate the ids of several inputs, and also their positions."""
         ids = np.concatenate([item.ids[: item.length] for item in inputs])
         positions = np.concatenate([np.arange(item.length) for item in inputs])
-        ids, positions = (padded_rows(one, *(() if self.is_prepared else (ROWS,))) for one in (ids, positions))
+        rows = () if self.is_prepared else (ROWS,)
+        ids, positions = (padded_rows(values, *rows) for values in (ids, positions))
         return torch.from_numpy(ids), torch.from_numpy(positions)
 
 
@@ -118,8 +119,8 @@ def _config_of(model: StepModel) -> DecoderConfig | None:
 
 def _is_small(model: StepModel) -> bool:
     parameters = list(model.parameters())
-    plain = all(one.device.type == "cpu" and one.dtype == torch.float32 for one in parameters)
-    return plain and sum(one.numel() for one in parameters) <= _LARGEST
+    plain = all(weight.device.type == "cpu" and weight.dtype == torch.float32 for weight in parameters)
+    return plain and sum(weight.numel() for weight in parameters) <= _LARGEST
 
 
 class _Spans:

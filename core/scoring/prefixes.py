@@ -72,14 +72,14 @@ class Prefixes:
     def find(self, ids: Ints) -> Prefix:
         """Return the prefix with exactly these token ids, and cache it. Only the tokens that no cached prefix has
         in common with `ids` are computed."""
-        best = max(self._prefixes, key=lambda one: shared([one.ids, ids]), default=Prefix(ids[:0]))
+        best = max(self._prefixes, key=lambda kept: shared([kept.ids, ids]), default=Prefix(ids[:0]))
         begun = best.first(shared([best.ids, ids]))
         if len(begun) == len(ids):
             self._prefixes.sort(key=lambda one: one is best)
             return begun
         # A longer prefix replaces the one that it extends; one that branches off is kept beside it.
         prefix = self._extended(begun, ids)
-        self._prefixes = [*(one for one in self._prefixes if one is not begun), prefix]
+        self._prefixes = [*(kept for kept in self._prefixes if kept is not begun), prefix]
         while len(self._prefixes) > 1 and sum(map(len, self._prefixes)) > self._kept:
             self._prefixes.pop(0)
         return prefix
@@ -180,9 +180,9 @@ class _Buffer:
         """Return a copy of the buffer's first `tokens` tokens with room for `room` tokens."""
         copied = []
         for pair in self.layers:
-            keys, values = (one.new_empty(*one.shape[:2], room, one.shape[3]) for one in pair)
-            for one, before in zip((keys, values), pair, strict=True):
-                one[:, :, :tokens] = before[:, :, :tokens]
+            keys, values = (part.new_empty(*part.shape[:2], room, part.shape[3]) for part in pair)
+            for part, before in zip((keys, values), pair, strict=True):
+                part[:, :, :tokens] = before[:, :, :tokens]
             copied.append((keys, values))
         return _Buffer(self.ids[:tokens], copied)
 
@@ -214,45 +214,45 @@ class PrefixContinuation:
         """
         ids = prefix.ids[: prefix.length]
         rests = [
-            Input(one.ids[start : one.length], one.length - start, one.reads - start)
-            for one, start in zip(inputs, starts, strict=True)
+            Input(item.ids[start : item.length], item.length - start, item.reads - start)
+            for item, start in zip(inputs, starts, strict=True)
         ]
         batches = list(chunks(list(enumerate(rests)), _NEW, padded=False)) or [[]]
         # Tokens that are read have to be run; those before them may be known already.
-        known = int(prefix.reads[0]) if len(prefix.reads) else len(ids)
-        last = max([len(ids), *(one.length for one in inputs)])
-        buffer = self._begin(ids, last, known)
-        found, rows = [], [np.zeros((0, 3), np.float32)] * len(inputs)
+        unread = int(prefix.reads[0]) if len(prefix.reads) else len(ids)
+        last = max([len(ids), *(item.length for item in inputs)])
+        buffer = self._begin(ids, last, unread)
+        of_prefix, rows = [], [np.zeros((0, 3), np.float32)] * len(inputs)
         while len(ids) - len(buffer.ids) > _NEW:
             check()
             own, _ = self._pass(buffer, prefix, len(buffer.ids) + _NEW, [], [])
-            found.append(own)
+            of_prefix.append(own)
         for batch in batches:
             check()
             after = [starts[number] for number, _ in batch]
-            own, theirs = self._pass(buffer, prefix, len(ids), [item for _, item in batch], after)
-            found.append(own)
-            for (number, _), one in zip(batch, theirs, strict=True):
-                rows[number] = one
-        return [np.concatenate(found), *rows]
+            own, results = self._pass(buffer, prefix, len(ids), [item for _, item in batch], after)
+            of_prefix.append(own)
+            for (number, _), result in zip(batch, results, strict=True):
+                rows[number] = result
+        return [np.concatenate(of_prefix), *rows]
 
-    def _begin(self, ids: Ints, needed: int, known: int) -> _Buffer:
-        """Return a buffer filled with the longest beginning of `ids` that any cached prefix has, but at most
-        `known` tokens.
+    def _begin(self, ids: Ints, needed: int, most: int) -> _Buffer:
+        """Return a buffer filled with the longest beginning of `ids` that any cached prefix has, but at most `most`
+        tokens.
 
         The buffer has room for `needed` tokens, and becomes the most recently used one.
         """
-        best = max(self._buffers, key=lambda one: shared([one.ids, ids]), default=_Buffer(ids[:0]))
-        begun = min(known, shared([best.ids, ids]))
+        best = max(self._buffers, key=lambda kept: shared([kept.ids, ids]), default=_Buffer(ids[:0]))
+        begun = min(most, shared([best.ids, ids]))
         # A longer prefix takes the place of the one that it extends; one that branches off is kept beside it.
         extends = begun == len(best.ids)
         if not best.layers:
             best = self._empty(needed + _ROOM)
         elif not extends or best.room < needed:
             best, before = best.grown(needed + _ROOM, begun), best
-            self._buffers = [one for one in self._buffers if one is not before or not extends]
-        self._buffers = [*(one for one in self._buffers if one is not best), best]
-        while len(self._buffers) > 1 and sum(len(one.ids) for one in self._buffers[:-1]) + len(ids) > self._kept:
+            self._buffers = [kept for kept in self._buffers if kept is not before or not extends]
+        self._buffers = [*(kept for kept in self._buffers if kept is not best), best]
+        while len(self._buffers) > 1 and sum(len(kept.ids) for kept in self._buffers[:-1]) + len(ids) > self._kept:
             self._buffers.pop(0)
         return best
 
@@ -276,12 +276,12 @@ class PrefixContinuation:
         begins = [before, *starts]
         ids = np.concatenate([part.ids for part in parts])
         places = [np.arange(begin, begin + part.length) for part, begin in zip(parts, begins, strict=True)]
-        ids, positions = (padded_rows(one, ROWS) for one in (ids, np.concatenate(places)))
+        ids, positions = (padded_rows(values, ROWS) for values in (ids, np.concatenate(places)))
         attend = _Attend(self._network, buffer, parts, begins)
         at = np.concatenate([part.reads + span.start for part, span in zip(parts, attend.spans, strict=True)])
         # Without a read only keys and values are wanted; a last layer is asked for one token at least.
-        asked = torch.from_numpy(at if len(at) else np.zeros(1, np.int64))
-        hidden = self._network.states(torch.from_numpy(ids), torch.from_numpy(positions), attend, asked)
+        read = torch.from_numpy(at if len(at) else np.zeros(1, np.int64))
+        hidden = self._network.states(torch.from_numpy(ids), torch.from_numpy(positions), attend, read)
         buffer.ids = prefix.ids[:stop]
         probs: Floats32 = self._model.rows(hidden).numpy()[: len(at)]
         first, *others = np.split(probs, np.cumsum([len(part.reads) for part in parts])[:-1])
@@ -330,9 +330,9 @@ class _Attend:
         """Write new keys and values after the first `begin` ones of the buffer, and yield all of these. Unless
         `keep` is True, what the buffer held in their place is then restored."""
         stop = begin + len(key)
-        keys, values = (one[:, :, :stop] for one in self._buffer.layers[layer])
+        keys, values = (part[:, :, :stop] for part in self._buffer.layers[layer])
         places = keys[0, :, begin:], values[0, :, begin:]
-        before = [] if keep else [one.clone() for one in places]
+        before = [] if keep else [place.clone() for place in places]
         for place, new in zip(places, (key, value), strict=True):
             place.copy_(new.transpose(0, 1))
         try:

@@ -122,8 +122,8 @@ class Scorer(AbstractScorer):
             if isinstance(self.evaluator, BatchEvaluator)
             else self.score_encoded(encoded, Mode.OFFLINE, check)
         )
-        found = iter([None if judgment is None else judgment.offline for judgment in judged])
-        return [None if id(trace) in left_out else next(found) for trace in traces]
+        scores = iter([None if judgment is None else judgment.offline for judgment in judged])
+        return [None if id(trace) in left_out else next(scores) for trace in traces]
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode | str = Mode.OFFLINE) -> int:
         """Return the total number of tokens in all inputs of a trace, or 0 if the evaluator uses rules."""

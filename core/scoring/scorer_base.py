@@ -53,25 +53,25 @@ class AbstractScorer(ABC):
         `gap` says what replaces the omitted sub-step. `check` is called between passes, and an error that it raises
         ends the work. Raises `UserError` if the trace is longer than the evaluator's context.
         """
-        gap, found = Gap(gap), []
+        gap, scores = Gap(gap), []
         for judgment in self._judge_offline([trace, *shortened(trace, gap)], check):
             check()
             assert judgment.offline is not None
-            found.append(judgment.offline)
-        whole, *others = found
+            scores.append(judgment.offline)
+        whole, *others = scores
         skip = gap == Gap.PLACEHOLDER
-        rows = {i: np.delete(one.probs, i, axis=0) if skip else one.probs for i, one in enumerate(others)}
+        rows = {i: np.delete(other.probs, i, axis=0) if skip else other.probs for i, other in enumerate(others)}
         return LeaveOneOut.of(whole, rows, gap)
 
     def offline_scores(self, traces: Sequence[Trace], check: Check = never_cancel) -> list[StepScores | None]:
         """Return the offline scores of each trace, or None for a trace that cannot be scored, such as one that is
         too long. `check` is called after each trace, and an error that it raises ends the work."""
         left_out: set[int] = set()
-        found = []
+        scores = []
         for judgment in self.score(traces, Mode.OFFLINE, lambda trace, _: left_out.add(id(trace))):
             check()
-            found.append(judgment.offline)
-        rest = iter(found)
+            scores.append(judgment.offline)
+        rest = iter(scores)
         return [None if id(trace) in left_out else next(rest) for trace in traces]
 
     def _judge_offline(self, traces: Sequence[Trace], check: Check) -> Iterator[Judgment]:

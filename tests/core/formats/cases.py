@@ -641,7 +641,10 @@ CASES = {
         ],
     ),
     "classifier": FormatCase(
-        "token-classification", lambda folder: write_token_classifier(folder, "llama"), heads=("score.weight",)
+        "token-classification",
+        lambda folder: write_token_classifier(folder, "llama"),
+        heads=("score.weight",),
+        shown=("architectures",),
     ),
     "encoder": FormatCase(
         "token-classification",

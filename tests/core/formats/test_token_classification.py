@@ -14,12 +14,13 @@ from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.cases import each
-from tests.checkpoints import write_evaluator, write_token_classifier
+from tests.checkpoints import write_token_classifier
 from tests.core.formats.by_hand import EXACT, TRACES, check_modes, of_two, softmax
 from tests.messages import refused
 from tests.vocabularies import TEXTS, byte_level, sentencepiece
 
 DECODERS, ENCODERS = ("llama", "qwen2", "gemma2"), ("modernbert", "eurobert", "roberta")
+ONE = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "num_labels": 1}
 THREE = {"id2label": {"0": "pos", "1": "neg", "2": "neu"}, "label2id": {"pos": 0, "neg": 1, "neu": 2}}
 
 
@@ -44,46 +45,37 @@ def logits_of(model, ids, places):
     return model(input_ids=torch.tensor([ids])).logits[0, places].numpy()
 
 
-@pytest.mark.parametrize("kind", [*DECODERS, *ENCODERS])
-def test_two_classes_in_every_mode(tmp_path, kind):
-    model = write_token_classifier(tmp_path / kind, kind)
+def validity_of_one(logits):
+    return of_two(1 / (1 + np.exp(-logits[:, 0].astype(np.float64))))
+
+
+# What is written into config.json, and how the classes are read.
+CLASSES = {
+    "two": ({}, lambda logits: of_two(softmax(logits)[:, 1])),
+    # neg is class 1, neu class 2, pos class 0.
+    "three": (THREE, lambda logits: softmax(logits)[:, [1, 2, 0]]),
+    "one": (ONE, validity_of_one),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "classes"),
+    [
+        *((kind, "two") for kind in (*DECODERS, *ENCODERS)),
+        *((kind, "three") for kind in ("llama", "modernbert")),
+        *((kind, "one") for kind in ("llama", "qwen2", "modernbert")),
+    ],
+)
+def test_every_number_of_classes_in_every_mode(tmp_path, kind, classes):
+    changes, judge = CLASSES[classes]
+    model = write_token_classifier(tmp_path / kind, kind, **changes)
     evaluator = load_evaluator(tmp_path / kind)
-    assert (evaluator.format, evaluator.outputs) == ("token-classification", Outputs.VALIDITY)
+    assert evaluator.format == "token-classification"
+    assert evaluator.outputs == (Outputs.THREE_WAY if classes == "three" else Outputs.VALIDITY)
     assert evaluator.attention == ("causal" if kind in DECODERS else "bidirectional")
     # The fast pass is for Llama's family, and computes the same.
     assert PackedForward.supports(evaluator.model) == (kind in ("llama", "mistral", "qwen2"))
-
-    def rows(trace, j):
-        return of_two(softmax(logits_of(model, *trl(tmp_path / kind, trace, j)))[:, 1])
-
-    check_modes(evaluator, rows)
-
-
-@pytest.mark.parametrize("kind", ["llama", "modernbert"])
-def test_three_classes_in_another_order(tmp_path, kind):
-    model = write_token_classifier(tmp_path / kind, kind, **THREE)
-    evaluator = load_evaluator(tmp_path / kind)
-    assert evaluator.outputs == Outputs.THREE_WAY
-
-    def rows(trace, j):
-        # neg is class 1, neu class 2, pos class 0.
-        return softmax(logits_of(model, *trl(tmp_path / kind, trace, j)))[:, [1, 2, 0]]
-
-    check_modes(evaluator, rows)
-
-
-@pytest.mark.parametrize("kind", ["llama", "qwen2", "modernbert"])
-def test_one_class_is_a_logit_whose_sigmoid_is_validity(tmp_path, kind):
-    one = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "num_labels": 1}
-    model = write_token_classifier(tmp_path / kind, kind, **one)
-    evaluator = load_evaluator(tmp_path / kind)
-    assert (evaluator.outputs, evaluator.format) == (Outputs.VALIDITY, "token-classification")
-
-    def rows(trace, j):
-        logits = logits_of(model, *trl(tmp_path / kind, trace, j))[:, 0].astype(np.float64)
-        return of_two(1 / (1 + np.exp(-logits)))
-
-    check_modes(evaluator, rows)
+    check_modes(evaluator, lambda trace, j: judge(logits_of(model, *trl(tmp_path / kind, trace, j))))
 
 
 def test_math_minos_reads_its_tag_in_the_prompt_that_its_card_names(tmp_path):
@@ -98,9 +90,8 @@ def test_math_minos_reads_its_tag_in_the_prompt_that_its_card_names(tmp_path):
         "bos": "<s>",
         "joined": True,
     }
-    one = {"id2label": {"0": "LABEL_0"}, "label2id": {"LABEL_0": 0}, "num_labels": 1}
     model = write_token_classifier(
-        tmp_path / "minos", "llama", tokenizer=tokenizer, card={"template": template}, **one
+        tmp_path / "minos", "llama", tokenizer=tokenizer, card={"template": template}, **ONE
     )
 
     def rows(trace, j):
@@ -111,7 +102,7 @@ def test_math_minos_reads_its_tag_in_the_prompt_that_its_card_names(tmp_path):
         text = f"Human: {trace.problem}\n\nAssistant:" + "\n".join(steps)
         ids = Tokenizer.from_file(str(tmp_path / "minos" / "tokenizer.json")).encode(text).ids
         places = [place for place, token in enumerate(ids) if token == 839]
-        return of_two(1 / (1 + np.exp(-logits_of(model, ids, places[: j + 1])[:, 0].astype(np.float64))))
+        return validity_of_one(logits_of(model, ids, places[: j + 1]))
 
     check_modes(load_evaluator(tmp_path / "minos"), rows)
 
@@ -231,16 +222,6 @@ def test_a_decoder_may_be_made_bidirectional_and_an_encoder_not_causal(tmp_path)
     # Transformers makes it causal in batches without padding, and not in others.
     with refused():
         load_evaluator(tmp_path / "eurobert")
-
-
-def test_another_format_is_refused(tmp_path):
-    write_evaluator(tmp_path / "tiny")
-    card = {"format": "token-classification", "template": {"separator": "\n"}}
-    (tmp_path / "tiny" / "stepsight.json").write_text(json.dumps(card))
-    config = json.loads((tmp_path / "tiny" / "config.json").read_text())
-    (tmp_path / "tiny" / "config.json").write_text(json.dumps(config | {"architectures": ["LlamaForCausalLM"]}))
-    with refused():
-        load_evaluator(tmp_path / "tiny")
 
 
 @each(

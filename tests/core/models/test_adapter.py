@@ -13,6 +13,7 @@ from stepsight.core.models.checkpoint_resolver import open_checkpoint
 from stepsight.core.models.location import can_load
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scores import Outputs
+from tests.cases import each
 from tests.checkpoints import (
     QWEN2,
     pickled,
@@ -188,7 +189,7 @@ def test_a_change_of_the_adapter_makes_another_evaluator(tmp_path):
     assert load_evaluator(tmp_path / "Math-psa").fingerprint != first
 
 
-@pytest.mark.parametrize(
+@each(
     "changes",
     [
         {"peft_type": "IA3"},
@@ -207,20 +208,21 @@ def test_an_adapter_other_than_plain_lora_is_refused(tmp_path, changes):
         load_evaluator(tmp_path / "Math-psa")
 
 
-def test_a_base_of_another_shape_or_kind_is_refused(tmp_path):
-    _, _, base = write(tmp_path)
-    write_language_model(base, QWEN2 | {"hidden_size": 32}, tokenizer_of(QWEN2))
-    with refused():
-        load_evaluator(tmp_path / "Math-psa")
-    write_language_model(base, QWEN2 | {"num_hidden_layers": 1}, tokenizer_of(QWEN2))
-    with refused():
-        load_evaluator(tmp_path / "Math-psa")
-
-
-def test_a_base_whose_weights_are_the_other_way_round_is_refused(tmp_path):
-    _, _, base = write(tmp_path, targets=("up_proj",))
-    sizes = {"hidden_size": QWEN2["intermediate_size"], "intermediate_size": QWEN2["hidden_size"]}
-    write_language_model(base, QWEN2 | sizes, tokenizer_of(QWEN2))
+@each(
+    "targets, changes",
+    [
+        (("q_proj", "v_proj"), {"hidden_size": 32}),
+        (("q_proj", "v_proj"), {"num_hidden_layers": 1}),
+        # The other way round.
+        (
+            ("up_proj",),
+            {"hidden_size": QWEN2["intermediate_size"], "intermediate_size": QWEN2["hidden_size"]},
+        ),
+    ],
+)
+def test_a_base_of_another_shape_or_kind_is_refused(tmp_path, targets, changes):
+    _, _, base = write(tmp_path, targets=targets)
+    write_language_model(base, QWEN2 | changes, tokenizer_of(QWEN2))
     with refused():
         load_evaluator(tmp_path / "Math-psa")
 

@@ -15,8 +15,6 @@ from stepsight.core.models.model import THREE_WAY, VALIDITY, linear_head, output
 from stepsight.core.models.network import DecoderNetwork, decoder_config
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scores import Outputs
-from stepsight.core.scoring.forward import PaddedForward
-from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
 from tests.cases import each
 from tests.checkpoints import (
@@ -79,12 +77,6 @@ def test_an_unknown_model_type_is_refused_and_its_code_not_run(tmp_path):
         load_evaluator(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps(config | {"auto_map": auto}))
     assert load_backbone(Checkpoint.open(tmp_path)).config.model_type == "llama"
-
-
-def test_a_device_that_is_not_there_is_named(tmp_path):
-    write_evaluator(tmp_path)
-    with refused():
-        load_evaluator(tmp_path, device="cuda:77")
 
 
 SPLIT = {"layers.0": "cpu", "layers.1": "disk", "norm": "cpu", "rotary_emb": "cpu"}
@@ -265,18 +257,6 @@ def test_the_mask_of_the_card_counts_unless_the_config_has_another():
     # For Transformers' loader to refuse.
     assert decoder_config(values | {"is_causal": True}, "bidirectional") is None
     assert decoder_config(values, "sideways") is None
-
-
-@pytest.mark.parametrize("kind", ["llama", "qwen2"])
-@pytest.mark.parametrize("budget", [1, 60, 1024])
-def test_inputs_side_by_side_give_the_results_of_padded_ones(tmp_path, kind, budget):
-    write_token_classifier(tmp_path / kind, kind)
-    evaluator = load_evaluator(tmp_path / kind)
-    packed, padded = PackedForward(evaluator.model, budget), PaddedForward(evaluator.model)
-    assert PackedForward.supports(evaluator.model)
-    ours, theirs = (list(Scorer(evaluator, one).score(TRACES, "hindsight")) for one in (packed, padded))
-    for one, other in zip(ours, theirs, strict=True):
-        np.testing.assert_allclose(one.hindsight.packed, other.hindsight.packed, atol=1e-5)
 
 
 def test_scores_in_bfloat16_are_close_to_those_in_float32(tmp_path):

@@ -24,6 +24,7 @@ from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement, 
 from stepsight.core.models.pretrained import check_split
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.evaluate.strength import read_gallery
+from tests.cases import each
 from tests.checkpoints import pickled, write_evaluator, write_reasoneval, write_shards
 from tests.core.formats.by_hand import TRACES
 from tests.messages import refused
@@ -41,11 +42,18 @@ def test_auto_is_a_gpu_if_there_is_one():
     assert check_placement(Placement(device_map="auto")) == Placement(device_map="auto")
 
 
-@pytest.mark.parametrize(
+@each(
     "place",
-    [Placement("cuda:77"), Placement(device_map="cuda:77"), Placement(device_map={"layers": "cpu", "norm": 77})],
+    [
+        Placement("cuda:77"),
+        Placement(device_map="cuda:77"),
+        Placement(device_map={"layers": "cpu", "norm": 77}),
+        # Kinds of device that there are not, and types that no device computes in.
+        *map(Placement, ("gpu", "cuda:x", "cpu,cuda")),
+        *(Placement(dtype=dtype) for dtype in ("float8_e4m3fn", "int64", "float")),
+    ],
 )
-def test_a_device_that_is_not_there_is_named(place):
+def test_a_placement_that_this_machine_does_not_have_is_refused(place):
     with refused():
         check_placement(place)
 
@@ -56,18 +64,6 @@ def test_the_gpus_that_are_there_are_named(monkeypatch, count):
     monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
     with refused():
         check_placement(Placement(f"cuda:{count}"))
-
-
-@pytest.mark.parametrize("name", ["gpu", "cuda:x", "cpu,cuda"])
-def test_a_kind_of_device_that_there_is_not(name):
-    with refused():
-        check_placement(Placement(name))
-
-
-@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "int64", "float"])
-def test_a_type_that_the_device_cannot_compute_in_is_refused(dtype):
-    with refused():
-        check_placement(Placement(dtype=dtype))
 
 
 @pytest.mark.parametrize("device_map", SPREADS)

@@ -1,4 +1,4 @@
-"""The next step's scores against scoring problem, steps and candidate from scratch, for every format."""
+"""The next step's scores against scoring problem, steps and candidate from scratch."""
 
 import re
 from pathlib import Path
@@ -19,10 +19,7 @@ from tests.checkpoints import (
     random_model,
     write_evaluator,
     write_llada,
-    write_math_shepherd,
-    write_qwen_prm,
     write_reasoneval,
-    write_token_classifier,
 )
 from tests.messages import refused
 
@@ -40,25 +37,14 @@ STEPS = [
     [],
 ]
 
+# Other formats are compared with their authors' candidates in `check_modes`.
 CAUSAL = {
     "stepsight": lambda folder: write_evaluator(folder, is_causal=True),
     "grouped": lambda folder: write_evaluator(folder, is_causal=True, layers=3, kv_heads=2),
     "reasoneval-7b": write_reasoneval,
-    "reasoneval-34b": lambda folder: write_reasoneval(folder, size="34B"),
     "sliding": lambda folder: write_reasoneval(folder, sliding_window=9),
-    "math-shepherd": lambda folder: write_math_shepherd(folder, card={"format": "math-shepherd"}),
-    "qwen-prm": write_qwen_prm,
-    "llama-classifier": lambda folder: write_token_classifier(folder, "llama"),
-    "qwen2-classifier": lambda folder: write_token_classifier(folder, "qwen2"),
 }
-BIDIRECTIONAL = {
-    "stepsight": write_evaluator,
-    "llada": write_llada,
-    "bert": lambda folder: write_token_classifier(
-        folder, "bert", card={"template": {"separator": "", "read": "last"}}
-    ),
-    "modernbert": lambda folder: write_token_classifier(folder, "modernbert"),
-}
+BIDIRECTIONAL = {"stepsight": write_evaluator, "llada": write_llada}
 
 
 def from_scratch(evaluator, steps, candidates=CANDIDATES):
