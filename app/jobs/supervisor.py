@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from types import TracebackType
 
-from stepsight.app.jobs.worker_signals import ENDED
 from stepsight.storage.database.location import VARIABLE
+
+ENDED = "a thread has ended"
+"""The line by which a worker tells its server that it can no longer carry out jobs of every task."""
 
 _COMMAND = (sys.executable, "-m", "stepsight.app.jobs.worker")
 # Seconds that a worker has to end by itself, and the longest pause before one is restarted.

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from stepsight.app.jobs.worker_signals import ENDED, WorkerSignals
+from stepsight.app.jobs.supervisor import ENDED
 from stepsight.app.options.command import PLACEMENT, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
@@ -31,7 +31,7 @@ from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
 from stepsight.storage.jobs.imports import run_import
-from stepsight.storage.jobs.jobs import Fetch, Judging, read_fetch, read_judging
+from stepsight.storage.jobs.jobs import Judging, read_fetch, read_judging
 from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import find_dataset
@@ -39,6 +39,7 @@ from stepsight.storage.traces.queries import find_dataset
 if TYPE_CHECKING:
     from stepsight.app.jobs.evaluators import JobEvaluators
     from stepsight.core.models.evaluator_base import Evaluator
+
 
 _LOG = logging.getLogger("stepsight.worker")
 # Seconds between looks for jobs queued by other processes, between heartbeats, and after a failure of the database.
@@ -62,6 +63,43 @@ class _StoppedError(Exception):
 
 class _LostError(Exception):
     """Raised when the job was cancelled, or a different worker has taken it over."""
+
+
+class WorkerSignals:
+    """Signals to all workers of a process. Any thread may send them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._stopping = False
+        self._looks = 0
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopping
+
+    @property
+    def looks(self) -> int:
+        """The number of times that workers have been told to look for a job."""
+        return self._looks
+
+    def look(self) -> None:
+        """Make every idle worker look for a job."""
+        with self._changed:
+            self._looks += 1
+            self._changed.notify_all()
+
+    def stop(self) -> None:
+        """Make every worker stop."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+
+    def wait(self, seconds: float, looks: int | None = None) -> bool:
+        """Wait for at most `seconds`, and return True if the workers have to stop. The wait ends early on a stop
+        signal. If `looks` is given, it also ends once the property of this name differs from it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping or looks not in (None, self._looks), seconds)
+            return self._stopping
 
 
 class Worker:
@@ -118,19 +156,14 @@ class Worker:
             if self.work_one():
                 self._worked = time.monotonic()
             else:
-                self._rest()
+                # The server may need the memory of a large evaluator.
+                if time.monotonic() - self._worked > _IDLE and self._evaluators is not None:
+                    self._evaluators.rest()
                 self.signals.wait(_POLL, looks)
         except UserError as error:
             # A job that was held when the database failed is taken up again when its heartbeat is old.
             _LOG.warning("%s", error)
             self.signals.wait(_PATIENCE)
-
-    def _rest(self) -> None:
-        """Release a large evaluator if there have been no jobs for a while, because the server may need the
-        memory."""
-        is_idle = time.monotonic() - self._worked > _IDLE
-        if is_idle and self._evaluators is not None:
-            self._evaluators.rest()
 
     @property
     def evaluators(self) -> "JobEvaluators":
@@ -182,16 +215,15 @@ class Worker:
         if job.task == Task.JUDGE:
             return self._judge(job, hold)
         if job.task == Task.FETCH:
-            return self._fetch(read_fetch(job.request), hold)
+            # It is loaded once as a check.
+            fetch, place = read_fetch(job.request), self.place or Placement()
+            fetched = fetch_evaluator(
+                fetch.repo, fetch.revision, fetch.parts, hold.watch_bytes, place, self._find_room
+            )
+            return f"{fetched.name}: {fetched.format} format, inputs of up to {fetched.context:,} tokens."
         imported = run_import(self.store, job.request, hold.watch_bytes)
         hold.name_dataset(imported.dataset_id, imported.left_out)
         return imported.summary
-
-    def _fetch(self, wanted: Fetch, hold: "JobLease") -> str:
-        """Fetch an evaluator, load it once as a check, and return a description of it in words."""
-        place, watch = self.place or Placement(), hold.watch_bytes
-        one = fetch_evaluator(wanted.repo, wanted.revision, wanted.parts, watch, place, self._find_room)
-        return f"{one.name}: {one.format} format, inputs of up to {one.context:,} tokens."
 
     def _judge(self, job: Job, hold: "JobLease") -> str:
         """Judge the traces that the evaluator has not judged yet, and return a description of the outcome."""
@@ -217,7 +249,9 @@ class Worker:
         """
         if evaluator.fingerprint == request.fingerprint:
             return ""
-        if evaluator.dtype != self._asked_dtype(request):
+        # The type for which the job was queued: that of the stored evaluator, or else the one in the name.
+        stored = (row.dtype for row in list_evaluators(self.store) if row.fingerprint == request.fingerprint)
+        if evaluator.dtype != (next(stored, None) or dtype_in_name(request.evaluator)):
             raise UserError(
                 f"{request.spec}: the job was started for another type of weights than {evaluator.dtype}.",
                 "Start it again.",
@@ -225,16 +259,6 @@ class Worker:
         if not jobs.take_for(self.store, job.id, self.name, evaluator.fingerprint):
             raise _LostError
         return "The evaluator has changed since the job was started; it judged as it is now."
-
-    def _asked_dtype(self, request: Judging) -> str:
-        """Return the type of weights for which a job was queued. It is that of the stored evaluator, if there is
-        one, and is otherwise read from the evaluator's name."""
-        known = (
-            evaluator.dtype
-            for evaluator in list_evaluators(self.store)
-            if evaluator.fingerprint == request.fingerprint
-        )
-        return next(known, None) or dtype_in_name(request.evaluator)
 
 
 class _Clock:

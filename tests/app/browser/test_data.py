@@ -8,8 +8,7 @@ from contextlib import contextmanager
 import pytest
 from playwright.sync_api import Route, expect
 
-from stepsight.app.jobs.worker import Worker
-from stepsight.app.jobs.worker_signals import WorkerSignals
+from stepsight.app.jobs.worker import Worker, WorkerSignals
 from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers.column_mapping import ColumnMap

@@ -7,8 +7,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from stepsight.app.jobs.worker import Worker
-from stepsight.app.jobs.worker_signals import WorkerSignals
+from stepsight.app.jobs.worker import Worker, WorkerSignals
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.core.evaluators import loading

@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from stepsight.app.jobs import supervisor
-from stepsight.app.jobs.supervisor import Supervisor
-from stepsight.app.jobs.worker_signals import ENDED
+from stepsight.app.jobs.supervisor import ENDED, Supervisor
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import State

@@ -17,8 +17,8 @@ import torch
 from sqlalchemy import func, select
 
 import stepsight.app.jobs.worker
-from stepsight.app.jobs.worker import Worker
-from stepsight.app.jobs.worker_signals import ENDED, WorkerSignals
+from stepsight.app.jobs.supervisor import ENDED
+from stepsight.app.jobs.worker import Worker, WorkerSignals
 from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
