@@ -9,6 +9,7 @@ from fastapi.testclient import TestClient
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import PLOTLY, ResultsPage
 from stepsight.app.web import background_cache
+from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import card_address
 from stepsight.app.web.pages import read_query
 from stepsight.core.judgment import Mode
@@ -29,6 +30,34 @@ from tests.training.evaluate.test_baseline_check import judged
 from tests.training.judged import NAME, fill
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory, sqlite_template, evaluators):
+    """The pages of a store whose dataset is measured, with all that is made of it; not to be changed."""
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("results") / "store.db")
+    with open_store(str(path)) as store:
+        fill(store)
+        results = Measurements(store)
+        found = measured(store, NAME, results)
+        for mode in found.modes:
+            for errors in found.kinds:
+                results.excerpt(found, mode, errors, patience=60)
+        for evaluator in found.evaluators:
+            results.find_card(evaluator.fingerprint, patience=60)
+        for reference in ("words", "nobody", "baseline:length"):
+            results.minus(found, reference, patience=60)
+        yield ResultsPage(store, evaluators, results)
+
+
+@pytest.fixture
+def page_of(kept):
+    return lambda **query: read(kept.content(query).html)
+
+
+@pytest.fixture(scope="module")
+def client(kept):
+    return TestClient(let_in(kept.files()))
+
+
 @pytest.fixture
 def show(sqlite_store, evaluators):
     """The page of a query string, once everything it needs is there, read."""
@@ -40,8 +69,6 @@ def show(sqlite_store, evaluators):
             for mode in found.modes:
                 for errors in found.kinds:
                     results.excerpt(found, mode, errors, patience=60)
-            if query.get("against"):
-                results.minus(found, query["against"], patience=60)
         return read(ResultsPage(sqlite_store, evaluators, results).content(query).html)
 
     return show
@@ -85,9 +112,8 @@ def test_evaluators_that_do_not_clear_the_baselines_are_named(sqlite_store, show
     )
 
 
-def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):
-    fill(sqlite_store)
-    page = show(dataset=NAME, mode="online", errors="redundant")
+def test_a_dataset_has_its_sections_choices_and_links(page_of):
+    page = page_of(dataset=NAME, mode="online", errors="redundant")
     assert page.one("h1").text == NAME
     assert [selected(page, name) for name in ("dataset", "mode", "errors")] == [NAME, "online", "redundant"]
     assert len(page.all("section")) == 8
@@ -106,9 +132,8 @@ def test_a_dataset_has_its_sections_choices_and_links(sqlite_store, show):
     assert page.all("div")[0]["data-plotly"].startswith("/stepsight/plotly/plotly.min.js?v=")
 
 
-def test_outcomes_by_length_stand_first_and_are_to_be_had_as_a_file(sqlite_store, show):
-    fill(sqlite_store)
-    page = show(dataset=NAME, mode="offline", errors="redundant", by="steps")
+def test_outcomes_by_length_stand_first_and_are_to_be_had_as_a_file(page_of):
+    page = page_of(dataset=NAME, mode="offline", errors="redundant", by="steps")
     first = page.all("section")[0]
     assert first.one("h2").text == "Outcomes by number of steps"
     rows = [[cell.text for cell in row.all("td")] for row in first.one("tbody").all("tr")]
@@ -117,7 +142,7 @@ def test_outcomes_by_length_stand_first_and_are_to_be_had_as_a_file(sqlite_store
     (link,) = (link["href"] for link in first.all("a") if link.text == "CSV")
     assert "by=steps" in link
     assert "table=three-way-outcomes-by-steps" in link
-    assert len(show(dataset=NAME, by="no such field").all("section")) == 8
+    assert len(page_of(dataset=NAME, by="no such field").all("section")) == 8
 
 
 def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, evaluators):
@@ -207,9 +232,8 @@ def test_an_address_that_makes_no_sense_gets_a_notice_and_links_on(sqlite_store,
     assert page.all("a") or page.all("form")
 
 
-def test_differences_from_an_evaluator_stand_with_mcnemars_test_and_are_to_be_had_as_files(sqlite_store, show):
-    fill(sqlite_store)
-    page = show(dataset=NAME, mode="offline", errors="invalid", against="words")
+def test_differences_from_an_evaluator_stand_with_mcnemars_test_and_are_to_be_had_as_files(page_of):
+    page = page_of(dataset=NAME, mode="offline", errors="invalid", against="words")
     assert selected(page, "against") == "words"
     (section,) = (one for one in page.all("section") if one.one("h2").text == "Difference from words")
     figures, tests = section.all("table")
@@ -223,7 +247,7 @@ def test_differences_from_an_evaluator_stand_with_mcnemars_test_and_are_to_be_ha
         ["three-way-minus-words"],
         ["three-way-mcnemar-words"],
     ]
-    assert show(dataset=NAME, against="nobody").all("section")[0].one("h2").text == "Solutions and steps"
+    assert page_of(dataset=NAME, against="nobody").all("section")[0].one("h2").text == "Solutions and steps"
 
 
 def test_figures_with_accepted_disputes_stand_beside_what_these_change(sqlite_store, evaluators, show):
@@ -252,30 +276,14 @@ def test_figures_with_accepted_disputes_stand_beside_what_these_change(sqlite_st
     assert "It is right." in report
 
 
-def test_labels_of_disputes_are_asked_for_where_none_is_accepted(sqlite_store, show):
-    fill(sqlite_store)
-    assert notices(show(dataset=NAME, gold="patched")) == [
+def test_labels_of_disputes_are_asked_for_where_none_is_accepted(page_of):
+    assert notices(page_of(dataset=NAME, gold="patched")) == [
         "No dispute of three_way is accepted. Choose the benchmark's own gold."
     ]
 
 
-@pytest.fixture
-def results(sqlite_store):
-    """The measurements of a store whose dataset is measured."""
-    fill(sqlite_store)
-    made = Measurements(sqlite_store)
-    for one in measured(sqlite_store, NAME, made).evaluators:
-        made.find_card(one.fingerprint, patience=60)
-    return made
-
-
-@pytest.fixture
-def show_card(sqlite_store, evaluators, results):
-    return lambda **query: read(ResultsPage(sqlite_store, evaluators, results).content(query).html)
-
-
-def test_a_card_has_its_sections_and_its_files(show_card):
-    page = show_card(card="one_mind")
+def test_a_card_has_its_sections_and_its_files(page_of):
+    page = page_of(card="one_mind")
     assert page.one("h1").text == "one_mind"
     titles = [one.text for one in page.all("h2")]
     assert titles[:2] == ["Solutions and steps", "Calibration of validity"]
@@ -287,16 +295,17 @@ def test_a_card_has_its_sections_and_its_files(show_card):
     assert page.all("p", role="status") == []
 
 
-def test_a_card_is_found_by_fingerprint_and_from_its_dataset(show_card):
-    links = [link["href"] for link in show_card(dataset=NAME).all("a")]
+def test_a_card_is_found_by_fingerprint_and_from_its_dataset(page_of):
+    links = [link["href"] for link in page_of(dataset=NAME).all("a")]
     assert f"/results?dataset={NAME}&card=f1" in links
-    assert show_card(card="f1", dataset=NAME).one("h1").text == "one_mind"
+    assert page_of(card="f1", dataset=NAME).one("h1").text == "one_mind"
 
 
-def test_what_has_no_card_is_said(sqlite_store, show_card):
+def test_what_has_no_card_is_said(sqlite_store, show):
+    fill(sqlite_store)
     add(sqlite_store, dataset="other")
     register_evaluator(sqlite_store, name="idle", fingerprint="f9", format="stepsight", attention="causal")
-    said = [show_card(**query).one("div", cls="notice").text for query in (
+    said = [show(**query).one("div", cls="notice").text for query in (
         {"card": "nobody"}, {"card": "idle"}, {"card": "one_mind", "dataset": "other"},
     )]  # fmt: skip
     assert said == [
@@ -306,25 +315,13 @@ def test_what_has_no_card_is_said(sqlite_store, show_card):
     ]
 
 
-def test_files_have_the_card(sqlite_store, evaluators, results):
-    client = TestClient(let_in(ResultsPage(sqlite_store, evaluators, results).files()))
+def test_files_have_the_card(client):
     asked = {"dataset": NAME, "card": "one_mind"}
     answer = client.get("/results/card", params=asked | {"format": "json"})
     assert json.loads(answer.text)["title"] == f"one_mind on {NAME}"
     answer = client.get("/results/card", params=asked)
     assert answer.text.startswith("## one\\_mind on three\\_way\n")
     assert answer.headers["content-disposition"] == 'attachment; filename="one-mind-on-three-way-card.md"'
-
-
-@pytest.fixture(scope="module")
-def client(tmp_path_factory, sqlite_template, evaluators):
-    """Files of a store that is measured once; not to be changed."""
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("results") / "store.db")
-    with open_store(str(path)) as store:
-        fill(store)
-        results = Measurements(store)
-        measured(store, NAME, results)
-        yield TestClient(let_in(ResultsPage(store, evaluators, results).files()))
 
 
 def test_a_table_of_a_dataset_in_each_format(client):
@@ -339,19 +336,25 @@ def test_a_table_of_a_dataset_in_each_format(client):
 
 
 def test_the_overview_with_its_differences(client):
-    rows = []
-    # The differences may still be on their way.
-    for _ in range(50):
-        answer = client.get("/results/table", params={"figure": "sol_f1", "against": "baseline:length"})
-        if answer.status_code == 200:
-            rows = list(csv.DictReader(io.StringIO(answer.text.removeprefix("\ufeff"))))
-            break
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
-    assert rows[0]["evaluator"] == "one_mind"
-    assert float(rows[0]["three-way-invalid-minus"]) == pytest.approx(
-        float(rows[0]["three-way-invalid"])
-        - float(next(row for row in rows if row["evaluator"] == "baseline:length")["three-way-invalid"])
+    answer = client.get("/results/table", params={"figure": "sol_f1", "against": "baseline:length"})
+    first, *rows = csv.DictReader(io.StringIO(answer.text.removeprefix("\ufeff")))
+    assert first["evaluator"] == "one_mind"
+    (length,) = [row for row in rows if row["evaluator"] == "baseline:length"]
+    assert float(first["three-way-invalid-minus"]) == pytest.approx(
+        float(first["three-way-invalid"]) - float(length["three-way-invalid"])
     )
+
+
+def test_a_table_that_is_not_there_yet_is_to_be_asked_for_again(sqlite_store, evaluators):
+    fill(sqlite_store)
+
+    class Slow(Measurements):
+        def summary(self, dataset, reference="", patience=0.0):
+            return Pending()
+
+    client = TestClient(let_in(ResultsPage(sqlite_store, evaluators, Slow(sqlite_store)).files()))
+    answer = client.get("/results/table")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
 
 
 def test_the_classes_of_the_evaluator_asked_for(client):

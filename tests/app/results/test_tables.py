@@ -1,3 +1,4 @@
+import shutil
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -8,6 +9,7 @@ from stepsight.app.web.background_cache import BackgroundCache
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import Threshold, evaluators_of, save_calibration
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.storage.traces.writer import TraceWriter
@@ -20,11 +22,13 @@ from tests.training.judged import NAME, fill, row_of
 KEYS = {"one_mind": "one mind", "words": "words"}
 
 
-@pytest.fixture
-def page(sqlite_store):
-    fill(sqlite_store)
-    results = Measurements(sqlite_store)
-    drawn = results.excerpt(measured(sqlite_store, NAME, results), Mode.OFFLINE, Errors.INVALID, patience=60)
+@pytest.fixture(scope="module")
+def page(tmp_path_factory, sqlite_template):
+    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("tables") / "store.db")
+    with open_store(str(path)) as store:
+        fill(store)
+        results = Measurements(store)
+        drawn = results.excerpt(measured(store, NAME, results), Mode.OFFLINE, Errors.INVALID, patience=60)
     address = {"dataset": NAME, "mode": "offline"}
     return read(sections_html(drawn.result.shown("one_mind"), Links(NAME, "g", Mode.OFFLINE, KEYS), address))
 

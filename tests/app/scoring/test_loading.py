@@ -1,5 +1,6 @@
 """Evaluators that are loaded when they are first asked for, within a budget."""
 
+import shutil
 import time
 from concurrent.futures import wait
 from dataclasses import replace
@@ -25,16 +26,26 @@ TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So 5."])
 MODELS = ("lab/one", "lab/two")
 
 
-@pytest.fixture
-def fetched(tmp_path, monkeypatch):
-    """Two evaluators from a hub that is gone since."""
-    hub = Hub()
-    point_to(monkeypatch, hub.url, tmp_path / "hub")
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """The cache of a hub with two evaluators, and their descriptions."""
+    folder, hub = tmp_path_factory.mktemp("hub"), Hub()
     for number, repo in enumerate(MODELS):
-        hub.folders[repo] = tmp_path / f"published-{number}"
+        hub.folders[repo] = folder / f"published-{number}"
         write_token_classifier(hub.folders[repo], "qwen2", intermediate_size=40 + 8 * number)
-    with hub.running():
-        return [describe_fetched(fetch(look_up(repo)), Placement()) for repo in MODELS]
+    with pytest.MonkeyPatch.context() as patch, hub.running():
+        point_to(patch, hub.url, folder / "cache")
+        described = [describe_fetched(fetch(look_up(repo)), Placement()) for repo in MODELS]
+    return folder / "cache", described
+
+
+@pytest.fixture
+def fetched(cache, tmp_path, monkeypatch):
+    """Two evaluators from a hub that is gone since."""
+    folder, described = cache
+    shutil.copytree(folder, tmp_path / "hub", symlinks=True)
+    point_to(monkeypatch, "http://127.0.0.1:9", tmp_path / "hub")
+    return described
 
 
 @pytest.fixture
