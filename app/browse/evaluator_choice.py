@@ -45,12 +45,12 @@ class EvaluatorChoice:
         return self.row.id if self.row else None
 
 
-def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, asked: str = "") -> list[EvaluatorChoice]:
+def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, named: str = "") -> list[EvaluatorChoice]:
     """List the loaded evaluators in the order of `evaluators.all_names`, followed by the others that have judged
-    the dataset. If `asked` names a loaded evaluator with a different reading, that evaluator is included."""
+    the dataset. If `named` names a loaded evaluator with a different reading, that evaluator is included."""
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
-    here = [*evaluators.all_names, *([asked] if evaluators.is_reread(asked) else [])]
+    here = [*evaluators.all_names, *([named] if evaluators.is_reread(named) else [])]
     loaded = {name: evaluators.about(name) for name in here}
     choices = [
         EvaluatorChoice(
@@ -101,8 +101,8 @@ def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> li
     """Return the evaluators with these keys, at most `MOST_BESIDE`. If the first key is "", it stands for the
     default evaluator. Raises `NotFoundError` for an unknown key."""
     first, *others = keys
-    wanted = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
-    return [find_choice(choices, key) for key in wanted][:MOST_BESIDE]
+    distinct = dict.fromkeys((first or default_choice(choices).key, *filter(None, others)))
+    return [find_choice(choices, key) for key in distinct][:MOST_BESIDE]
 
 
 def judge_trace(

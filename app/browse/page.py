@@ -256,8 +256,8 @@ def _outcomes_by(selection: Selection, fields: Mapping[str, str], *, on_redundan
     field = selection.address.outcomes
     if field not in fields or not selection.about.judged:
         return Markup()
-    found = selection.outcomes_by(field)
-    return outcomes_by_html(found, selection.address, fields[field], on_redundancy=on_redundancy)
+    outcomes = selection.outcomes_by(field)
+    return outcomes_by_html(outcomes, selection.address, fields[field], on_redundancy=on_redundancy)
 
 
 def _in_view(selection: Selection) -> list[EvaluatorChoice]:

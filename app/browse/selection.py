@@ -184,15 +184,15 @@ class Selection:
 
         Only rows without a hit in the problem are searched, and traces without a hit are left out.
         """
-        wanted = self.address.text.strip()
-        ids = [row.trace_id for row in rows if wanted and not has_hit(row.problem, wanted)]
+        text = self.address.text.strip()
+        ids = [row.trace_id for row in rows if text and not has_hit(row.problem, text)]
         if not ids:
             return {}
         with self.store.read() as session:
             opened = load_traces(session, traces(ids))
         hits = {
             trace.trace_id: [
-                (number, step.text) for number, step in enumerate(trace.steps, 1) if has_hit(step.text, wanted)
+                (number, step.text) for number, step in enumerate(trace.steps, 1) if has_hit(step.text, text)
             ]
             for trace in opened
         }

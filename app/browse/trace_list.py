@@ -177,7 +177,7 @@ def _cell(count: int, address: Address, gold: str, first: str, second: str) -> F
 
 
 def outcomes_by_html(
-    found: Mapping[str, Sequence[ValueOutcomes]], address: Address, title: str, *, on_redundancy: bool
+    outcomes: Mapping[str, Sequence[ValueOutcomes]], address: Address, title: str, *, on_redundancy: bool
 ) -> Markup:
     """Render a table for each evaluator: its outcomes by the values of the address's field, whose title is `title`.
     The second evaluator is the one that the first is compared with."""
@@ -189,7 +189,7 @@ def outcomes_by_html(
         field=title,
         tables=[
             _table_of(key, rows, address, condition)
-            for (key, rows), condition in zip(found.items(), ("mistake", "other_mistake"), strict=False)
+            for (key, rows), condition in zip(outcomes.items(), ("mistake", "other_mistake"), strict=False)
         ],
         forgotten=address.without("outcomes", "page").narrowed(),
         results=f"/results?{urlencode(results)}",

@@ -138,13 +138,13 @@ def _mode_piece(answer: TraceJudgments, mode: Mode, trace: Trace, *, hints: bool
 def trace_html(
     trace: Trace,
     answers: Sequence[TraceJudgments],
-    wanted: str,
+    search: str,
     people: Sequence[str | None] = (),
     disputes: Sequence[Markup] = (),
 ) -> Markup:
     """Render a trace: the problem, each evaluator's verdicts on the solution, and the steps with their sub-steps.
 
-    Hits of the search text `wanted` are marked. For each step, `people` holds the label that people agreed on, and
+    Hits of the search text `search` are marked. For each step, `people` holds the label that people agreed on, and
     `disputes` the links below its gold label.
     """
     columns = [answer for answer in answers if answer.judgments and answer.outputs.has_steps]
@@ -160,11 +160,11 @@ def trace_html(
         conclusion=conclusion_html(trace, answers),
         legend=legend_html(columns),
         pieces=lambda answer: verdict_pieces(answer, trace, hints=answer is explained),
-        problem=marked_markdown(trace.problem, wanted),
-        marked=lambda text: marked_markdown(text, wanted),
+        problem=marked_markdown(trace.problem, search),
+        marked=lambda text: marked_markdown(text, search),
         trace=trace,
         columns=columns,
-        rows=judged_steps(trace, lambda text: marked_markdown(text, wanted)),
+        rows=judged_steps(trace, lambda text: marked_markdown(text, search)),
         people=people or [None] * len(trace.steps),
         disputes=disputes or [""] * len(trace.steps),
     )

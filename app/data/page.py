@@ -194,34 +194,34 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
     def add(request: Request, given: Annotated[Files, body(Files)]) -> JSONResponse:
         user = user_of_request(request)
         # Traces are added before scores and labels of them.
-        wanted = sorted(given.files, key=lambda one: list(Holds).index(Holds(one.holds)))
-        if len({one.upload for one in wanted}) < len(wanted):
+        imports = sorted(given.files, key=lambda file: list(Holds).index(Holds(file.holds)))
+        if len({file.upload for file in imports}) < len(imports):
             raise UserError("A file is there twice.", "Add it once.")
         # No import is started unless all can be.
-        for one in wanted:
-            with located(get_upload(store, one.upload, user.id).name):
-                _check(one)
-        return _started([import_upload(store, one, user.id) for one in wanted])
+        for file in imports:
+            with located(get_upload(store, file.upload, user.id).name):
+                _check(file)
+        return _started([import_upload(store, file, user.id) for file in imports])
 
     @routes.post("/fetch")
     def fetch(given: Annotated[Fetching, body(Fetching)]) -> JSONResponse:
         return _started([import_benchmark(store, BenchmarkImport(given.benchmark, given.scores))])
 
 
-def _check(wanted: FileImport) -> None:
-    if not wanted.dataset.strip():
+def _check(request: FileImport) -> None:
+    if not request.dataset.strip():
         raise UserError("the name of the dataset is empty.", "Enter a name.")
-    check_name(wanted.dataset, "the name of the dataset")
-    if wanted.holds == Holds.LABELS:
-        if not wanted.campaign.strip():
+    check_name(request.dataset, "the name of the dataset")
+    if request.holds == Holds.LABELS:
+        if not request.campaign.strip():
             raise UserError("the name of the campaign is empty.", "Enter a name.")
-        check_name(wanted.campaign, "the name of the campaign")
-        if wanted.annotator:
-            check_name(wanted.annotator, "the name of the annotator")
-    if wanted.holds == Holds.SCORES:
-        if not wanted.evaluator.strip():
+        check_name(request.campaign, "the name of the campaign")
+        if request.annotator:
+            check_name(request.annotator, "the name of the annotator")
+    if request.holds == Holds.SCORES:
+        if not request.evaluator.strip():
             raise UserError("the name of the evaluator is empty.", "Enter a name.")
-        check_name(wanted.evaluator, "the name of the evaluator")
+        check_name(request.evaluator, "the name of the evaluator")
 
 
 def _started(jobs: list[Job]) -> JSONResponse:

@@ -41,8 +41,8 @@ class FetchableModel:
 def offers(place: Placement, here: Iterable[str]) -> list[FetchableModel]:
     """List the public evaluators, with the resources they need at `place`. `here` holds the ids of evaluators that
     have been fetched."""
-    known = frozenset(here)
-    return [_offer(one, one.id in known, place) for one in public_evaluators()]
+    fetched = frozenset(here)
+    return [_offer(public, public.id in fetched, place) for public in public_evaluators()]
 
 
 def ordered(offers: Iterable[FetchableModel]) -> list[FetchableModel]:

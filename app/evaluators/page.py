@@ -81,9 +81,9 @@ def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
     """Start a job that fetches a model. Raises `UserError` if the hub does not provide the model, or if this
     machine has no room for it."""
     repo = request.repo.strip()
-    there = find_fetched(repo) if repo else None
-    if there is not None and request.revision == NEWEST:
-        return start_fetch(store, there)
+    fetched = find_fetched(repo) if repo else None
+    if fetched is not None and request.revision == NEWEST:
+        return start_fetch(store, fetched)
     _check_memory(evaluators, repo, None)
     remote = look_up(repo, request.revision)
     _check_memory(evaluators, repo, remote)

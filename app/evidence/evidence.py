@@ -295,7 +295,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     left_out = evaluators_with_left_out(store, trace.trace_id)
     gaps = left_out.get(offer.id or 0, ())
     stored = answer.by_mode.get(Mode.HINDSIGHT)
-    judgment = stored or _constant(offer.row, answer, known=bool(gaps))
+    judgment = stored or _constant(offer.row, answer, has_left_out=bool(gaps))
     if answer.waits and judgment is None:
         raise JudgingError(offer.key, trace, len(evaluators.submit(offer.key, trace, comes_back=True).steps))
     if judgment is None:
@@ -327,15 +327,15 @@ def _is_causal(row: StoredEvaluator | None) -> bool:
     return row is not None and not row.sees_later_steps
 
 
-def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, known: bool) -> Judgment | None:
+def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, has_left_out: bool) -> Judgment | None:
     """Build a hindsight judgment in which no score ever changes, from an offline judgment or, if the evaluator is
     causal, an online one. Returns None if the store has neither.
 
-    If the evaluator is not causal, this is done only if its leave-one-out scores are stored, as `known` says.
+    If the evaluator is not causal, this is done only if it `has_left_out`, its leave-one-out scores in the store.
     """
     causal = _is_causal(row)
     given = answer.by_mode.get(Mode.OFFLINE) or (answer.by_mode.get(Mode.ONLINE) if causal else None)
-    if given is None or not (causal or known):
+    if given is None or not (causal or has_left_out):
         return None
     scores = given.offline or given.online
     assert scores is not None

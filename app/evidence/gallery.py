@@ -158,10 +158,10 @@ def _choose(datasets: Sequence[Dataset], name: str, by_dataset: dict[int, tuple[
 
 def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudgment]:
     """Read the hindsight judgments of these traces, in order. Traces that no longer exist are left out."""
-    there = [trace for batch in trace_batches(store, ids) for trace in batch]
+    traces = [trace for batch in trace_batches(store, ids) for trace in batch]
     return [
         judgment
-        for judgments in read_many(store, there, gallery.offer.id)
+        for judgments in read_many(store, traces, gallery.offer.id)
         if (judgment := standing(judgments, Mode.HINDSIGHT)) is not None
     ]
 

@@ -198,8 +198,8 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
     @routes.get(LEFT_OUT)
     def left_out(request: Request) -> JSONResponse:
         evidence, address = _asked(store, evaluators, request)
-        found = left_outs.of(evidence, address.left_out, partial(client_disconnected, request))
-        return JSONResponse(left_out_record(evidence, found))
+        scores = left_outs.of(evidence, address.left_out, partial(client_disconnected, request))
+        return JSONResponse(left_out_record(evidence, scores))
 
     @routes.get(FILE)
     def file(request: Request) -> Response:

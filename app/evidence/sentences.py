@@ -67,8 +67,8 @@ def left_out_sentence(
         return f"No single later step carries the verdict. {alone}, which does not restore it."
     most = max(abs(removal.validity - offline) for removal in removals)
     if most < NOTABLE:
-        known = sorted(removal.left_out for removal in removals)
-        which = "any one later step" if len(known) == len(names) - 1 - step else name_steps(names, known)
+        left_out = sorted(removal.left_out for removal in removals)
+        which = "any one later step" if len(left_out) == len(names) - 1 - step else name_steps(names, left_out)
         bound = "less than 0.01" if most < 0.005 else f"at most {most:.2f}"
         return f"Leaving out {which} changes its validity by {bound}."
     changed = max(removals, key=lambda removal: abs(removal.validity - offline))

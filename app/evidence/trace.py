@@ -207,7 +207,7 @@ def _page(evidence: Evidence, body: Markup, moment: datetime, maths: bool) -> Ma
 
 def _katex_style(text: str) -> str:
     """Return KaTeX's style sheet, in which the fonts that formulas in `text` need are embedded."""
-    needed = (*_COMMON, *(font for font, asked in _ASKED.items() if re.search(asked, text)))
+    needed = (*_COMMON, *(font for font, pattern in _ASKED.items() if re.search(pattern, text)))
 
     def face(match: re.Match[str]) -> str:
         name = re.search(r"fonts/(KaTeX_([\w-]+)\.woff2)", match[0])

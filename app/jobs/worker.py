@@ -366,10 +366,10 @@ class JobLease:
                 _LOG.warning("%s", error)
 
     def _write(self) -> None:
-        asked = time.monotonic()
+        began = time.monotonic()
         progress = {"done": self._done, "left_out": self._left_out, "reason": self._reason}
         if jobs.update_job(self._store, self._job.id, self._worker, **progress):
-            self._last = asked
+            self._last = began
         else:
             self.lost.set()
 

@@ -70,37 +70,37 @@ _BEFORE = 40
 _LONGEST_FORMULA = 200
 
 
-def marked_html(html: Markup, wanted: str) -> Markup:
-    """Wrap each hit of the search text `wanted` in a `mark` element, in HTML from `text_html` or `markdown_html`.
+def marked_html(html: Markup, search: str) -> Markup:
+    """Wrap each hit of the search text `search` in a `mark` element, in HTML from `text_html` or `markdown_html`.
 
     Case and surrounding spaces are ignored, and equivalent signs count as the same. Formulas are searched in their
     source and marked as a whole.
     """
-    if not wanted.strip():
+    if not search.strip():
         return html
-    return mark_spans(html, _spans("".join(read_pieces(html)[1]), wanted))
+    return mark_spans(html, _spans("".join(read_pieces(html)[1]), search))
 
 
-def marked_markdown(text: str, wanted: str) -> Markup:
-    """Render a text's Markdown with the hits of the search text `wanted` marked. A hit that includes Markdown
+def marked_markdown(text: str, search: str) -> Markup:
+    """Render a text's Markdown with the hits of the search text `search` marked. A hit that includes Markdown
     syntax, such as `**`, cannot be marked in rendered text. If the text has such a hit, it is shown unrendered."""
     html = markdown_html(text)
-    if not wanted.strip():
+    if not search.strip():
         return html
     written = text_html(text)
-    shown, there = (len(_spans("".join(read_pieces(one)[1]), wanted)) for one in (html, written))
-    return marked_html(html if shown >= there else written, wanted)
+    in_markdown, in_source = (len(_spans("".join(read_pieces(one)[1]), search)) for one in (html, written))
+    return marked_html(html if in_markdown >= in_source else written, search)
 
 
-def has_hit(text: str, wanted: str) -> bool:
-    """True if a text contains the search text `wanted`."""
-    return bool(wanted.strip()) and _pattern(wanted).search(text) is not None
+def has_hit(text: str, search: str) -> bool:
+    """True if a text contains the search text `search`."""
+    return bool(search.strip()) and _pattern(search).search(text) is not None
 
 
-def excerpt(text: str, length: int, wanted: str = "") -> str:
-    """Return about `length` characters of a text, from its beginning or from around the first hit of `wanted`. The
+def excerpt(text: str, length: int, search: str = "") -> str:
+    """Return about `length` characters of a text, from its beginning or from around the first hit of `search`. The
     excerpt is cut at spaces, but never within a `$…$` formula."""
-    match = _pattern(wanted).search(text) if wanted.strip() else None
+    match = _pattern(search).search(text) if search.strip() else None
     start = 0 if match is None or match.end() <= length else _start(text, match.start())
     end = len(text)
     if end - start > length:
@@ -136,9 +136,9 @@ def _is_open(text: str) -> bool:
     return len(re.findall(r"(?<!\\)\$", text)) % 2 == 1
 
 
-def _spans(text: str, wanted: str) -> list[Span]:
-    return [match.span() for match in _pattern(wanted).finditer(text)]
+def _spans(text: str, search: str) -> list[Span]:
+    return [match.span() for match in _pattern(search).finditer(text)]
 
 
-def _pattern(wanted: str) -> re.Pattern[str]:
-    return pattern(wanted.strip())
+def _pattern(search: str) -> re.Pattern[str]:
+    return pattern(search.strip())

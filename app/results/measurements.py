@@ -101,8 +101,8 @@ class MeasuredDataset:
 
     def checks(self) -> tuple[BaselineCheck, ...]:
         """Return the baseline checks of the evaluators' rows that have one."""
-        found = map(check_row, self.evaluation.rows)
-        return tuple(check for check in found if check is not None)
+        checks = map(check_row, self.evaluation.rows)
+        return tuple(check for check in checks if check is not None)
 
     @property
     def has_gold(self) -> bool:

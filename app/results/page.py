@@ -211,7 +211,7 @@ class ResultsPage:
             by = outcomes_html(table, counted, links, errors, address.query(mode=mode, errors=errors))
         minus = self.measurements.differences(measured, address.against, mode, errors) if address.against else None
         differences = [*_changes(measured, mode, errors), *([minus] if isinstance(minus, Section) else [])]
-        found = _shortfalls(measured, measured.checks(), mode, errors)
+        short = _shortfalls(measured, measured.checks(), mode, errors)
         outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
         own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
         report = urlencode({"gold": address.gold}) if patched else ""
@@ -235,7 +235,7 @@ class ResultsPage:
             "differences": sections_html(differences, links, address.query(mode=mode, errors=errors)),
             "comparing": isinstance(minus, Pending),
             "fields": [("", "nothing"), *fields.items()],
-            "baseline_check": line_html(dataset.name, found),
+            "baseline_check": line_html(dataset.name, short),
         }
 
     def files(self) -> APIRouter:
@@ -335,11 +335,11 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
     """Return (dataset name, evaluators) for each dataset on which some evaluators do not beat the trivial
     baselines. Only the dataset's first kind of error counts."""
     first = {column.name: column for column in reversed(columns)}
-    found = [
+    by_dataset = [
         (name, _shortfalls(column.measured, column.checks, column.mode, column.errors))
         for name, column in reversed(first.items())
     ]
-    return [(name, short) for name, short in found if short]
+    return [(name, short) for name, short in by_dataset if short]
 
 
 def _shortfalls(
@@ -347,8 +347,8 @@ def _shortfalls(
 ) -> list[ComparedEvaluator]:
     """Return the evaluators that do not beat the trivial baselines for this mode and kind of error."""
     by_name = {evaluator.name: evaluator for evaluator in measured.evaluators}
-    asked = [check for check in checks if (check.mode, check.errors) == (mode, errors)]
-    return shortfalls((by_name[check.evaluator], check) for check in asked if check.evaluator in by_name)
+    of_mode = [check for check in checks if (check.mode, check.errors) == (mode, errors)]
+    return shortfalls((by_name[check.evaluator], check) for check in of_mode if check.evaluator in by_name)
 
 
 def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> dict[str, str]:

@@ -175,9 +175,12 @@ class ScorePage:
             costs = [(name, _cost(self.evaluators, name, entered.trace)) for name in entered.chosen]
         except UserError as error:
             return {"cost": escape(str(error.without_options())), "long": False}
-        known = [(name, cost) for name, cost in costs if cost is not None]
-        is_long = any(isinstance(cost, UserError) or cost.prefixes > _MUCH or not cost.fits for _, cost in known)
-        return {"cost": render("score/cost.html", costs=known, steps=len(entered.trace.substeps)), "long": is_long}
+        counted = [(name, cost) for name, cost in costs if cost is not None]
+        is_long = any(isinstance(cost, UserError) or cost.prefixes > _MUCH or not cost.fits for _, cost in counted)
+        return {
+            "cost": render("score/cost.html", costs=counted, steps=len(entered.trace.substeps)),
+            "long": is_long,
+        }
 
     def conclude(self, state: PageState, request: Request) -> dict[str, Any]:
         """Return the sentence on the displayed result at other thresholds."""

@@ -34,9 +34,9 @@ class EvaluatorScoring:
             failed = self.judgment.cancelled() or self.judgment.exception() is not None
             return None if failed else self.judgment.result().online
         # Taken once, since the scorer adds to it.
-        known = dict(self.judgment.steps)
-        count = next(i for i in range(len(known) + 1) if i not in known)
-        return StepScores(np.array([known[i] for i in range(count)], np.float32)) if count else None
+        steps = dict(self.judgment.steps)
+        count = next(i for i in range(len(steps) + 1) if i not in steps)
+        return StepScores(np.array([steps[i] for i in range(count)], np.float32)) if count else None
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class RunningScores:
         """Render the sentence on failing equations, the progress of each evaluator, the verdicts so far, and the
         first steps that are not valid. Returns "" until an equation fails or there is a verdict."""
         failing = failing_steps(self.trace)
-        known = {name: scoring.known for name, scoring in self.evaluators.items()}
+        scores_so_far = {name: scoring.known for name, scoring in self.evaluators.items()}
         judged = {
             name: TraceJudgments(
                 name,
@@ -61,7 +61,7 @@ class RunningScores:
                 self.thresholds,
                 {Mode.ONLINE: Judgment(self.trace, Mode.ONLINE, scores)},
             )
-            for name, scores in known.items()
+            for name, scores in scores_so_far.items()
             if scores is not None
         }
         if not judged and not failing:
@@ -79,7 +79,7 @@ class RunningScores:
             trace=self.trace,
             total=len(self.trace.substeps),
             left={name: self._seconds_left(len(own)) for name, own in words.items()},
-            evaluators={name: words.get(name, []) for name in known},
+            evaluators={name: words.get(name, []) for name in scores_so_far},
             names=list(words),
             marks=marks,
             flagged=flagged[:_MOST_FLAGGED],

@@ -287,11 +287,11 @@ class Batcher:
         scorer = self.scorer()
         nexts = scorer.next_steps
         assert nexts is not None
-        asked = nexts.encode(problem, steps, candidates)
-        tokens = nexts.tokens(asked)
+        encoded = nexts.encode(problem, steps, candidates)
+        tokens = nexts.tokens(encoded)
         self._check_tokens(tokens, "these candidates")
         answer: PendingScore[Floats32] = PendingScore()
-        self._add(_Request(tokens + _EACH * len(asked.unique), _CLIENT.get(), answer, scorer, asked))
+        self._add(_Request(tokens + _EACH * len(encoded.unique), _CLIENT.get(), answer, scorer, encoded))
         return answer
 
     @property
