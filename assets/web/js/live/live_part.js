@@ -86,6 +86,7 @@ export class LivePart {
     const state = this.room()?.querySelector(".state");
     if (!state) return false;
     const response = await patiently(this.address(), {});
+    if (response.status === 401) location.reload();
     say(response.ok ? "" : await failure(response));
     if (!response.ok) return true;
     const text = await response.text();
