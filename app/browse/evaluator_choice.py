@@ -91,10 +91,13 @@ def default_choice(choices: Sequence[EvaluatorChoice]) -> EvaluatorChoice:
     demonstrations, so that they come after any other that has judged the dataset."""
     return min(
         choices,
-        key=lambda one: (
-            not one.judged, one.judged and one.shipped, list(Outputs).index(one.outputs), not one.runs
+        key=lambda choice: (
+            not choice.judged,
+            choice.judged and choice.shipped,
+            list(Outputs).index(choice.outputs),
+            not choice.runs,
         ),
-    )  # fmt: skip
+    )
 
 
 def shown_choices(choices: Sequence[EvaluatorChoice], keys: Sequence[str]) -> list[EvaluatorChoice]:

@@ -243,8 +243,8 @@ class ActiveFilters:
 
 def meta_words(condition: str) -> str:
     """Describe a filter on metadata in words."""
-    one = MetaCondition.read(condition)
-    return f"{one.field}{_OPERATORS[one.operator]}{one.value or _EMPTY}"
+    meta = MetaCondition.read(condition)
+    return f"{meta.field}{_OPERATORS[meta.operator]}{meta.value or _EMPTY}"
 
 
 def bin_words(bin: str, words: Words) -> str:
@@ -288,11 +288,11 @@ def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCo
         for field in fields
     ]
     # The open field, and those with a condition, stay in view.
-    first = [one for place, one in enumerate(entries) if place < _SHOWN or one.chosen or one.text in in_use]
+    first = [entry for place, entry in enumerate(entries) if place < _SHOWN or entry.chosen or entry.text in in_use]
     values: dict[str, object] = {"opened": opened}
     if opened is not None:
         own = [condition for condition in conditions if condition.field == opened.field]
-        given = {one.operator: one.value for one in reversed(own)}
+        given = {condition.operator: condition.value for condition in reversed(own)}
         values |= {
             "choices": [_value_link(address, opened.field, value, count, own) for value, count in opened.values],
             "query": address.without_meta(*(str(one) for one in own if one.operator != "=")).query(),
@@ -319,7 +319,7 @@ def _value_link(address: Address, field: str, value: str, count: int, own: Seque
     if chosen:
         url = address.without_meta(condition).url()
     elif count:
-        others = address.without_meta(*(str(one) for one in own if one.operator == "="))
+        others = address.without_meta(*(str(other) for other in own if other.operator == "="))
         url = others.url(meta=(*others.meta, condition))
     return FilterLink(text, url, count, chosen, f"meta {condition}")
 

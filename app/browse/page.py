@@ -219,7 +219,7 @@ class BrowsePages:
 
     def _baseline_check(self, dataset: Dataset, shown: Sequence[EvaluatorChoice], address: Address) -> Markup:
         """Render a line naming the shown evaluators that do not beat the trivial baselines on the dataset."""
-        rows = [one.row for one in shown if one.judged and one.row is not None]
+        rows = [choice.row for choice in shown if choice.judged and choice.row is not None]
         return self.checks.line(dataset, rows, address.mode) if self.checks is not None and rows else Markup()
 
 

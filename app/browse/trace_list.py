@@ -212,6 +212,6 @@ def _cell_of(row: ValueOutcomes, kind: Outcome, address: Address, condition: str
         getattr(address, name) == value for name, value in given.items() if name != "meta"
     )
     if own:
-        others = (str(one) for one in address.on_metadata if one.field != address.outcomes)
+        others = (str(condition) for condition in address.on_metadata if condition.field != address.outcomes)
         given["meta"] = (*others, *own)
     return FilterLink("", address.narrowed(**given), row.counts[kind], chosen)

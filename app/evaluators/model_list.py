@@ -52,10 +52,10 @@ def ordered(offers: Iterable[FetchableModel]) -> list[FetchableModel]:
     published figure comes first.
     """
 
-    def place(one: FetchableModel) -> tuple[bool, bool, float, int]:
-        return not one.is_here, bool(one.unfit), -(one.f1 or 0), one.public.parameters
+    def rank(model: FetchableModel) -> tuple[bool, bool, float, int]:
+        return not model.is_here, bool(model.unfit), -(model.f1 or 0), model.public.parameters
 
-    return sorted(offers, key=place)
+    return sorted(offers, key=rank)
 
 
 def unfit(memory: int, disk: int, place: Placement) -> str:
@@ -79,16 +79,16 @@ def formats() -> frozenset[str]:
     return frozenset(kind.name for kind in FORMATS)
 
 
-def _offer(one: PublicEvaluator, is_here: bool, place: Placement) -> FetchableModel:
-    dtype = expected_dtype(one.stored, place)
-    memory = needed_memory(one.all_parameters, dtype)
+def _offer(public: PublicEvaluator, is_here: bool, place: Placement) -> FetchableModel:
+    dtype = expected_dtype(public.stored, place)
+    memory = needed_memory(public.all_parameters, dtype)
     return FetchableModel(
-        one,
+        public,
         is_here,
         memory,
         dtype,
-        unreadable(one, formats()),
-        unfit(memory, 0 if is_here else one.size, place),
+        unreadable(public, formats()),
+        unfit(memory, 0 if is_here else public.size, place),
     )
 
 

@@ -118,16 +118,16 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
     here = [evaluators.local(name) for name in evaluators.all_names]
     repos = {local.fetched.repo for local in here if local.fetched is not None}
     fetched, stored = list_fetched(), list_evaluators(store)
-    unloaded = [one for one in fetched if one.repo not in repos and not evaluators.is_given(one)]
+    unloaded = [model for model in fetched if model.repo not in repos and not evaluators.is_given(model)]
     scoring = {local.description.fingerprint for local in here}
-    offered = offers(evaluators.place, {one.repo for one in fetched})
+    offered = offers(evaluators.place, {model.repo for model in fetched})
     fetches = list_fetches(store, _KEPT_FAILURES)
     coming = {job.subject: job for job in fetches if job.state.is_active}
     # Of each model the last fetch, if it failed and the model cannot score here.
     last = {job.subject: job for job in fetches}
     failed = {repo: job for repo, job in last.items() if job.state == State.FAILED and repo not in repos}
     recent = {job.id for job in list_fetches(store, _SHOWN_FAILURES)}
-    in_a_row = {offer.public.id for offer in offered} | {one.repo for one in unloaded}
+    in_a_row = {offer.public.id for offer in offered} | {model.repo for model in unloaded}
     jobs = [
         job
         for job in fetches

@@ -228,8 +228,8 @@ class Evidence:
         """Say what is right in place of the failing equations of a sub-step, which later steps contradict it, and
         which earlier ones it contradicts. Returns "" if there is nothing to say."""
         own = [equation for equation in self.failing if equation.substep == step]
-        findings = [finding(self.trace, step, one.check) for one in own]
-        against = {later for one in own for later in one.contradicted}
+        findings = [finding(self.trace, step, equation.check) for equation in own]
+        against = {later for equation in own for later in equation.contradicted}
         contradicted = {equation.substep for equation in self.failing if step in equation.contradicted}
         return equation_sentence(self.names, findings, against, contradicted, step)
 
@@ -289,7 +289,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     assert address.trace is not None
     trace = get_trace(store, address.trace)
     listed = list_choices(store, evaluators, trace.dataset_id, address.evaluator)
-    offers = [one for one in listed if one.outputs.has_scores]
+    offers = [choice for choice in listed if choice.outputs.has_scores]
     offer = find_choice(offers, address.evaluator or _first_key(store, offers, trace) or evaluators.default)
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
     left_out = evaluators_with_left_out(store, trace.trace_id)
@@ -302,7 +302,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
         reason = answer.silence or "it has judged this trace, but not in hindsight mode."
         raise UserError(f"{offer.key}: {reason}", "Choose another evaluator.")
     evaluator_ids = {*hindsight_evaluators(store).get(trace.dataset_id, ()), *left_out}
-    choices = [one.key for one in offers if one.runs or one.id in evaluator_ids or _is_causal(one.row)]
+    choices = [offer.key for offer in offers if offer.runs or offer.id in evaluator_ids or _is_causal(offer.row)]
     about = evaluators.about(offer.key) if offer.runs else offer.row
     assert about is not None
     ask = _asked(evaluators, offer.key) if offer.runs else None

@@ -95,7 +95,7 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     offer = find_choice(offers, evaluator) if evaluator else offers[0]
     assert offer.id is not None
     thresholds = find_thresholds(store, offer.id)
-    judged = [one for one in datasets if one.id in by_dataset]
+    judged = [dataset for dataset in datasets if dataset.id in by_dataset]
     return Gallery(
         chosen, judged, offers, offer, thresholds, find_flips(store, chosen.id, offer.id, thresholds.validity)
     )
@@ -136,7 +136,7 @@ def gallery_html(
         here=here,
         datasets=[(dataset.name, f"{dataset.name} ({dataset.traces:,})") for dataset in gallery.datasets],
         evaluators=[(offer.key, offer.key) for offer in gallery.offers],
-        kinds=[_kind(gallery, here, one) for one in KINDS],
+        kinds=[_kind(gallery, here, kind) for kind in KINDS],
         lead=_LEADS[here.kind],
         total=len(ids),
         rows=[_row(gallery, judgment, here) for judgment in _read(store, gallery, visible)],

@@ -117,7 +117,7 @@ class EvidencePage:
         place = _place(self.store, self.evaluators, evidence, address)
         line = Markup()
         if isinstance(trace, StoredTrace):
-            judged = {one.fingerprint: one for one in evaluators_of(self.store, trace.dataset_id)}
+            judged = {stored.fingerprint: stored for stored in evaluators_of(self.store, trace.dataset_id)}
             dataset = find_dataset(self.store, trace.dataset)
             line = self._baseline_check(dataset, judged.get(evidence.about.fingerprint))
         elif self.checks is not None and evidence.scorer is not None:

@@ -81,7 +81,7 @@ def judge_form(
 def _with_readings(evaluators: Evaluators) -> list[str]:
     """Return the names of the evaluators, followed by those of causal ones with other readings."""
     names = evaluators.all_names
-    read = (name for one in names for _, name in evaluators.readings(one))
+    read = (name for base in names for _, name in evaluators.readings(base))
     return list(dict.fromkeys([*names, *read]))
 
 

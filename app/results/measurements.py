@@ -304,7 +304,7 @@ def _without_draws(measured: MeasuredDataset) -> MeasuredDataset:
             subject=replace(
                 row.subject, table=_NO_STEPS if row.subject.table.share is None else replace(_NO_STEPS, share=none)
             ),
-            measured={name: replace(one, draws=none) for name, one in row.measured.items()},
+            measured={name: replace(counted, draws=none) for name, counted in row.measured.items()},
         )
         for row in measured.evaluation.rows
     ]
@@ -325,7 +325,7 @@ def _size(measured: MeasuredDataset) -> int:
     rows = [row for one in (measured.evaluation, measured.before) if one is not None for row in one.rows]
     tables = {id(row.subject.table): row.subject.table.nbytes for row in rows}
     # Rows share the draws of what is the same in both modes.
-    draws = {id(one.draws): one.draws.nbytes for row in rows for one in row.measured.values()}
+    draws = {id(counted.draws): counted.draws.nbytes for row in rows for counted in row.measured.values()}
     return sum(tables.values()) + sum(draws.values()) + measured.evaluation.weights.nbytes
 
 

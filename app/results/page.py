@@ -88,7 +88,7 @@ class ResultsAddress(PageQuery):
 
     @property
     def chosen_figure(self) -> Figure:
-        return next((one for one in FIGURES if one == self.figure), FIGURES[0])
+        return next((figure for figure in FIGURES if figure == self.figure), FIGURES[0])
 
     def chosen_mode(self, modes: Sequence[Mode]) -> Mode:
         """Return the requested mode if it is among `modes`, and otherwise the first mode."""
@@ -152,7 +152,7 @@ class ResultsPage:
         return {
             "evaluator": measured.evaluator,
             "dataset": measured.dataset,
-            "datasets": _same(one.name for one in measured.judged),
+            "datasets": _same(judged.name for judged in measured.judged),
             "card": measured.card,
             "downloads": [
                 (title, f"/results/card?{urlencode({**own, 'format': name})}")
@@ -302,7 +302,7 @@ class ResultsPage:
             sections += [minus] if minus else []
         if address.by and not address.gold:
             tables.append(_outcomes_by(self.store, measured, mode, errors, address.by)[0])
-        tables += [one for section in sections for one in section.contents if isinstance(one, Table)]
+        tables += [content for section in sections for content in section.contents if isinstance(content, Table)]
         table = next((one for one in tables if one.name == name), None)
         if table is None:
             excerpt = _finished(self.measurements.excerpt(measured, mode, errors, _PATIENCE)).result

@@ -204,13 +204,13 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
     return render("score/result.html", result=result, body=body)
 
 
-def _verdict(one: TraceJudgments, mode: Mode) -> dict[str, Any]:
+def _verdict(column: TraceJudgments, mode: Mode) -> dict[str, Any]:
     """Return the template's variables for the verdict on the solution in one mode. The page's script updates the
     verdict when the user moves a threshold."""
-    words = [one.verdict(mode, i) for i in range(len(one.modes[mode]))]
+    words = [column.verdict(mode, i) for i in range(len(column.modes[mode]))]
     return {
         "mode": mode.value,
-        "verdict": judge_solution(one.modes[mode], one.thresholds),
+        "verdict": judge_solution(column.modes[mode], column.thresholds),
         "counts": _counts(words.count("not valid"), words.count("redundant"), len(words)),
     }
 
@@ -248,24 +248,24 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
     }
 
 
-def _cell(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
+def _cell(result: ScoredSolution, column: TraceJudgments, mode: Mode, i: int) -> dict[str, Any]:
     """Return the template's variables for a sub-step's bar in one mode. They include the sub-step's validity before
     the edit if it was visibly different."""
     several = len(result.scores) > 1
-    now, was = float(one.modes[mode].validity[i]), _validity_before(result, one, mode, i)
+    now, was = float(column.modes[mode].validity[i]), _validity_before(result, column, mode, i)
     moved = was is not None and is_move(now - was)
     return {
-        "who": one.name if several and mode == Mode.ONLINE else "",
-        "bar": one.bar(mode, i, named=several),
+        "who": column.name if several and mode == Mode.ONLINE else "",
+        "bar": column.bar(mode, i, named=several),
         "was": was if moved else None,
         "now": now,
         "moved": notable(now - was) if was is not None else "",
-        "change": one.changed(i) if mode == Mode.OFFLINE else Markup(),
+        "change": column.changed(i) if mode == Mode.OFFLINE else Markup(),
     }
 
 
-def _validity_before(result: ScoredSolution, one: TraceJudgments, mode: Mode, i: int) -> float | None:
-    before = result.before.get(one.name)
+def _validity_before(result: ScoredSolution, column: TraceJudgments, mode: Mode, i: int) -> float | None:
+    before = result.before.get(column.name)
     if result.earlier is None or before is None:
         return None
     was = result.earlier.matches.now[i].was

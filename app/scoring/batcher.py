@@ -348,7 +348,7 @@ class Batcher:
                     batch = lane.take(self._most_tokens)
                 if not batch:
                     break
-                self._score([one for one in batch if one.answer.set_running_or_notify_cancel()])
+                self._score([request for request in batch if request.answer.set_running_or_notify_cancel()])
             if time.monotonic() - lane.released > _RELEASED_EVERY:
                 release_memory()
                 lane.released = time.monotonic()

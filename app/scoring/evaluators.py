@@ -314,7 +314,7 @@ class Evaluators:
         If the judgment is cached, the evaluator is not loaded. Otherwise, two evaluators that do not fit into
         memory together would evict each other for ever.
         """
-        if all(self._cached(name, trace, one) is None for one in {Mode.HINDSIGHT, mode}):
+        if all(self._cached(name, trace, cached_mode) is None for cached_mode in {Mode.HINDSIGHT, mode}):
             self.scorer(name)
         return self.submit(name, trace, mode)
 
