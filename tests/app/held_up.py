@@ -21,9 +21,11 @@ class Held:
     next_steps = None
 
     def __init__(self, scorer):
-        self.scorer, self.evaluator = scorer, scorer.evaluator
-        self.tokens = scorer.tokens
+        self.scorer = scorer
         self.at_work, self.go, self.ended = threading.Event(), threading.Event(), threading.Event()
+
+    def __getattr__(self, name):
+        return getattr(self.scorer, name)
 
     def score_encoded(self, traces, mode, check, on_step):
         for substep, row in enumerate(self.known):
