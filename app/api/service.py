@@ -33,14 +33,14 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.batcher import REQUEST_SECONDS
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.failures import error_json, failure_json
+from stepsight.app.web.changes import write_dependencies
+from stepsight.app.web.failures import answer_errors, failure_json
 from stepsight.app.web.html import render
-from stepsight.core.errors import UserError
 from stepsight.core.scoring.client import API
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.browse import BrowseRow, browse
 from stepsight.storage.database.jobs_schema import Job
-from stepsight.storage.database.store import ForbiddenError, Store
+from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.judgments.judgments import trace_records
 from stepsight.storage.people.blindness import check_traces, hidden_traces
@@ -73,10 +73,8 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
 
     A read-only server refuses these requests and leaves the routes out of its description.
     """
-    dependencies, store = [Depends(RequiresRight(Right.WRITE))], context.store
-    if context.read_only:
-        dependencies.append(Depends(_refuse))
-    router = APIRouter(dependencies=dependencies, include_in_schema=not context.read_only)
+    store, needs = context.store, write_dependencies(context.read_only)
+    router = APIRouter(dependencies=needs, include_in_schema=not context.read_only)
 
     @router.post("/jobs", summary="Have a dataset judged by an evaluator", status_code=201)
     def start(request: JobRequest) -> JobInfo:
@@ -111,10 +109,6 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
 def _info(job: Job) -> JobInfo:
     same = JobInfo.model_fields.keys() - {"job"}
     return JobInfo(job=job.id, **{name: getattr(job, name) for name in same})
-
-
-def _refuse() -> None:
-    raise ForbiddenError("This server is read-only.", "To change something, start StepSight on your own machine.")
 
 
 def trace_routes(context: Context) -> APIRouter:
@@ -244,7 +238,7 @@ def build_api(
     )
     for routes in (score_routes, evaluator_routes, trace_routes, job_routes):
         api.include_router(routes(context))
-    api.add_exception_handler(UserError, _user_error)
+    answer_errors(api)
     api.add_exception_handler(RequestValidationError, _invalid)
     api.add_exception_handler(HTTPException, _refused)
     api.add_exception_handler(ClientDisconnect, _left)
@@ -254,11 +248,6 @@ def build_api(
         return HTMLResponse(description_html(api.openapi()))
 
     return api
-
-
-async def _user_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, UserError)
-    return error_json(error)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -4,7 +4,6 @@ requires."""
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from urllib.parse import quote
 
 from anyio import to_thread
@@ -15,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from stepsight.app.access.current import current_request, is_local
 from stepsight.app.access.rights import LOGIN, LOOKING, Right, Rules, cookie_name, refusal, rights_of
 from stepsight.app.scoring.batcher import client_context
-from stepsight.app.web.failures import address_of, error_response, failure_json, failure_response, is_navigation
+from stepsight.app.web.failures import address_of, error_response, failure_response, is_api, is_navigation
 from stepsight.core.errors import UserError
 from stepsight.core.gone import PAGES
 from stepsight.core.scoring.client import API
@@ -132,7 +131,7 @@ def _client(scope: Scope, requester: Requester) -> str:
     The client is the user or, if nobody is logged in, the network address. API requests are attributed to a
     separate client, so that a user's programs do not hold up the pages that the user looks at.
     """
-    kind = "programs of " if _is_api(scope) else ""
+    kind = "programs of " if is_api(scope) else ""
     if requester.user is not None and requester.user.name != LOCAL:
         return f"{kind}person {requester.user.id}"
     address, _ = scope.get("client") or ("", 0)
@@ -150,13 +149,13 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
     """Return the response to a request for a route that does not exist or does not accept the method."""
     methods = rules.methods(scope["path"])
     if methods:
-        response = _refused(scope, 405, "This route does not take that method.", f"See {API}/docs.")
+        response = failure_response(scope, 405, "This route does not take that method.", f"See {API}/docs.")
         response.headers["allow"] = ", ".join(methods)
         return response
     instead = PAGES.get(scope["path"])
-    if _is_api(scope):
-        return _refused(scope, 404, "There is no such route.", instead or f"See {API}/docs.")
-    return _refused(scope, 404, "There is no such page.", instead or "Check the address.")
+    if is_api(scope):
+        return failure_response(scope, 404, "There is no such route.", instead or f"See {API}/docs.")
+    return failure_response(scope, 404, "There is no such page.", instead or "Check the address.")
 
 
 def _refusal(scope: Scope, rights: Collection[Right], requester: Requester) -> Response:
@@ -164,25 +163,16 @@ def _refusal(scope: Scope, rights: Collection[Right], requester: Requester) -> R
     not help."""
     if requester.user is not None:
         error = refusal(requester.user, rights)
-        return _refused(scope, 403, error.message, error.hint)
+        return failure_response(scope, 403, error.message, error.hint)
     if not requester.can_log_in:
         if requester.rights:
             hint = "To change something, start StepSight on your own machine."
-            return _refused(scope, 403, "This server is read-only.", hint)
+            return failure_response(scope, 403, "This server is read-only.", hint)
         message = "Nobody can log in yet, and only somebody at the server's own machine is let in."
-        return _refused(scope, 403, message, "Make the first admin there.")
-    if is_navigation(scope) and not _is_api(scope):
+        return failure_response(scope, 403, message, "Make the first admin there.")
+    if is_navigation(scope):
         return RedirectResponse(f"{LOGIN}?next={quote(address_of(scope), safe='/')}", 303)
-    return _refused(scope, 401, "You are not logged in.", f"Log in: {LOGIN}")
-
-
-def _refused(scope: Scope, status: int, message: str, hint: str) -> Response:
-    # A browser that opens the API gets the same response as a program.
-    return (failure_json if _is_api(scope) else partial(failure_response, scope))(status, message, hint)
-
-
-def _is_api(scope: Scope) -> bool:
-    return bool(scope["path"].startswith(f"{API}/"))
+    return failure_response(scope, 401, "You are not logged in.", f"Log in: {LOGIN}")
 
 
 def _unkept(send: Send) -> Send:

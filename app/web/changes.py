@@ -58,4 +58,4 @@ def write_dependencies(read_only: bool, right: Right = Right.WRITE) -> list[para
 
 
 def _refuse() -> None:
-    raise ForbiddenError("This server is read-only.", "Start StepSight on your own machine to change data.")
+    raise ForbiddenError("This server is read-only.", "To change something, start StepSight on your own machine.")

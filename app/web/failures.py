@@ -19,6 +19,7 @@ from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.html import render
 from stepsight.core.errors import AddressError, UserError
 from stepsight.core.inference_servers.server import ServerError
+from stepsight.core.scoring.client import API
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, UnavailableError
 from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.people.users import LOCAL
@@ -104,7 +105,8 @@ def _told(error: UserError) -> UserError:
 
 
 def failure_response(scope: Scope, status: int, message: str, hint: str = "") -> Response:
-    """Return an error page if the client accepts HTML, and otherwise `{error, hint}` as JSON."""
+    """Return an error page if the client accepts HTML, and otherwise `{error, hint}` as JSON. A browser that opens
+    the API gets the same response as a program."""
     if not _takes_page(scope):
         return failure_json(status, message, hint)
     state = scope.get("state", {})
@@ -128,7 +130,12 @@ def is_navigation(scope: Scope) -> bool:
 
 def _takes_page(scope: Scope) -> bool:
     # A browser also shows the response to a form.
-    return "text/html" in Headers(scope=scope).get("accept", "")
+    return not is_api(scope) and "text/html" in Headers(scope=scope).get("accept", "")
+
+
+def is_api(scope: Scope) -> bool:
+    """True if the request is one to the API."""
+    return bool(scope["path"].startswith(f"{API}/"))
 
 
 def address_of(scope: Scope) -> str:

@@ -13,9 +13,8 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from stepsight.app.access.current import HEADER, Current, begin
-from stepsight.app.web.failures import OURS, failure_json, failure_response, logged_under
+from stepsight.app.web.failures import OURS, failure_response, logged_under
 from stepsight.app.web.logs import ACCESS, FIELDS
-from stepsight.core.scoring.client import API
 
 LARGEST_BODY = 1_000_000
 """The largest body of a request in bytes."""
@@ -194,14 +193,16 @@ class Failures:
             await self.app(scope, receive, held.send)
         except asyncio.CancelledError:
             if not held.is_begun:
-                await _stopping(scope)(scope, receive, send)
+                response = _answer(scope, 503, "The server is being stopped.", "Try again in a minute.")
+                response.headers["retry-after"] = "60"
+                await response(scope, receive, send)
             raise
         except ClientDisconnect:
             return
         except Exception as error:
             _LOG.error("%s %s failed", scope["method"], path_in_log(scope["path"]), exc_info=error)
             if not held.is_begun:
-                await _failed(scope)(scope, receive, send)
+                await _answer(scope, 500, OURS, logged_under())(scope, receive, send)
             return
         await held.release()
 
@@ -227,18 +228,7 @@ class _Held:
             await self._send(message)
 
 
-def _failed(scope: Scope) -> Response:
-    return _answer(scope, 500, OURS, logged_under())
-
-
-def _stopping(scope: Scope) -> Response:
-    response = _answer(scope, 503, "The server is being stopped.", "Try again in a minute.")
-    response.headers["retry-after"] = "60"
-    return response
-
-
 def _answer(scope: Scope, status: int, message: str, hint: str) -> Response:
-    is_api = scope["path"].startswith(f"{API}/")
-    response = failure_json(status, message, hint) if is_api else failure_response(scope, status, message, hint)
+    response = failure_response(scope, status, message, hint)
     response.headers["cache-control"] = "no-store"
     return response
