@@ -9,7 +9,8 @@ from stepsight.core.judgment import Mode, Usage
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.judgments import count_missing, read_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
-from tests.chat_server import Refusal, chat_server, shown, verdicts
+from tests.chat_server import chat_server, shown, verdicts
+from tests.local_server import Reply
 from tests.storage.samples import add, write_lines
 
 TRACES = [
@@ -151,7 +152,7 @@ def test_judgments_before_a_failure_are_kept(typed, sqlite_store):
     fails = True
 
     def answer(body):
-        return Refusal(501) if fails and is_of_wrong(body) else gold(body)
+        return Reply(501) if fails and is_of_wrong(body) else gold(body)
 
     with chat_server(answer) as chat:
         broken = typed.run(f"{DATASET} --evaluator", name(chat, ",requests=1"))

@@ -18,7 +18,8 @@ from stepsight.core.trace import Trace
 from stepsight.training.stress.stress_test import StressTest
 from stepsight.training.stress.transforms import find_transform
 from tests.cases import each
-from tests.chat_server import Body, Refusal, chat_server, completion, shown, verdicts
+from tests.chat_server import Body, chat_server, completion, shown, verdicts
+from tests.local_server import Reply
 from tests.messages import refused
 
 TRACE = Trace.of("What is 1 + 1 + 2?", ["1 + 1 = 2", ["2 + 2 = 4", "so 4"], "4 + 0 = 4"], id="t")
@@ -208,7 +209,7 @@ def test_tokens_that_are_not_counted_are_not_known():
 )
 def test_a_server_is_asked_for_a_schema_as_it_can(refused, form):
     def answer(body: Body) -> object:
-        return Refusal(500) if refused(body.get("response_format")) else all_right(body)
+        return Reply(500) if refused(body.get("response_format")) else all_right(body)
 
     _, chat = judge(answer, Mode.ONLINE)
     found = [body.get("response_format") for body in chat.asked]
@@ -225,7 +226,7 @@ def test_a_schema_can_be_left_out_or_insisted_on():
     assert len(chat.tried) == 1
 
     def answer(body: Body) -> object:
-        return Refusal(400, b'{"error":{"message":"no response_format here"}}')
+        return Reply(400, b'{"error":{"message":"no response_format here"}}')
 
     with chat_server(answer) as chat, asking(chat, ",schema=yes") as critic, refused():
         judged(critic, [TRACE])
@@ -235,7 +236,7 @@ def test_a_newer_name_of_the_limit_is_learnt():
     def answer(body: Body) -> object:
         if "max_tokens" in body:
             said = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-            return Refusal(400, json.dumps({"error": {"message": said}}).encode())
+            return Reply(400, json.dumps({"error": {"message": said}}).encode())
         return all_right(body)
 
     _, chat = judge(answer, Mode.OFFLINE)
@@ -245,7 +246,7 @@ def test_a_newer_name_of_the_limit_is_learnt():
 
 def test_a_server_that_loads_its_model_is_waited_for():
     """As llama.cpp's says it."""
-    loading = [Refusal(503, b'{"error":{"message":"Loading model","type":"unavailable_error","code":503}}')] * 2
+    loading = [Reply(503, b'{"error":{"message":"Loading model","type":"unavailable_error","code":503}}')] * 2
 
     def answer(body: Body) -> object:
         return loading.pop() if loading else all_right(body)
@@ -256,7 +257,7 @@ def test_a_server_that_loads_its_model_is_waited_for():
 
 def test_a_server_without_seeds_gets_none():
     def answer(body: Body) -> object:
-        return Refusal(422, b'{"detail": "extra input: seed"}') if "seed" in body else all_right(body)
+        return Reply(422, b'{"detail": "extra input: seed"}') if "seed" in body else all_right(body)
 
     judgment, chat = judge(answer, Mode.OFFLINE, ",samples=3")
     assert [body.get("seed") for body in chat.asked] == [None] * 3
@@ -267,11 +268,11 @@ def test_a_server_without_seeds_gets_none():
 @pytest.mark.parametrize(
     "refusal",
     [
-        Refusal(404, b'{"error":{"message":"The model `m` does not exist."}}'),
-        Refusal(401, b'{"error":{"message":"Invalid key"}}'),
-        Refusal(200, b"<html>hello</html>", "text/html"),
-        Refusal(200, b'{"data": [1, 2]}'),
-        Refusal(200, b"[]"),
+        Reply(404, b'{"error":{"message":"The model `m` does not exist."}}'),
+        Reply(401, b'{"error":{"message":"Invalid key"}}'),
+        Reply(200, b"<html>hello</html>", "text/html"),
+        Reply(200, b'{"data": [1, 2]}'),
+        Reply(200, b"[]"),
     ],
 )
 def test_a_server_of_another_kind_is_refused_before_any_trace_is_sent(refusal):
@@ -287,7 +288,7 @@ def test_a_server_that_fails_now_and_then_is_asked_again():
     def answer(body: Body) -> object:
         nonlocal count
         count += 1
-        return Refusal(500) if count % 3 == 0 else all_right(body)
+        return Reply(500) if count % 3 == 0 else all_right(body)
 
     traces = [Trace.of("p", ["one", "two"], id=str(number)) for number in range(12)]
     with chat_server(answer) as chat, asking(chat) as critic:
@@ -299,7 +300,7 @@ def test_a_server_that_fails_now_and_then_is_asked_again():
 def test_half_an_answer_ends_the_run_after_the_earlier_judgments():
     def answer(body: Body) -> object:
         is_half = "\nhalf\n" in body["messages"][-1]["content"]
-        return Refusal(200, b'{"choices": [{"mess') if is_half else all_right(body)
+        return Reply(200, b'{"choices": [{"mess') if is_half else all_right(body)
 
     traces = [Trace.of("p", ["one"], id="whole"), Trace.of("half", ["one"], id="half")]
     with chat_server(answer) as chat, asking(chat, attempts=1) as critic:
@@ -315,7 +316,7 @@ def test_a_trace_that_the_server_refuses_is_left_out():
 
     def answer(body: Body) -> object:
         said = b'{"error":{"message":"the request exceeds the available context size (4096)"}}'
-        return Refusal(400, said) if "\nlong\n" in body["messages"][-1]["content"] else all_right(body)
+        return Reply(400, said) if "\nlong\n" in body["messages"][-1]["content"] else all_right(body)
 
     with chat_server(answer) as chat, asking(chat) as critic:
         assert [judgment.trace.id for judgment in judged(critic, [long, fine])] == ["fine"]
@@ -329,7 +330,7 @@ def test_a_key_is_sent_and_appears_in_no_message(monkeypatch):
     monkeypatch.setenv("STEPSIGHT_API_KEY", "sk-secret")
 
     def answer(body: Body) -> object:
-        return Refusal(401, b'{"error":{"message":"Incorrect API key provided: sk-secret"}}')
+        return Reply(401, b'{"error":{"message":"Incorrect API key provided: sk-secret"}}')
 
     with chat_server(answer) as chat, asking(chat) as critic:
         with refused() as error:

@@ -1,19 +1,18 @@
 """Requests to real servers over a socket, on good days and bad ones."""
 
 import gzip
-import json
 import random
 import threading
 import time
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers import server as module
 from stepsight.core.inference_servers.server import Server, ServerError, together
-from tests.local_server import LocalServer
+from tests.cases import each
+from tests.local_server import Reply, ScriptedServer
 from tests.messages import refused
 
 # Seconds after which nothing is waited for any more.
@@ -29,50 +28,32 @@ def quick(monkeypatch):
 
 @contextmanager
 def serving(answer):
-    """A server whose every request `answer(number, body, handler)` answers, with status, headers and content; the
-    numbers count from 1. Yields its address and what was asked."""
-    asked, lock = [], threading.Lock()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        wbufsize = -1
-
-        def log_message(self, *_):
-            pass
-
-        def do_GET(self):
-            self.do_POST()
-
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers.get("content-length", 0))) or "null")
-            with lock:
-                asked.append((self.path, body, dict(self.headers)))
-                number = len(asked)
-            found = answer(number, body, self)
-            if found is None:
-                self.close_connection = True
-                return
-            status, headers, content = found
-            content = content if isinstance(content, bytes) else json.dumps(content).encode()
-            self.send_response(status)
-            given = {"content-type": "application/json", "content-length": str(len(content)), **headers}
-            for name, value in given.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
-
-    with LocalServer(Handler).running() as server:
-        yield f"{server.url}/v1", asked
+    """A server that gives the `Reply` of `answer(request)`. Yields its address and what was asked."""
+    with ScriptedServer(answer).running() as server:
+        yield f"{server.url}/v1", server.asked
 
 
-def echo(number, body, handler):
-    return 200, {}, {"echo": body}
+def echo(request):
+    return Reply(200, {"echo": request.body})
+
+
+def refusal(answer, **options):
+    """The error with which a request ends, and what was asked until then."""
+    with serving(answer) as (url, asked), Server(url, **options) as server, refused(ServerError) as caught:
+        server.now(server.post("echo", 1))
+    return caught.value, asked
+
+
+def until_gone(request):
+    """Wait until whoever asked has closed the connection; True if that was in time."""
+    request.handler.connection.settimeout(_LIMIT)
+    return request.handler.connection.recv(1) == b""
 
 
 def test_answers_come_in_the_order_of_the_items():
-    def late(number, body, handler):
+    def late(request):
         time.sleep(random.random() / 50)
-        return echo(number, body, handler)
+        return echo(request)
 
     with serving(late) as (url, _), Server(url, at_once=8) as server:
 
@@ -86,13 +67,13 @@ def test_routes_below_the_address_and_of_the_server_itself():
     with serving(echo) as (url, asked), Server(url) as server:
         server.now(server.get("models"))
         server.now(server.post("/pooling", {}))
-    assert [path for path, *_ in asked] == ["/v1/models", "/pooling"]
+    assert [request.path for request in asked] == ["/v1/models", "/pooling"]
 
 
 def test_no_more_than_a_window_is_drawn_and_no_more_than_a_few_asked_at_once():
     drawn, running, most, lock = [], 0, 0, threading.Lock()
 
-    def busy(number, body, handler):
+    def busy(request):
         nonlocal running, most
         with lock:
             running += 1
@@ -100,7 +81,7 @@ def test_no_more_than_a_window_is_drawn_and_no_more_than_a_few_asked_at_once():
         time.sleep(0.002)
         with lock:
             running -= 1
-        return echo(number, body, handler)
+        return echo(request)
 
     def items():
         for number in range(1000):
@@ -119,8 +100,8 @@ def test_no_more_than_a_window_is_drawn_and_no_more_than_a_few_asked_at_once():
 
 @pytest.mark.parametrize("status", [500, 502, 503, 504, 408])
 def test_a_failure_is_repeated(status):
-    def fails(number, body, handler):
-        return (status, {}, {}) if number % 3 == 0 else echo(number, body, handler)
+    def fails(request):
+        return Reply(status) if request.number % 3 == 0 else echo(request)
 
     with serving(fails) as (url, asked), Server(url) as server:
         answers = [answer["echo"] for _, answer in server.ordered(range(50), lambda one: server.post("echo", one))]
@@ -131,9 +112,9 @@ def test_a_failure_is_repeated(status):
 def test_a_refusal_is_waited_for_as_long_as_the_server_says():
     times = []
 
-    def refuses(number, body, handler):
+    def refuses(request):
         times.append(time.monotonic())
-        return (429, {"retry-after": "0.2"}, {}) if number == 1 else echo(number, body, handler)
+        return Reply(429, headers={"retry-after": "0.2"}) if request.number == 1 else echo(request)
 
     with serving(refuses) as (url, _), Server(url) as server:
         assert server.now(server.post("echo", 1)) == {"echo": 1}
@@ -142,24 +123,14 @@ def test_a_refusal_is_waited_for_as_long_as_the_server_says():
 
 def test_a_server_that_is_busy_for_too_long(monkeypatch):
     monkeypatch.setattr(module, "_PATIENCE", 0.05)
-    with (
-        serving(lambda *_: (429, {}, {"error": {"message": "slow down"}})) as (url, _),
-        Server(url) as server,
-        refused(ServerError) as caught,
-    ):
-        server.now(server.post("echo", 1))
-    assert (caught.value.status, caught.value.hint) == (429, "Start again later, to go on.")
+    error, _ = refusal(lambda request: Reply(429, {"error": {"message": "slow down"}}))
+    assert (error.status, error.hint) == (429, "Start again later, to go on.")
 
 
 def test_a_lasting_failure_is_reported_in_the_servers_words():
-    with (
-        serving(lambda *_: (500, {}, {"error": {"message": "out of\n memory" + "x" * 900}})) as (url, asked),
-        Server(url) as server,
-        refused(ServerError) as caught,
-    ):
-        server.now(server.post("echo", 1))
+    error, asked = refusal(lambda request: Reply(500, {"error": {"message": "out of\n memory" + "x" * 900}}))
     assert len(asked) == 12
-    assert len(caught.value.message) < 400
+    assert len(error.message) < 400
 
 
 @pytest.mark.parametrize(
@@ -175,21 +146,8 @@ def test_a_lasting_failure_is_reported_in_the_servers_words():
     ],
 )
 def test_a_mistake_is_not_repeated(status, content):
-    with (
-        serving(lambda *_: (status, {}, content)) as (url, asked),
-        Server(url) as server,
-        refused(ServerError) as caught,
-    ):
-        server.now(server.post("echo", 1))
-    assert len(asked) == 1
-    assert caught.value.status == status
-
-
-def test_another_protocol():
-    page = {"content-type": "text/html"}, b"<!doctype html><title>Hello</title>"
-    with serving(lambda *_: (200, *page)) as (url, asked), Server(url) as server, refused(ServerError):
-        server.now(server.get("models"))
-    assert len(asked) == 1
+    error, asked = refusal(lambda request: Reply(status, content))
+    assert (len(asked), error.status) == (1, status)
 
 
 @pytest.mark.parametrize(
@@ -198,64 +156,53 @@ def test_another_protocol():
     ids=["half", "deep", "encoding", "surrogate"],
 )
 def test_an_answer_that_is_not_json_is_refused(content):
-    with (
-        serving(lambda *_: (200, {}, content)) as (url, _),
-        Server(url, attempts=2) as server,
-        refused(ServerError),
-    ):
-        server.now(server.post("echo", 1))
+    refusal(lambda request: Reply(200, content), attempts=2)
+
+
+def test_another_protocol():
+    _, asked = refusal(lambda request: Reply(200, b"<!doctype html><title>Hello</title>", "text/html"))
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize("compressed", [False, True])
 def test_an_answer_is_bounded_as_it_is_when_decompressed(monkeypatch, compressed):
     monkeypatch.setattr(module, "LARGEST", 100_000)
-    content, headers = b'"' + b"x" * 10_000_000 + b'"', {}
-    if compressed:
-        content, headers = gzip.compress(content), {"content-encoding": "gzip"}
-    with serving(lambda *_: (200, headers, content)) as (url, _), Server(url) as server, refused(ServerError):
-        server.now(server.post("echo", 1))
+    content = b'"' + b"x" * 10_000_000 + b'"'
+    packed = Reply(200, gzip.compress(content), headers={"content-encoding": "gzip"})
+    refusal(lambda request: packed if compressed else Reply(200, content))
 
 
 def test_a_server_that_breaks_off():
-    def breaks(number, body, handler):
-        return None if number % 2 else echo(number, body, handler)
+    def breaks(request):
+        return None if request.number % 2 else echo(request)
 
     with serving(breaks) as (url, _), Server(url, at_once=1) as server:
         assert server.now(server.post("echo", 1)) == {"echo": 1}
-    with serving(lambda *_: None) as (url, asked), Server(url) as server, refused(ServerError):
-        server.now(server.post("echo", 1))
+    _, asked = refusal(lambda request: None)
     assert len(asked) == 6
 
 
-def test_a_server_that_says_nothing():
-    def silent(number, body, handler):
-        handler.connection.settimeout(_LIMIT)
-        # Until who asked has gone.
-        handler.connection.recv(1)
+def drip(request):
+    """Go on sending until whoever asked has gone."""
+    request.handler.wfile.write(
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n"
+    )
+    with suppress(OSError):
+        while True:
+            request.handler.wfile.write(b" ")
+            request.handler.wfile.flush()
+            time.sleep(0.01)
 
-    with serving(silent) as (url, asked), Server(url, seconds=1) as server, refused(ServerError):
-        server.now(server.post("echo", 1))
-    assert len(asked) == 2
 
-
-def test_an_answer_that_drips_comes_to_an_end():
-    def drips(number, body, handler):
-        handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n")
-        # Until whoever asked has gone.
-        with suppress(OSError):
-            while True:
-                handler.wfile.write(b" ")
-                handler.wfile.flush()
-                time.sleep(0.01)
-
-    with serving(drips) as (url, asked), Server(url, seconds=1) as server, refused(ServerError):
-        server.now(server.post("echo", 1))
+@each("answer", {"silent": lambda request: until_gone(request) and None, "dripping": drip}.values())
+def test_an_answer_that_does_not_come_to_an_end(answer):
+    _, asked = refusal(answer, seconds=1)
     assert len(asked) == 2
 
 
 def test_answers_before_an_error_are_given_first():
-    def refuses(number, body, handler):
-        return (400, {}, {}) if body == 7 else echo(number, body, handler)
+    def refuses(request):
+        return Reply(400) if request.body == 7 else echo(request)
 
     with serving(refuses) as (url, _), Server(url) as server:
         answers = server.ordered(range(20), lambda number: server.post("echo", number))
@@ -279,39 +226,34 @@ def test_answers_before_a_mistake_in_the_items_are_given_first():
 
 
 def test_an_ending_check_does_not_wait_for_the_server():
-    gone = threading.Event()
+    begun, gone = threading.Event(), threading.Event()
 
-    def silent(number, body, handler):
+    def silent(request):
+        begun.set()
         # The connection ends when the request is cancelled.
-        handler.connection.settimeout(_LIMIT)
-        if handler.connection.recv(1) == b"":
+        if until_gone(request):
             gone.set()
 
     class EnoughError(Exception):
         pass
 
     def check():
-        raise EnoughError
+        if begun.is_set():
+            raise EnoughError
 
     with serving(silent) as (url, _), Server(url) as server:
         with pytest.raises(EnoughError):
-            list(server.ordered([1], lambda number: server.post("echo", number), _after(0.2, check)))
+            list(server.ordered([1], lambda number: server.post("echo", number), check))
         assert gone.wait(_LIMIT)
-
-
-def _after(seconds, check):
-    start = time.monotonic()
-    return lambda: check() if time.monotonic() - start > seconds else None
 
 
 def test_leaving_cancels_requests_in_flight():
     gone = threading.Semaphore(0)
 
-    def silent(number, body, handler):
-        if body == 0:
-            return echo(number, body, handler)
-        handler.connection.settimeout(_LIMIT)
-        if handler.connection.recv(1) == b"":
+    def silent(request):
+        if request.body == 0:
+            return echo(request)
+        if until_gone(request):
             gone.release()
         return None
 
@@ -325,11 +267,14 @@ def test_leaving_cancels_requests_in_flight():
 def test_a_failing_request_ends_the_others_of_its_item():
     gone = threading.Event()
 
-    def one_fails(number, body, handler):
-        if body == "bad":
-            return 400, {}, {}
-        handler.connection.settimeout(_LIMIT)
-        if handler.connection.recv(1) == b"":
+    begun = threading.Event()
+
+    def one_fails(request):
+        if request.body == "bad":
+            assert begun.wait(_LIMIT)
+            return Reply(400)
+        begun.set()
+        if until_gone(request):
             gone.set()
         return None
 
@@ -346,24 +291,18 @@ def test_a_key_goes_to_the_server_and_nowhere_else(monkeypatch, caplog):
     monkeypatch.setenv(module.KEY, KEY)
     caplog.set_level(0)
 
-    def refuses(number, body, handler):
-        return 403, {}, {"error": {"message": f"no {handler.headers['authorization']}"}}
+    def refuses(request):
+        return Reply(403, {"error": {"message": f"no {request.headers['authorization']}"}})
 
-    with serving(refuses) as (url, asked), Server(url) as server, refused(ServerError) as caught:
-        server.now(server.post("echo", 1))
-    assert asked[0][2]["authorization"] == f"Bearer {KEY}"
-    assert KEY not in f"{caught.value}{caplog.text}{server!r}"
+    error, asked = refusal(refuses)
+    assert asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert KEY not in f"{error}{caplog.text}"
 
 
 def test_a_redirection_is_not_followed(monkeypatch):
     monkeypatch.setenv(module.KEY, KEY)
-    with (
-        serving(echo) as (elsewhere, asked),
-        serving(lambda *_: (307, {"location": f"{elsewhere}/echo"}, {})) as (url, _),
-        Server(url) as server,
-        refused(ServerError),
-    ):
-        server.now(server.post("echo", 1))
+    with serving(echo) as (elsewhere, asked):
+        refusal(lambda request: Reply(307, headers={"location": f"{elsewhere}/echo"}))
     assert asked == []
 
 
