@@ -16,12 +16,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from queue import LifoQueue
-from threading import Lock, Thread, Timer
+from threading import Event, Lock, Thread, Timer
 from types import TracebackType
 from typing import IO, Any
 
@@ -118,15 +118,16 @@ class Child:
         any other way, and whatever `content` and `keep` raise.
         """
         bounds = bounds or self._bounds
-        asked = {"request": request, "seconds": bounds.seconds, "memory": bounds.memory}
+        head = json.dumps({"request": request, "seconds": bounds.seconds, "memory": bounds.memory}).encode()
         with self._lock:
             try:
                 process = self._started()
-                with _Deadline(process, bounds.patience) as deadline:
-                    answer = _asked(process, asked, iter(content), keep)
+                with _deadline(process, bounds.patience) as is_over:
+                    answer = _asked(process, head, iter(content), keep)
             except EOFError:
                 code = self._end()
-                raise ChildError(TOO_LONG if deadline.is_over else _reason(code)) from None
+                is_late = hasattr(signal, "SIGXCPU") and code in (-signal.SIGXCPU, _shown(-signal.SIGXCPU))
+                raise ChildError(TOO_LONG if is_over.is_set() or is_late else _CRASHED) from None
             except BaseException:
                 self._end()
                 raise
@@ -137,36 +138,27 @@ class Child:
         return answer["answer"]
 
     def _started(self) -> subprocess.Popen[bytes]:
+        """Return the process, which is started if it does not run."""
         if self._process is not None and self._process.poll() is None:
             return self._process
-        self._end()
-        # One that was killed while it started says nothing of the next.
-        process = self._begun() or self._begun()
-        if process is None:
-            raise UserError("a process for reading does not start.", "Its messages are above.")
-        return process
-
-    def _begun(self) -> subprocess.Popen[bytes] | None:
-        """Start a process and return it once it is ready, or None if it ends before that."""
         # The process must find the same modules, whatever its current folder.
-        path = os.pathsep.join(one or os.getcwd() for one in sys.path)
+        path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
         kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
-        process = subprocess.Popen(
-            [sys.executable, "-c", _CODE, self._target, str(int(self._fresh))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=_THREADS | kept | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system"},
-            start_new_session=True,
-        )
-        self._process = process
-        with _Deadline(process, _STARTING):
-            try:
-                ready = _read(_of(process.stdout)) == _READY
-            except EOFError:
-                ready = False
-        if not ready:
+        # One that was killed while it started says nothing of the next.
+        for _ in range(2):
             self._end()
-        return process if ready else None
+            process = self._process = subprocess.Popen(
+                [sys.executable, "-c", _CODE, self._target, str(int(self._fresh))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=_THREADS | kept | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+                start_new_session=True,
+            )
+            with _deadline(process, _STARTING), suppress(EOFError):
+                if _read(_of(process.stdout)) == _READY:
+                    return process
+        self._end()
+        raise UserError("a process for reading does not start.", "Its messages are above.")
 
     def _end(self) -> int:
         """Kill the process, if there is one, and return its exit status."""
@@ -191,13 +183,13 @@ class Children:
         self._all = [Child(make, bounds, fresh=True) for _ in range(most)]
         # The one that was used last comes first: it runs.
         self._free: LifoQueue[Child] = LifoQueue(most)
-        for one in self._all:
-            self._free.put(one)
+        for child in self._all:
+            self._free.put(child)
 
     def close(self) -> None:
         """End the processes that run."""
-        for one in self._all:
-            one.close()
+        for child in self._all:
+            child.close()
 
     def start(self) -> None:
         """Start one, as `Child.start` does, if all are free."""
@@ -219,49 +211,44 @@ class Children:
             self._free.put(child)
 
 
-class _Deadline:
-    """A context manager that kills a process when its time is over."""
+@contextmanager
+def _deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Event]:
+    """Kill a process when its time is over. Yields the event that says so."""
+    is_over = Event()
 
-    def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
-        self.is_over = False
-        self._process = process
-        self._timer = Timer(seconds, self._ring)
-        self._timer.daemon = True
+    def ring() -> None:
+        is_over.set()
+        _kill(process)
 
-    def __enter__(self) -> "_Deadline":
-        self._timer.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._timer.cancel()
-
-    def _ring(self) -> None:
-        self.is_over = True
-        _kill(self._process)
+    timer = Timer(seconds, ring)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield is_over
+    finally:
+        timer.cancel()
 
 
 def _asked(
     process: subprocess.Popen[bytes],
-    request: Any,
+    request: bytes,
     content: Iterator[bytes],
     keep: Callable[[bytes], object] | None,
 ) -> dict[str, Any]:
+    """Send a request, and return the answer. Raises `EOFError` if the process ends, or answers with anything
+    else."""
     to, back = _of(process.stdin), _of(process.stdout)
-    _write(to, json.dumps(request).encode())
+    _write(to, request)
     while (frame := _read(back)) == _MORE or (keep is not None and frame.startswith(_PIECE)):
         if frame == _MORE:
             _write(to, next(content, b""))
         elif keep is not None:
             keep(frame.removeprefix(_PIECE))
-    try:
+    with suppress(ValueError):
         answer = parse_json(frame)
-    except ValueError:
-        raise EOFError from None
-    if not isinstance(answer, dict):
-        raise EOFError
-    return answer
+        if isinstance(answer, dict):
+            return answer
+    raise EOFError
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -271,11 +258,6 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
         else:
             process.kill()
-
-
-def _reason(code: int) -> str:
-    is_late = hasattr(signal, "SIGXCPU") and code in (-signal.SIGXCPU, _shown(-signal.SIGXCPU))
-    return TOO_LONG if is_late else _CRASHED
 
 
 def _shown(code: int) -> int:
@@ -311,7 +293,12 @@ def _read(file: IO[bytes]) -> bytes:
 def serve() -> None:
     """Answer requests from standard input until it is closed. The command-line arguments are the function that
     makes the answerer, as `module:name`, and 1 if copies answer."""
-    _reset_signals()
+    # What this process may have inherited is undone: a limit of time ends it, and it is told how its copies end.
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    for name in ("SIGCHLD", "SIGXCPU"):
+        if number := getattr(signal, name, None):
+            signal.signal(number, signal.SIG_DFL)
     target, fresh = sys.argv[1:]
     module, _, name = target.partition(":")
     source, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
@@ -325,7 +312,9 @@ def serve() -> None:
     # The copies share what is here as long as nobody looks through it for garbage.
     gc.collect()
     gc.freeze()
-    taken = _taken()
+    # The size of the address space, where the system reports it.
+    pages = Path("/proc/self/statm")
+    taken = int(pages.read_text("ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE") if pages.is_file() else None
     _write(out, _READY)
     while True:
         # A copy waits for each request, because making it takes longer than most of them.
@@ -336,31 +325,28 @@ def serve() -> None:
             # The last frame of a copy that was ended may be incomplete, so nothing can follow it.
             os._exit(_shown(code))
         try:
-            asked = json.loads(_read(source))
+            head = json.loads(_read(source))
         except EOFError:
             return
-        _limit("RLIMIT_CPU", math.ceil(time.process_time()) + asked["seconds"])
+        _limit("RLIMIT_CPU", math.ceil(time.process_time()) + head["seconds"])
         if taken is not None:
-            _limit("RLIMIT_AS", taken + asked["memory"])
-        _write(out, _answer(answerer, asked["request"], source, out))
+            _limit("RLIMIT_AS", taken + head["memory"])
+        _write(out, _answer(answerer, head["request"], source, out))
         if fresh == "1":
             # Python would take seconds to tidy up what its libraries made, and the next request waits for that.
             os._exit(_ANSWERED)
 
 
-def _reset_signals() -> None:
-    """Undo what this process may have inherited: a limit of time ends it, and it is told how its copies end."""
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    for name in ("SIGCHLD", "SIGXCPU"):
-        if number := getattr(signal, name, None):
-            signal.signal(number, signal.SIG_DFL)
-
-
-def _answer(answerer: Answerer, asked: Any, source: IO[bytes], out: IO[bytes]) -> bytes:
+def _answer(answerer: Answerer, request: Any, source: IO[bytes], out: IO[bytes]) -> bytes:
     try:
-        answer = answerer(asked, _content(source, out))
-        frame = {"answer": _sent(answer, out) if isinstance(answer, Generator) else answer}
+        answer = answerer(request, _content(source, out))
+        while isinstance(answer, Generator):
+            # Its pieces go to the parent; what it returns is the answer.
+            try:
+                _write(out, _PIECE + next(answer))
+            except StopIteration as end:
+                answer = end.value
+        frame = {"answer": answer}
     except UserError as error:
         frame = {"refused": [error.message, error.hint]}
     except MemoryError:
@@ -372,30 +358,12 @@ def _answer(answerer: Answerer, asked: Any, source: IO[bytes], out: IO[bytes]) -
     return json.dumps(frame).encode()
 
 
-def _sent(pieces: Generator[bytes, None, Any], out: IO[bytes]) -> Any:
-    """Send the pieces to the parent, and return what the generator returns."""
-    while True:
-        try:
-            piece = next(pieces)
-        except StopIteration as end:
-            return end.value
-        _write(out, _PIECE + piece)
-
-
 def _content(source: IO[bytes], out: IO[bytes]) -> Iterator[bytes]:
     while True:
         _write(out, _MORE)
         if not (piece := _read(source)):
             return
         yield piece
-
-
-def _taken() -> int | None:
-    """Return the size of this process's address space in bytes, or None if the system does not report it."""
-    pages = Path("/proc/self/statm")
-    if not pages.is_file():
-        return None
-    return int(pages.read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _limit(resource: str, most: int) -> None:

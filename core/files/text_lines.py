@@ -9,8 +9,7 @@ from itertools import chain
 from pathlib import PurePath
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.compression import compression_of, unpacked, unpacked_beginning
-from stepsight.core.files.whole_files import LARGEST
+from stepsight.core.files.compression import compression_of, split_lines, unpacked, unpacked_beginning
 
 PARQUET = b"PAR1"
 COMPRESSED = (".gz", ".zst")
@@ -136,21 +135,11 @@ def _check_magic(content: bytes, name: str) -> None:
 
 
 def _from_utf16(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield the lines of a file in UTF-16. Its chunks are split at line feeds, which are only halves of
+    characters."""
     decoder = codecs.getincrementaldecoder("utf-16")()
-    begun: list[str] = []
-    held = 0
+    blocks = (decoder.decode(chunk, final=not chunk).encode() for chunk in chain(chunks, [b""]))
     try:
-        for chunk in chain(chunks, [b""]):
-            # The chunks are split at line feeds, which are only halves of characters here.
-            first, *others = decoder.decode(chunk, final=not chunk).split("\n")
-            begun.append(first)
-            held += len(first)
-            if held > LARGEST:
-                raise UserError(f"{name}: a line has over {LARGEST:,} characters.", "Save the file as UTF-8.")
-            for other in others:
-                yield f"{''.join(begun)}\n".encode()
-                begun, held = [other], len(other)
+        yield from split_lines(blocks, name)
     except UnicodeDecodeError:
         raise UserError(f"{name}: it begins as UTF-16, and is not.", "Save the file as UTF-8.") from None
-    if rest := "".join(begun):
-        yield rest.encode()
