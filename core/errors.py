@@ -64,8 +64,8 @@ def _bounded(text: str) -> str:
     cut = _WORD.sub(lambda word: _shortened(word[0]), "".join(_parts(text)))
     if len(cut) <= _LONGEST:
         return cut
-    told = f"… ({len(cut):,} characters)"
-    return cut[: _LONGEST - len(told)] + told
+    end = f"… ({len(cut):,} characters)"
+    return cut[: _LONGEST - len(end)] + end
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -130,7 +130,7 @@ def split_reading(name: str) -> tuple[str, Rereading | None]:
     match = _SPELT.fullmatch(name)
     if match is None:
         return name, None
-    reading = next((one for one, words in _WORDS.items() if words == match["reading"]), None)
+    reading = next((way for way, words in _WORDS.items() if words == match["reading"]), None)
     return match["name"], Rereading(reading, int(match["window"]) if match["window"] else None)
 
 

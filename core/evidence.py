@@ -207,7 +207,7 @@ class LeaveOneOut:
     def rows(self) -> dict[int, Floats32]:
         """The inverse of `of`: return the probabilities of the other sub-steps for each left-out sub-step that was
         scored."""
-        return {one: self.probs[one, np.arange(len(self)) != one] for one in self.known}
+        return {step: self.probs[step, np.arange(len(self)) != step] for step in self.known}
 
     @property
     def validity(self) -> Floats32:

@@ -191,9 +191,9 @@ class JudgmentRecord(_RecordPart):
         Each array has the shape (n - 1, 3). Raises `UserError` if an entry of `left_out` names a sub-step that the
         judgment does not have or has the wrong number of cells, or if there are no offline scores.
         """
-        found: dict[Gap, dict[int, Floats32]] = {}
+        rows: dict[Gap, dict[int, Floats32]] = {}
         if not self.left_out:
-            return found
+            return rows
         scores = self.scores()
         places = () if scores is None else scores[0]
         for entry in self.left_out:
@@ -206,8 +206,8 @@ class JudgmentRecord(_RecordPart):
                 )
             missing = places.index(place)
             others = [cell for number, cell in enumerate(entry.cells) if number != missing]
-            found.setdefault(entry.gap, {})[missing] = probabilities(others)
-        return found
+            rows.setdefault(entry.gap, {})[missing] = probabilities(others)
+        return rows
 
     def judgment(self, trace: Trace) -> Judgment:
         """Return the recorded judgment of `trace`, with scores rounded to six decimals. Raises `UserError` if the
@@ -302,7 +302,7 @@ def _mode_record(judgment: Judgment, scores: StepScores, outputs: Outputs, thres
 
 
 def _left_out_records(trace: Trace, left_out: Sequence[LeaveOneOut], outputs: Outputs) -> list[LeftOutRecord]:
-    rows = [(one.gap, missing, one.probs[missing]) for one in left_out for missing in one.known]
+    rows = [(scores.gap, missing, scores.probs[missing]) for scores in left_out for missing in scores.known]
     cells = triangle_cells([probs for _, _, probs in rows], outputs)
     return [
         LeftOutRecord(step=trace.places[missing][0], substep=trace.places[missing][1], gap=gap, cells=row)

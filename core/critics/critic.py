@@ -226,8 +226,8 @@ class CriticClient:
         the traces."""
         critic = self.settings
         messages = critic.preset.messages(_PROBLEM, [_STEP])
-        wanted = critic.preset_name == OWN and critic.schema != "no"
-        forms = list(_FORMS if critic.schema == "auto" else _FORMS[:-1]) if wanted else [None]
+        is_constrained = critic.preset_name == OWN and critic.schema != "no"
+        forms = list(_FORMS if critic.schema == "auto" else _FORMS[:-1]) if is_constrained else [None]
         # A form that makes a server fail is not tried again and again.
         attempts: int | None = 1
         while True:
@@ -292,16 +292,11 @@ class CriticClient:
             # Another one for each sample, and the same when it is asked again.
             body["seed"] = sample
         if self._form is not None:
-            body["response_format"] = _response_format(self._form, count)
+            verdicts = schema(count)
+            # The second form is that of llama-cpp-python and others.
+            named = {"type": _SCHEMA, "json_schema": {"name": "verdicts", "strict": True, "schema": verdicts}}
+            body["response_format"] = {"type": _OBJECT, "schema": verdicts} if self._form == _OBJECT else named
         return body
-
-
-def _response_format(form: str, count: int) -> dict[str, Any]:
-    wanted = schema(count)
-    if form == _OBJECT:
-        # As llama-cpp-python and others have it.
-        return {"type": _OBJECT, "schema": wanted}
-    return {"type": _SCHEMA, "json_schema": {"name": "verdicts", "strict": True, "schema": wanted}}
 
 
 def _reply(value: object) -> tuple[Answer, Usage]:

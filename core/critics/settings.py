@@ -119,8 +119,8 @@ def read_preset(name: str) -> Preset:
 def preset_of(model: str) -> str:
     """Return the name of the preset for a model, or `OWN` if the model is not a known critic."""
     lower = model.lower()
-    known = (name for name in list_presets() if any(part in lower for part in read_preset(name).models))
-    return next(known, OWN)
+    names = (name for name in list_presets() if any(part in lower for part in read_preset(name).models))
+    return next(names, OWN)
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:

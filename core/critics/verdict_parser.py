@@ -117,7 +117,7 @@ def read_verdicts(answer: Answer, count: int) -> Verdicts:
     the final text is empty, the thinking is searched for the object."""
     thinking, text = answer.parts
     text = text or thinking
-    starts = [found.start() for found in islice(_FIRST_STEP.finditer(text), 2)]
+    starts = [match.start() for match in islice(_FIRST_STEP.finditer(text), 2)]
     if len(starts) > 1:
         raise UnreadableError("several objects with verdicts")
     try:
@@ -166,15 +166,15 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
     the same: their single score for the steps so far stays low after an incorrect step.
     """
     text = next((part for part in answer.parts if _BOX.search(part)), "")
-    found = list(_BOX.finditer(text))
-    labels = [Label.POS if box[1].lower() == "correct" else Label.NEG for box in found]
+    boxes = list(_BOX.finditer(text))
+    labels = [Label.POS if box[1].lower() == "correct" else Label.NEG for box in boxes]
     if not labels:
         raise UnreadableError("no verdict in a box")
     ends = len(labels) < count and Label.NEG not in labels[:-1] and labels[-1] == Label.NEG
     if len(labels) != count and not ends:
         raise UnreadableError(f"{len(labels)} in place of {count} verdicts")
-    starts = [0, *(box.end() for box in found)]
-    rationales = [_clean(text[start : box.end()]) for start, box in zip(starts, found, strict=False)]
+    starts = [0, *(box.end() for box in boxes)]
+    rationales = [_clean(text[start : box.end()]) for start, box in zip(starts, boxes, strict=False)]
     lacking = count - len(labels)
     return Verdicts((*labels, *[Label.NEG] * lacking), (*rationales, *[""] * lacking))
 

@@ -128,9 +128,9 @@ class EquationsEvaluator(RuleEvaluator):
     def judge(self, trace: Trace, mode: Mode) -> Judgment:
         checks = checks_of(trace)
         scores = StepScores(np.array(_rows(trace, checks), np.float32))
-        said = [check.holds for part in checks for check in part]
+        held = [check.holds for part in checks for check in part]
         result = Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
-        return Judgment(trace, mode, result, float(all(said)) if said else None, _rationale(trace, checks))
+        return Judgment(trace, mode, result, float(all(held)) if held else None, _rationale(trace, checks))
 
 
 def checks_of(trace: Trace, count: int | None = None) -> tuple[tuple[Check, ...], ...]:
@@ -162,10 +162,11 @@ def faults(checks: Sequence[Check]) -> list[Check]:
     """Return the failing checks without those that only fail because they contain a smaller failing equation. In x
     = 112/8 = 16, for example, only the check of 112/8 = 16 is returned."""
     failing = [check for check in checks if not check.holds]
+    places = {(check.start, check.end) for check in failing}
 
     def is_repeated(check: Check) -> bool:
-        inner = [(one.start, one.end) for one in failing if (one.start, one.end) != (check.start, check.end)]
-        return any(check.start <= start and end <= check.end for start, end in inner)
+        others = places - {(check.start, check.end)}
+        return any(check.start <= start and end <= check.end for start, end in others)
 
     return [check for check in failing if not is_repeated(check)]
 
@@ -234,8 +235,8 @@ def _contradicts(text: str, checks: Sequence[Check], calculation: str, wrong: st
     if calculation and any(calculation in re.split("=", equation) for equation in held):
         return True
     value = rf"(?<![\w.]){re.escape(wrong)}(?![\w]|\.\d)"
-    said = comparable(text).replace("$", "")
-    return re.search(rf"\bnot\s+{value}|{value}\s+is\s+(?:wrong|false|incorrect)\b", said) is not None
+    denial = rf"\bnot\s+{value}|{value}\s+is\s+(?:wrong|false|incorrect)\b"
+    return re.search(denial, comparable(text).replace("$", "")) is not None
 
 
 def _packed(text: str) -> str:

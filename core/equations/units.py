@@ -65,17 +65,12 @@ _SYSTEMS = (
 
 
 def _read_systems() -> dict[str, list[tuple[int, int]]]:
-    found: dict[str, list[tuple[int, int]]] = {}
+    sizes: dict[str, list[tuple[int, int]]] = {}
     for system, text in enumerate(_SYSTEMS):
-        names: list[str] = []
-        for word in text.split():
-            name, _, size = word.partition(":")
-            names.append(name)
-            if size:
-                for one in names:
-                    found.setdefault(one, []).append((system, int(size)))
-                names = []
-    return found
+        for names, size in re.findall(r"([^:]+):(\d+)", text):
+            for name in names.split():
+                sizes.setdefault(name, []).append((system, int(size)))
+    return sizes
 
 
 _SIZES = _read_systems()
@@ -112,8 +107,8 @@ def are_convertible(unit: str, ratio: Fraction, text: str) -> bool:
         ratio in (Fraction(size, other), Fraction(other, size))
         for system, size in conversion(unit)
         for name, sizes in _SIZES.items()
-        for one, other in sizes
-        if one == system and other != size and (names_coin or name not in _COINS)
+        for own_system, other in sizes
+        if own_system == system and other != size and (names_coin or name not in _COINS)
     )
 
 

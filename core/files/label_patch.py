@@ -85,14 +85,16 @@ class Patch:
 
     def __post_init__(self) -> None:
         changes = sorted(self.changes, key=lambda change: (change.trace, change.step))
-        for one, other in pairwise(changes):
-            if (one.trace, one.step) == (other.trace, other.step):
-                raise UserError(f"{one.place} is changed twice.", "Keep one of the entries.")
+        for change, other in pairwise(changes):
+            if (change.trace, change.step) == (other.trace, other.step):
+                raise UserError(f"{change.place} is changed twice.", "Keep one of the entries.")
         object.__setattr__(self, "changes", tuple(changes))
 
     @cached_property
     def digest(self) -> str:
-        return _digest([change.as_json() for change in self.changes])
+        entries = [change.as_json() for change in self.changes]
+        canonical = json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode()).hexdigest()
 
     @property
     def traces(self) -> int:
@@ -191,8 +193,3 @@ def _parse(text: str, name: str) -> Patch:
             "Export it again.",
         )
     return patch
-
-
-def _digest(entries: list[dict[str, Any]]) -> str:
-    canonical = json.dumps(entries, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(canonical.encode()).hexdigest()

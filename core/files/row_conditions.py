@@ -77,8 +77,8 @@ class RowConditions:
                     f"no row has the field {condition.field!r:.60}.", _nearest(condition.field, self._fields)
                 )
         worst = max(self.conditions, key=lambda condition: self.left_out[str(condition)])
-        found = list(self._values[worst.field])
-        shown = ", ".join(value[:60] for value in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+        values = list(self._values[worst.field])
+        shown = ", ".join(value[:60] for value in values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
         raise UserError(f"no row meets {worst}.", f"{worst.field} is {shown}.")
 
     def _remember(self, row: Mapping[str, Any]) -> None:
@@ -121,11 +121,11 @@ def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowCondition
     for key, value in where.items():
         values = value if isinstance(value, list | tuple) else [value]
         field, wanted = key.removesuffix("!").strip(), not key.endswith("!")
-        conditions.append(RowCondition(field, tuple(as_text(one) for one in values), wanted))
+        conditions.append(RowCondition(field, tuple(map(as_text, values)), wanted))
     return RowConditions(conditions)
 
 
 def _nearest(field: str, fields: Iterable[str]) -> str:
-    known = list(fields)
-    near = get_close_matches(field, known, 1)
-    return f"Did you mean {near[0]}?" if near else f"The fields are {', '.join(known[:_SHOWN])}."
+    names = list(fields)
+    near = get_close_matches(field, names, 1)
+    return f"Did you mean {near[0]}?" if near else f"The fields are {', '.join(names[:_SHOWN])}."

@@ -163,7 +163,7 @@ def check_depth(value: Any) -> None:
         depth += 1
         if depth > DEEPEST:
             raise _too_deep()
-        inner = (part for one in level for part in (one.values() if isinstance(one, dict) else one))
+        inner = (part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer))
         level = [part for part in inner if isinstance(part, dict | list)]
 
 

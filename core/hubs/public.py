@@ -35,20 +35,12 @@ class BenchmarkPart(StrEnum):
     @property
     def called(self) -> str:
         """The name of this part of ProcessBench as its authors write it."""
-        return _TITLES[self]
+        return {"olympiadbench": "OlympiadBench", "omnimath": "Omni-MATH"}.get(self.value, self.value.upper())
 
     @property
     def dataset(self) -> str:
         """The name of the part's dataset in StepSight."""
         return f"processbench-{self}"
-
-
-_TITLES = {
-    BenchmarkPart.GSM8K: "GSM8K",
-    BenchmarkPart.MATH: "MATH",
-    BenchmarkPart.OLYMPIADBENCH: "OlympiadBench",
-    BenchmarkPart.OMNIMATH: "Omni-MATH",
-}
 
 
 @record(frozen=True, config=STRICT)
@@ -145,26 +137,27 @@ def public_evaluators() -> tuple[PublicEvaluator, ...]:
     """Return all public evaluators in display order, smallest first. Raises `UserError` if assets/evaluators.json
     is invalid."""
     evaluators = validate(_Catalogue, read_json(asset("evaluators.json")), "evaluators.json").evaluators
-    return tuple(sorted(evaluators, key=lambda one: one.parameters))
+    return tuple(sorted(evaluators, key=lambda evaluator: evaluator.parameters))
 
 
 def find_public(repo: str) -> PublicEvaluator | None:
     """Return the public evaluator with this hub id, or None if the list does not contain it."""
-    return next((one for one in public_evaluators() if one.id == repo), None)
+    return next((evaluator for evaluator in public_evaluators() if evaluator.id == repo), None)
 
 
 def find_unstated(name: str) -> PublicEvaluator | None:
     """Return the public evaluator with the hub id or bare name `name` if no source states how it is read, and
     otherwise None."""
-    return next((one for one in public_evaluators() if one.missing and name in (one.id, one.name)), None)
+    unstated = (evaluator for evaluator in public_evaluators() if evaluator.missing)
+    return next((evaluator for evaluator in unstated if name in (evaluator.id, evaluator.name)), None)
 
 
-def unreadable(one: PublicEvaluator, formats: Collection[str]) -> str:
+def unreadable(evaluator: PublicEvaluator, formats: Collection[str]) -> str:
     """Return the reason why an evaluator cannot be loaded, or "" if it can. `formats` holds the checkpoint formats
     that this version supports."""
-    if one.missing:
-        return one.missing
-    return "" if one.format in formats else f"Its format, {one.format}, cannot be read by this version."
+    if evaluator.missing:
+        return evaluator.missing
+    return "" if evaluator.format in formats else f"Its format, {evaluator.format}, cannot be read by this version."
 
 
 Card = Mapping[str, Any]

@@ -88,8 +88,8 @@ def parse_address(spec: str) -> ServerAddress:
     names = [name for name, _, _ in pairs]
     for name, _, value in pairs:
         if names.count(name) > 1 or not value:
-            found = "there twice" if value else "without a value"
-            raise UserError(f"{kind}:{url}#{model}: the option {name!r} is {found}.", "Give it once: NAME=VALUE.")
+            fault = "there twice" if value else "without a value"
+            raise UserError(f"{kind}:{url}#{model}: the option {name!r} is {fault}.", "Give it once: NAME=VALUE.")
     return ServerAddress(kind, url, model.strip(), {name: value for name, _, value in pairs})
 
 

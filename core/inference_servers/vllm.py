@@ -46,15 +46,15 @@ async def find_model(server: Server, name: str) -> ServedModel:
     """Look up the model called `name`. Raises `ServerError` if the server does not have it or lists no models."""
     listed = (await server.get("models", attempts=1)).get
     try:
-        models = [(str(one["id"]), one) for one in _list(listed("data"))]
+        models = {str(entry["id"]): entry for entry in reversed(_list(listed("data")))}
     except (AttributeError, KeyError, TypeError, ValueError):
         raise _foreign(server, "models") from None
-    found = next((one for model, one in models if model == name), None)
-    if found is None:
-        names = ", ".join(repr(model) for model, _ in models[:5]) or "none"
+    model = models.get(name)
+    if model is None:
+        names = ", ".join(map(repr, list(models)[::-1][:5])) or "none"
         raise ServerError(f"{server.url}: the server has no model {name!r}.", f"It has: {names:.300}.")
-    context = found.get("max_model_len")
-    root = found.get("root")
+    context = model.get("max_model_len")
+    root = model.get("root")
     return ServedModel(
         name,
         root if isinstance(root, str) and root.isprintable() else name,

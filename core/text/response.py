@@ -3,7 +3,7 @@ that are not judged, which are the prompt, thinking, and openings such as "Sure!
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from stepsight.core.text.marks import STYLES, match_mark
 from stepsight.core.text.signs import INVISIBLE, SPACES
@@ -124,7 +124,7 @@ def set_thoughts_aside(text: str) -> tuple[str, list[str]]:
     """Split a model's turn into its text and its thoughts without their tags. Nothing else is set aside, and a turn
     without a thought is returned to the letter."""
     rest, aside = _set_thinking_aside(text, _THINKING)
-    if analysis := [found[1].strip() for found in _ANALYSIS.finditer(rest)]:
+    if analysis := [match[1].strip() for match in _ANALYSIS.finditer(rest)]:
         rest = _TOKEN.sub("", _ANALYSIS.sub("", rest)).strip()
     return rest, list(filter(None, [*map(thinking_in, aside), *analysis]))
 
@@ -137,7 +137,7 @@ def set_openings_aside(text: str) -> tuple[str, list[str]]:
     middle of its thinking is therefore judged.
     """
     rest, aside = _set_thinking_aside(text, _THINKING)
-    aside += [found[0].strip() for found in _ANALYSIS.finditer(rest) if found[1].strip()]
+    aside += [match[0].strip() for match in _ANALYSIS.finditer(rest) if match[1].strip()]
     rest = _ANALYSIS.sub("", rest)
     rest, before, after = _set_turns_aside(rest)
     answered, working = _set_thinking_aside(rest, _WORKING)
@@ -186,7 +186,7 @@ def _set_turns_aside(text: str) -> tuple[str, list[str], list[str]]:
     if not _TOKEN.sub("", text[start:stop]).strip():
         return text, [], []
     outer = (text[:start], text[end.end() :] if end else "")
-    before, after = ([part] if (part := _TOKEN.sub("\n", one).strip()) else [] for one in outer)
+    before, after = ([part] if (part := _TOKEN.sub("\n", text).strip()) else [] for text in outer)
     return _TOKEN.sub("", text[start:stop]).strip(), before, after
 
 
@@ -311,28 +311,19 @@ def unwrapped(text: str) -> str:
         text = wrapped[2].strip()
     # A text in one line with escaped line breaks was printed by a program. LaTeX such as \neq is none.
     is_escaped = "\n" not in text and not text.startswith(("{", "[", '"', "'")) and _ESCAPED_BLANK.search(text)
-    return _ESCAPED_BREAK.sub(_line_breaks, text) if is_escaped else text
-
-
-def _line_breaks(match: re.Match[str]) -> str:
-    return "\n" * match[0].count("\\n")
+    return _ESCAPED_BREAK.sub(lambda match: "\n" * match[0].count("\\n"), text) if is_escaped else text
 
 
 def marked_up_lines(text: str) -> str:
     """Replace the line breaks, list items and paragraphs of HTML and LaTeX in a text by plain ones. Code is not
     changed."""
-    return _outside_code(text, _replaced) if _TAGS.search(text) else text
-
-
-def _replaced(text: str) -> str:
-    for notation, plain in _NOTATIONS:
-        text = notation.sub(plain, text)
-    return text
-
-
-def _outside_code(text: str, change: Callable[[str], str]) -> str:
+    if not _TAGS.search(text):
+        return text
     pieces = _FENCED.split(text)
-    return "".join(piece if place % 2 else change(piece) for place, piece in enumerate(pieces))
+    for place in range(0, len(pieces), 2):
+        for notation, plain in _NOTATIONS:
+            pieces[place] = notation.sub(plain, pieces[place])
+    return "".join(pieces)
 
 
 def at_step_tokens(text: str) -> list[str]:

@@ -146,9 +146,9 @@ def is_blank(text: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def pattern(wanted: str) -> re.Pattern[str]:
-    """Return a pattern that finds `wanted` in unprocessed text as `searchable` does, ignoring case."""
-    signs = searchable(wanted).strip()
+def pattern(query: str) -> re.Pattern[str]:
+    """Return a pattern that finds `query` in unprocessed text as `searchable` does, ignoring case."""
+    signs = searchable(query).strip()
     forms = [_SPACED if sign == " " else _any_form(sign) + _between(sign, after) for sign, after in pairwise(signs)]
     return re.compile("".join((*forms, *map(_any_form, signs[-1:]))), re.IGNORECASE)
 

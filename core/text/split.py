@@ -326,17 +326,23 @@ def _without_answers(lines: list[str], is_item: bool = False) -> tuple[list[str]
 def _answer_start(lines: list[str]) -> int | None:
     """Return the index of the line at which the final answer begins, or None if there is none. The answer begins
     with a heading of its own, or in the last paragraph."""
+
+    def concludes(index: int) -> bool:
+        """True if a paragraph begins at a line, and it begins like a conclusion and contains a boxed answer."""
+        is_first = index > 0 and not lines[index - 1].strip()
+        return is_first and bool(CONCLUSION.match(lines[index])) and "\\boxed" in "\n".join(lines[index:])
+
     last = _last_paragraph(lines)
-    found = None
+    start = None
     for index in range(len(lines) - 1, max(0, len(lines) - 1 - _LONGEST_ANSWER), -1):
         line = lines[index]
         if not line.strip():
             continue
         if ANSWER_HEADING.fullmatch(line):
             return index
-        if found is None and index >= last and (ANSWER.match(line) or _concludes(lines, index)):
-            found = index
-    return found
+        if start is None and index >= last and (ANSWER.match(line) or concludes(index)):
+            start = index
+    return start
 
 
 def _last_paragraph(lines: list[str]) -> int:
@@ -357,12 +363,6 @@ def _last_paragraph(lines: list[str]) -> int:
             or not lines[before - 1].rstrip().endswith((":", ","))
         ):
             return start
-
-
-def _concludes(lines: list[str], index: int) -> bool:
-    """True if a paragraph begins at line `index`, and it begins like a conclusion and contains a boxed answer."""
-    is_first = index > 0 and not lines[index - 1].strip()
-    return is_first and bool(CONCLUSION.match(lines[index])) and "\\boxed" in "\n".join(lines[index:])
 
 
 def _broken(text: str, mark: re.Pattern[str]) -> list[str]:
