@@ -67,7 +67,8 @@ _SYSTEMS = (
 def _read_systems() -> dict[str, list[tuple[int, int]]]:
     sizes: dict[str, list[tuple[int, int]]] = {}
     for system, text in enumerate(_SYSTEMS):
-        for names, size in re.findall(r"([^:]+):(\d+)", text):
+        parts = re.split(r":(\d+)", text)
+        for names, size in zip(parts[::2], parts[1::2], strict=False):
             for name in names.split():
                 sizes.setdefault(name, []).append((system, int(size)))
     return sizes
