@@ -67,10 +67,6 @@ def four_steps():
     return Trace.of("q", ["x", ["y", "z"], "w", "v"], ["pos", "neu", "neg", "pos"])
 
 
-def test_as_labelled_keeps_every_trace_whole(encoder):
-    assert {len(example.ends) for example in build(encoder, *[four_steps()] * 50)} == {5}
-
-
 def test_random_truncation_cuts_every_second_trace_uniformly_between_steps(encoder):
     count = 2000
     whole, *_ = build(encoder, four_steps())
@@ -136,31 +132,14 @@ def test_continued_traces_are_cut_as_with_random_truncation(encoder):
     assert continued == cut != whole
 
 
-def test_each_copy_of_a_trace_is_cut_on_its_own(encoder):
-    # Pairs of copies: with a cut in every second copy, uniform over four lengths, both are whole with
-    # (5/8)^2 and equal with (5/8)^2 + 3 (1/8)^2 = 0.44; standard deviation 0.016.
-    lengths = [len(e.ends) for e in build(encoder, *[four_steps()] * 2000, truncation="random")]
-    equal = [first == second for first, second in zip(lengths[::2], lengths[1::2], strict=True)]
-    assert np.mean(equal) == pytest.approx(0.4375, abs=0.06)
+# 40 tokens would be padded to 64, of which a table of 50 positions holds none beyond the 50th.
+WIDTHS = [(1, None, 32), (32, None, 32), (33, None, 64), (64, None, 64), (40, 50, 50), (40, 100, 64)]
 
 
-@pytest.mark.parametrize(("length", "width"), [(1, 32), (32, 32), (33, 64), (64, 64)])
-def test_the_width_is_a_multiple_of_32(length, width):
+@pytest.mark.parametrize(("length", "limit", "width"), WIDTHS)
+def test_the_width_is_a_multiple_of_32_within_the_context(length, limit, width):
     example = Example(np.zeros(length, np.int64), np.array([0]), np.array([POS]))
-    assert collate([example])["input_ids"].shape == (1, width)
-
-
-def test_the_width_ends_with_the_context():
-    # 40 tokens would be padded to 64, of which a table of 50 positions holds none beyond the 50th.
-    example = Example(np.zeros(40, np.int64), np.array([0]), np.array([POS]))
-    assert collate([example], limit=50)["attention_mask"].shape == (1, 50)
-    assert collate([example], limit=100)["attention_mask"].shape == (1, 64)
-
-
-def test_dropped_traces_are_counted(encoder):
-    labelled, bare = four_steps(), Trace.of("q", ["a"])
-    examples, dropped = build_examples([labelled, bare, labelled], encoder, "as-labelled", 0, 1000)
-    assert (len(examples), dropped) == (2, 1)
+    assert collate([example], limit=limit)["attention_mask"].shape == (1, width)
 
 
 def test_a_trace_that_is_too_long_can_be_cut_instead(encoder):
@@ -206,13 +185,6 @@ def test_the_steps_are_the_same_for_every_hardware(accumulation, processes):
         # 1003 is the place of the example without a label, which stands alone where a part has no trace.
         assert all(part == [1003] or 1003 not in part for part in shared)
         assert sorted(place for part in shared for place in part if place != 1003) == sorted(step)
-
-
-def test_a_batch_too_small_for_all_parts_is_filled_up():
-    # Batches of 4 in 2 parts for 2 processes: one trace each. The last of 5 traces leaves three of four empty.
-    first, second = parts([10, 10, 10, 10, 99], 4, 2, 2)
-    assert sorted(first + second, key=lambda part: part[0])[-3:] == [[5], [5], [5]]
-    assert sorted(place for part in first + second for place in part if place < 5) == [0, 1, 2, 3, 4]
 
 
 def test_a_batch_has_traces_of_nearly_one_length():

@@ -113,11 +113,6 @@ def test_a_short_beginning_says_nothing(benchmarks):
     assert benchmarks(["Find the value of x"]).overlaps(trace("Find the value of x when twice x is four")) == set()
 
 
-def test_without_benchmarks_nothing_overlaps(tmp_path):
-    assert Benchmarks([], tmp_path).overlaps(trace("What?")) == set()
-    assert Benchmarks([], tmp_path).records == []
-
-
 def test_any_kind_of_traces_can_be_a_benchmark(tmp_path):
     write_lines(tmp_path / "a.jsonl", [plain_row(1), plain_row(1, id=2), plain_row(3)])
     found = Benchmarks([TraceOrigin("jsonl", path="a.jsonl"), TraceOrigin("synthetic", size=3, seed=5)], tmp_path)

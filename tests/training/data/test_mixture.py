@@ -51,12 +51,6 @@ def test_sources_follow_one_another(mix, source):
     assert mixture.record["traces"] == 5
 
 
-def test_a_whole_weight_repeats_every_trace(mix, source):
-    mixture = mix(source("a", [trace(1), trace(2)], weight=3.0), source("b", [trace(3)]))
-    assert ids(mixture) == ["1"] * 3 + ["2"] * 3 + ["3"]
-    assert [(read["kept"], read["copies"]) for read in mixture.record["sources"]] == [(2, 6), (1, 1)]
-
-
 def test_the_fraction_of_a_weight_is_drawn_for_every_trace(mix, source):
     traces = [trace(i) for i in range(1000)]
     counts = Counter(ids(mix(source("a", traces, weight=2.25))))
@@ -183,14 +177,6 @@ def test_a_source_of_which_nothing_is_left_is_refused(mix, source):
         list(mixture)
 
 
-def test_missing_files_are_reported_before_anything_is_read(mix, source, monkeypatch):
-    monkeypatch.delenv("STEPSIGHT_DATA", raising=False)
-    with refused():
-        mix(source("a", [trace(1)]), Source("jsonl", path="none"))
-    with refused():
-        mix(source("a", [trace(1)]), benchmarks=[TraceOrigin("problems", path="none")])
-
-
 PRMBENCH = {
     "original_question": "Q",
     "modified_question": "Q",
@@ -233,20 +219,6 @@ def test_solutions_are_continued_where_their_rest_is_known(mix, source):
     # Unlabelled steps are no labels.
     assert read["labels"] == {"neg": 3, "neu": 0, "pos": 3}
     assert mixture.notices() == ["data.sources[0] (jsonl a): 3 traces read, 1 continued, 1 could not be."]
-
-
-def test_a_rest_that_is_none_is_named_with_its_source(mix, source):
-    mixture = mix(source("a", [trace(0, pre_generated_steps="Step 2")]), truncation="continued")
-    with refused():
-        list(mixture)
-
-
-@pytest.mark.parametrize("truncation", ["random", "as-labelled"])
-def test_solutions_are_continued_only_on_request(mix, source, truncation):
-    given = [trace(0, pre_generated_steps=["Step 0", "Step 1", "Step 2"])]
-    mixture = mix(source("a", given), truncation=truncation)
-    assert [len(found.steps) for found in mixture] == [2]
-    assert "continued" not in mixture.record["sources"][0]
 
 
 def test_the_record_is_json_and_empty_before_anything_is_read(mix, source, tmp_path, monkeypatch):
@@ -314,14 +286,6 @@ def test_an_online_source_stops_at_the_step_it_supervises(mix, source):
     assert len(found) == 30
     assert {len(copy.steps) for copy in found} == {1, 2, 3}
     assert all(copy.labels[-1] is not None and set(copy.labels[:-1]) <= {None} for copy in found)
-
-
-def test_drills_are_a_source(mix):
-    mixture = mix(Source("drills", size=4, seed=2))
-    assert ids(mixture) == [f"drill-2-{number}" for number in range(4)]
-    assert mixture.expected == 4
-    record = mixture.record["sources"][0]
-    assert (record["kind"], record["size"], record["seed"], record["copies"]) == ("drills", 4, 2, 4)
 
 
 def test_a_sample_is_the_same_for_every_seed_and_part_of_a_larger_one(mix, source):

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.paths import DATA_VARIABLE
-from stepsight.core.trace import Label, Trace
+from stepsight.core.trace import Label
 from stepsight.core.validation import validate
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import ALIASES, KINDS
@@ -188,13 +188,6 @@ def test_an_empty_file_is_refused(lines, tmp_path):
         list(opened(TraceOrigin("jsonl", path="a.jsonl"), tmp_path))
 
 
-def test_a_json_array_is_read_as_lines_are(tmp_path):
-    (tmp_path / "a.json").write_text(json.dumps([plain_row(1), BAD]), encoding="utf-8")
-    reading = opened(TraceOrigin("jsonl", path="a.json", skip_bad=True), tmp_path)
-    assert [trace.id for trace in reading] == ["1"]
-    assert reading.record["files"][0]["bad"] == ["row 2"]
-
-
 def test_real_files_hold_bad_rows(data):
     path = "prmbench/prm800k_train_p1_first400_4o_missing_condition.jsonl"
     with refused():
@@ -232,19 +225,6 @@ def test_a_dataset_of_the_store_gives_its_traces_with_their_gold(stored, tmp_pat
     assert [format_trace(trace) for trace in traces] == [format_trace(trace) for trace in SAMPLES]
     assert [trace.digest for trace in traces] == [trace.digest for trace in SAMPLES]
     assert reading.record == {"kind": "store", "dataset": "sums", "traces": len(SAMPLES), "sha256": digest(SAMPLES)}
-
-
-def test_other_gold_gives_another_hash(stored, tmp_path):
-    one, other = Trace.of("q", ["a"], ["pos"], id="1"), Trace.of("q", ["a"], ["neu"], id="1")
-    with open_store(stored) as store:
-        add(store, [one], "one")
-        add(store, [other], "other")
-    hashes = []
-    for name in ("one", "other"):
-        reading = opened(TraceOrigin("store", dataset=name), tmp_path)
-        assert len(list(reading)) == 1
-        hashes.append(reading.record["sha256"])
-    assert hashes[0] != hashes[1]
 
 
 def test_a_dataset_that_is_not_there_is_found_out_at_once(stored, tmp_path):
@@ -385,11 +365,6 @@ def test_only_some_sources_can_be_continued(kind):
     check_continued(check([STORED]))
     with pytest.raises(PydanticCustomError, match="no source can hold the rest of a solution"):
         check_continued(check([SYNTHETIC, {"kind": "prmbench", "path": "a"}]))
-
-
-def test_labels_by_people_are_a_matter_of_the_store():
-    check([RELABELLED, RELABELLED | {"dataset": "other", "campaign": "one"}])
-    check([STORED | {"labels": "gold"}])
 
 
 def test_a_source_is_described_by_where_it_is_from():

@@ -6,13 +6,12 @@ import pytest
 
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
+from stepsight.training.evaluate.baseline_check import check_baselines
 from stepsight.training.evaluate.evaluation import FEWEST
 from tests.storage.samples import add, evaluator
 from tests.training.hand import say, traces, valid
@@ -106,10 +105,3 @@ def test_one_that_checks_equations_is_held_against_the_baselines_where_it_speaks
     # All that it says is right; a baseline that calls every one of these steps right has F1 0 of the wrong ones.
     assert (found.figure, found.value, found.clears) == ("step_f1", 1.0, True)
     assert 0 < found.baseline_value < 0.6
-
-
-def test_an_interval_that_reaches_zero_clears_no_baseline():
-    touching = Value(0.1).within(0.0, 0.2)
-    found = BaselineCheck("mini", Mode.OFFLINE, Errors.INVALID, "step_auc", 0.6, "baseline:length", touching)
-    assert not found.clears
-    assert found.baseline_value == pytest.approx(0.5)

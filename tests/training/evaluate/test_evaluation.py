@@ -14,7 +14,7 @@ from stepsight.core.metrics.figures import FIGURES
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.shortcuts import ALL, BASELINES
 from stepsight.core.metrics.table import build_table
-from stepsight.core.scores import Hindsight, Thresholds
+from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
@@ -118,22 +118,6 @@ def test_an_evaluator_is_held_against_the_best_baseline(sqlite_store, first):
     assert row(found, "baseline:length").beats.reason == "no baseline"
 
 
-def test_one_that_is_sure_to_be_above_them(sqlite_store):
-    """One of two steps is wrong, the first as often as the second, and it knows which forty times."""
-    golds = {str(i): ["neg", "pos"] if i % 2 else ["pos", "neg"] for i in range(40)}
-    stored = add(sqlite_store, traces(golds), dataset="many")
-    judge = evaluator(sqlite_store, "sure")
-    say(
-        sqlite_store,
-        stored,
-        judge.id,
-        {id: valid(*[0.1 if g == "neg" else 0.9 for g in golds[id]]) for id in golds},
-    )
-    one = row(measure(sqlite_store, judge, dataset="many"), "sure")
-    assert one.above_baselines
-    assert 0 < one.beats.low <= one.beats.number < one.beats.high
-
-
 def test_the_difference_to_a_baseline_is_on_the_traces_that_are_judged(sqlite_store, second):
     """On A, B and D alone the position is best, 0, 0, 1 valid against 1 and 0: (2.5 + 1) / 6. It has 1 itself."""
     assert row(measure(sqlite_store, second), "second").beats.number == pytest.approx(1 - 3.5 / 6)
@@ -226,12 +210,6 @@ def test_offline_is_shown_when_forced_with_the_warning(sqlite_store, cut):
     assert figures(row(found, "baseline:last-step"))[3] == pytest.approx((2 * 2 + 2 * 0.5) / 6)
 
 
-def test_complete_traces_have_no_warning(sqlite_store, stored):
-    found = measure(sqlite_store)
-    assert "warning" not in found.as_json()
-    assert {one.mode for one in found.rows} == {Mode.OFFLINE, Mode.ONLINE}
-
-
 def test_one_class_is_null_with_a_reason(sqlite_store):
     """As in MR-GSM8K's partial file: every solution is wrong, so that steps have two classes and solutions one."""
     stored = add(sqlite_store, traces({"A": ["pos", "neg", "pos"], "D": ["neg", "pos"]}), dataset="wrong")
@@ -253,11 +231,6 @@ def test_a_part_that_tells_of_another_error_has_no_baseline_to_be_held_against(s
     say(sqlite_store, [one for one in stored if one.id == "A"], judge.id, {"A": valid(0.9, 0.8)})
     found = row(measure(sqlite_store, judge, dataset="redundant"), "third")
     assert (found.n_traces, found.beats.reason) == (1, "no baseline")
-
-
-def test_an_evaluator_without_judgments_has_no_row(sqlite_store, stored):
-    found = measure(sqlite_store, evaluator(sqlite_store, "idle"))
-    assert {one.evaluator for one in found.rows} == set(NAMES)
 
 
 def test_a_group_is_measured_as_a_dataset_of_its_own(sqlite_store):
@@ -411,20 +384,6 @@ def test_tables_come_by_mode_the_baselines_first(sqlite_store):
     # Only what has been judged has a table.
     offline, online = ([(name, mode) for name in BASELINES] for mode in ("offline", "online"))
     assert told == [*offline, *online, ("b", "online")]
-
-
-def test_an_evaluator_has_the_default_thresholds_until_others_are_chosen(sqlite_store):
-    add(sqlite_store, traces())
-    add(sqlite_store, traces(kind="other"), dataset="other")
-    here, elsewhere = (find_dataset(sqlite_store, name) for name in ("sums", "other"))
-    one = evaluator(sqlite_store, "one")
-    assert with_thresholds(sqlite_store, here, one, force=False) == MeasuredEvaluator("one", one.outputs, one.id)
-    save_calibration(sqlite_store, one.id, elsewhere, Threshold.VALIDITY, 0.4, {})
-    found = with_thresholds(sqlite_store, here, one, force=False)
-    assert (found.thresholds, found.chosen_here) == (Thresholds(0.4), False)
-    with refused():
-        with_thresholds(sqlite_store, elsewhere, one, force=False)
-    assert with_thresholds(sqlite_store, elsewhere, one, force=True).chosen_here
 
 
 def test_a_threshold_that_was_replaced_does_not_count(sqlite_store):

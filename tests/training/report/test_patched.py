@@ -84,38 +84,10 @@ def test_an_error_that_is_none(sqlite_store, first):
     assert 0 <= low <= 1 / 4 <= high <= 1
 
 
-def test_an_error_of_which_nothing_is_known(sqlite_store, first):
-    """A 2 is unlabelled: A has no known error, but is not known to be free of them, so that three solutions count:
-    B and C right, D wrong. Of A the steps 1 and 3 count, so 7 do in all, and the only wrong one is D1."""
-    found = change(measure(sqlite_store, first, patch(("A", 1, "neg", None))))
-    assert (found.after.n_solutions, found.after.n_steps) == (3, 7)
-    # Solutions: B is called wrong, C right, D wrong. F1 = (2/3 + 2/3) / 2, and 0.40 and 0.70 are above 0.10.
-    # Steps: 5 of 6 valid ones are called valid, B2 is not: F1 = (10/11 + 2/3) / 2.
-    assert figures(found.after) == pytest.approx([2 / 3, 1.0, (10 / 11 + 2 / 3) / 2, 1.0])
-
-
-def test_redundancy(sqlite_store, first):
-    """C 2 is neu as well. s_red: A 0, 0.2, 0; B 0.1, 0.05; C 0.15, 0.3; D 0, 0. Redundant from 0.15: A2, C1, C2.
-
-    Of 2 redundant steps 2 are found, with one false alarm: F1 = 2 * 2 / (2 * 2 + 1) = 4/5, and of 7 others 6 are
-    called so: 12/13. C1 ties with none and loses to A2: AUC = (7 + 6) / 14.
-    """
-    found = change(measure(sqlite_store, first, patch(("C", 1, "pos", "neu"))), errors=Errors.REDUNDANT)
-    assert figures(found.before)[2:] == pytest.approx([(6 / 7 + 0.5) / 2, 6 / 8])
-    assert figures(found.after)[2:] == pytest.approx([(4 / 5 + 12 / 13) / 2, 13 / 14])
-
-
 def test_a_kind_of_error_that_the_patch_takes_away(sqlite_store, first):
     found = measure(sqlite_store, first, patch(("C", 0, "neu", "pos")))
     assert {one.before.errors for one in found.changes()} == {Errors.INVALID}
     assert {row.errors for row in found.before.rows} == set(Errors)
-
-
-def test_the_store_and_the_evaluation_without_stay_as_they_are(sqlite_store, first):
-    found = measure(sqlite_store, first, patch(("A", 1, "neg", "pos")))
-    alone = measure_stored(sqlite_store, find_dataset(sqlite_store, "sums"), [first], draws=DRAWS)
-    assert found.before.as_json() == alone.as_json()
-    assert (alone.patch, found.after.patch) == (None, found.patch)
 
 
 def test_json(sqlite_store, first):

@@ -163,11 +163,6 @@ def test_page_and_tables_are_written(sqlite_store, tmp_path):
     assert "21 November 2026" in page.text
 
 
-def test_the_same_store_gives_the_same_report(sqlite_store):
-    dataset = fill(sqlite_store)
-    assert report_of(sqlite_store, dataset) == report_of(sqlite_store, dataset)
-
-
 def test_tables_have_the_numbers_of_evaluate(sqlite_store):
     dataset = fill(sqlite_store)
     said = {(row["errors"], row["mode"], row["evaluator"]): row

@@ -27,7 +27,6 @@ from stepsight.training.report.results import (
     has_pairs,
     measures,
     merged,
-    ordered,
     outcomes,
     position_gains,
     position_values,
@@ -35,10 +34,8 @@ from stepsight.training.report.results import (
     prm_titles,
     published,
     results,
-    scored_rows,
     slug,
     third_reasons,
-    three_way_rows,
 )
 from stepsight.training.report.tables import CellKind, to_csv
 from tests.storage.samples import add, evaluator, judge
@@ -126,21 +123,6 @@ def test_a_figure_that_nobody_has_is_left_out_with_its_reason(sqlite_store):
     assert "First-error accuracy, ProcessBench F1: no trace has an error" in both.notes
 
 
-def test_calibration_by_hand(evaluation):
-    (row,) = [row for row in rows_of(measures(evaluation, "c", "c", CALIBRATION, CellKind.NUMBER))
-              if (row["evaluator"], row["mode"]) == ("one_mind", "offline")]  # fmt: skip
-    # The 11 steps that count: 0.3 is wrong, two of 0.8 (neu and pos) and seven of 0.9 are valid, one of 0.9 is not.
-    squares = 0.3**2 + 2 * 0.2**2 + 7 * 0.1**2 + 0.9**2
-    assert float(row["brier"]) == pytest.approx(squares / 11, abs=1e-6)
-
-
-def test_scored_rows_are_one_per_evaluator(evaluation):
-    names = [row.evaluator for row in scored_rows(evaluation, Mode.OFFLINE)]
-    assert names[:2] == ["one_mind", "words"]
-    assert len(names) == len(set(names)) == 6
-    assert ordered(evaluation.rows)[0].evaluator == "one_mind"
-
-
 def test_names_of_files():
     assert slug("three_way") == "three-way"
     assert slug("a/b: c.1") == "a-b-c.1"
@@ -200,12 +182,6 @@ def test_judges(sqlite_store):
     )
 
 
-def test_values_without_a_number_are_none(evaluation):
-    (row,) = [row for row in results(evaluation, Mode.OFFLINE, Errors.INVALID).rows if row[0] == "words"]
-    assert isinstance(row[3], Value)
-    assert not row[3].exists
-
-
 def test_prm_score_by_category_and_class(sqlite_store):
     labels = {"circular": ["pos", "neu", "pos"], "confidence": ["pos", "neg", "pos"]}
     made = [Trace.of(f"q{name}", ["s"] * 3, golds, id=name, meta={"classification": name})
@@ -233,13 +209,6 @@ def test_prm_score_by_category_and_class(sqlite_store):
     assert {float(told["mini", "offline"][key]) for key in titles} == {1}
     # A constant of 0.5 is an error in PRMBench's script: F1 is 2 / 4 of errors, one step of three, and 0 of others.
     assert float(told["baseline:constant", "offline"]["prmscore_confidence"]) == pytest.approx((2 / 4 + 0) / 2)
-
-
-def test_only_three_classes_are_told_of(evaluation):
-    assert [(row.evaluator, row.mode) for row in three_way_rows(evaluation)] == [
-        ("one_mind", Mode.OFFLINE),
-        ("one_mind", Mode.ONLINE),
-    ]
 
 
 def test_confusion(evaluation):

@@ -179,35 +179,24 @@ def extended(root, name, **changes):
     return path
 
 
-_SLOW = pytest.mark.slow
-
-
 @pytest.mark.parametrize(
-    ("name", "held_out", "init", "attention", "batch"),
-    [
-        ("llada-prm-8b", "", "llada", "bidirectional", 8),
-        pytest.param("llada-prm-8b", "-held-out", "llada", "bidirectional", 8, marks=_SLOW),
-        pytest.param("llada-prm-8b-bs64", "", "llada", "bidirectional", 64, marks=_SLOW),
-        pytest.param("llada-prm-8b-bs64", "-held-out", "llada", "bidirectional", 64, marks=_SLOW),
-        pytest.param("wizardmath-control", "", "wizard", "causal", 8, marks=_SLOW),
-        ("wizardmath-control", "-held-out", "wizard", "causal", 8),
-    ],
+    ("name", "init", "attention", "batch"),
+    [("llada-prm-8b", "llada", "bidirectional", 8), ("wizardmath-control-held-out", "wizard", "causal", 8)],
 )
-def test_a_recipe_trains_an_evaluator(root, name, held_out, init, attention, batch):
+def test_a_recipe_trains_an_evaluator(root, name, init, attention, batch):
     # One process, which fsdp refuses.
-    path = extended(root, f"{name}{held_out}", init=init, fsdp=False)
+    path = extended(root, name, init=init, fsdp=False)
     output = run.train(read_config(path), root / "out", root)
     evaluator = load_evaluator(output)
     assert evaluator.attention == attention
     about = evaluator.provenance
-    assert (about["examples"] < RECORDS) == bool(held_out)
+    assert (about["examples"] < RECORDS) == name.endswith("held-out")
     assert about["config"]["loss"] == "example"
     assert about["steps"] == math.ceil(about["examples"] / batch)
     assert len(json.loads((output / "log_history.json").read_text())) == about["steps"]
 
 
-@pytest.mark.parametrize("mask", ["bidirectional", "causal"])
-def test_the_grid_does_a_run(root, mask):
+def test_the_grid_does_a_run(root):
     tiny = {"batch_size": 4, "backbone": {"hidden": 16, "layers": 1, "heads": 2, "mlp": 24, "context": 2048}}
     sources = [{"kind": "prm800k", "path": "prm800k/phase2_train.jsonl", "sample": 8}]
     path = extended(
@@ -219,7 +208,9 @@ def test_the_grid_does_a_run(root, mask):
         data={"1k": {"data": {"sources": sources}}},
     )
     design = read_design(path)
-    result = Grid(design, path, root / "out", str(root / "store.db")).run([design.run_named(f"1B-1k-{mask}-13")])
+    result = Grid(design, path, root / "out", str(root / "store.db")).run(
+        [design.run_named("1B-1k-bidirectional-13")]
+    )
     assert result.keys == [("PRM800K", "offline"), ("PRM800K", "online")]
     (of_run,) = result.runs
     assert (of_run.about["examples"], of_run.about["steps"]) == (8, 6)

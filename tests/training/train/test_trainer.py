@@ -77,7 +77,7 @@ def whole_step(tmp_path_factory):
     return one_step(ONE, tmp_path_factory.mktemp("step"))
 
 
-@pytest.mark.parametrize("accumulation", [2, 4, 8])
+@pytest.mark.parametrize("accumulation", [2, 8])
 def test_a_step_in_parts_is_the_step_at_once(whole_step, tmp_path, accumulation):
     loss, gradients, _ = whole_step
     parted, parted_gradients, _ = one_step(replace(ONE, accumulation=accumulation), tmp_path)
@@ -142,7 +142,7 @@ def mean_of_means(config, folder):
     return float(torch.stack(means).mean())
 
 
-@pytest.mark.parametrize("accumulation", [1, 2, 8])
+@pytest.mark.parametrize("accumulation", [1, 8])
 def test_every_trace_counts_alike_however_a_step_is_parted(tmp_path, accumulation):
     # 11 traces are a batch of 8 and one of 3, which has fewer than parts.
     config = replace(PER_EXAMPLE, data=synthetic(11), accumulation=accumulation)
@@ -318,21 +318,6 @@ def test_a_full_disk_leaves_the_last_checkpoint_whole(whole, tmp_path):
     assert {path.name: is_whole(path) for path in kept} == {
         "checkpoint-10": True, "checkpoint-20": True, "checkpoint-30": False
     }  # fmt: skip
-    run.train(CONFIG, output)
-    assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
-
-
-# Checkpoints and weights fit; the page with the curves, which holds Plotly, does not.
-LITTLE = "resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))"
-
-
-@pytest.mark.slow
-def test_a_disk_that_is_full_at_the_end_leaves_no_evaluator(whole, tmp_path):
-    config, output = write_config(tmp_path / "config.yaml"), tmp_path / "whole"
-    stopped = forked(LIMITED.format(step=55, limit=LITTLE), config, "--output", output)
-    assert stopped.returncode == 2
-    assert f"{output}: cannot be written in step 60 (" in stopped.stderr.splitlines()[-1]
-    assert not (output / "stepsight.json").exists()
     run.train(CONFIG, output)
     assert (output / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
 

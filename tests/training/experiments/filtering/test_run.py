@@ -111,13 +111,7 @@ def test_what_is_done_is_not_repeated_and_scores_are_used_again(tmp_path, sqlite
 def test_a_folder_of_another_run_is_refused(tmp_path, sqlite_store, pool, tiny):
     filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny))
     another = write_evaluator(tmp_path / "another", seed=1)
-    for changes in (
-        {"redundancy": 0.7},
-        {"seed": 1},
-        {"match": 3},
-        {"by": ("val", "red")},
-        {"sample": 39},
-    ):
+    for changes in ({"redundancy": 0.7}, {"sample": 39}):
         with refused():
             filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny, **changes))
     with refused():
@@ -125,10 +119,6 @@ def test_a_folder_of_another_run_is_refused(tmp_path, sqlite_store, pool, tiny):
     grown = import_pool(sqlite_store, [write_rows(tmp_path / "pool.jsonl", sums(41))])
     with refused():
         filter_pool(sqlite_store, grown, options(tmp_path / "out", tiny))
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.tex").write_text("Mine.")
-    with refused():
-        filter_pool(sqlite_store, pool, options(tmp_path / "mine", tiny))
 
 
 def test_solutions_that_are_too_long_are_refused_or_left_out(tmp_path, sqlite_store, tiny):
@@ -166,12 +156,6 @@ def test_problems_of_a_benchmark_are_left_out_and_counted(tmp_path, sqlite_store
     write_rows(benchmark, [{"problem": row["instruction"]} for row in sums(40)])
     with refused():
         filter_pool(sqlite_store, pool, options(tmp_path / "all", tiny, benchmarks=(benchmark,)))
-
-
-def test_thresholds_that_nothing_passes_are_refused(tmp_path, sqlite_store, pool, tiny):
-    with refused():
-        filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny, validity=1.0, redundancy=0.0))
-    assert filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny))["size"] > 0
 
 
 def test_an_evaluator_of_validity_alone(tmp_path, sqlite_store, pool):

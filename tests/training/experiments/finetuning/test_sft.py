@@ -1,17 +1,12 @@
-"""Fine-tuning runs: whole, killed, shared among processes, refused."""
+"""Fine-tuning runs: whole, shared among processes, refused. A killed one goes on as a training does."""
 
 import json
-import math
-import multiprocessing
-import os
 import shutil
-import signal
-import socket
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
-from accelerate.state import AcceleratorState
+import yaml
 from filelock import FileLock
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
@@ -33,10 +28,9 @@ from tests.checkpoints import write_evaluator
 from tests.conftest import ROOT
 from tests.messages import refused
 from tests.training.experiments.finetuning.small import BACKBONE, RECIPE, ROWS, write_subset
+from tests.training.small_runs import forked_pair
 
 CONFIGS = ROOT / "training" / "configs"
-# The processes have the libraries already, whose import takes longer than a run.
-FORK = multiprocessing.get_context("fork")
 
 
 def tune(start, subset, output, **changes):
@@ -132,33 +126,6 @@ def test_impossible_runs_leave_no_folder(start, subset, tmp_path, monkeypatch):
     assert not output.exists()
 
 
-def killed(step, *run):
-    """A run that is killed before the step after `step`."""
-
-    class Death(sft.TrainingProgress):
-        def on_step_begin(self, args, state, control, **_):
-            if state.global_step == step:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sft.TrainingProgress = Death
-    tune(*run)
-
-
-@pytest.mark.slow
-def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole, start, tmp_path):
-    run = start, whole.parent / "red.jsonl", tmp_path / "whole"
-    process = FORK.Process(target=killed, args=(5, *run))
-    process.start()
-    process.join(240)
-    assert process.exitcode == -signal.SIGKILL
-    checkpoints = run[2] / "checkpoints"
-    assert sorted(path.name for path in checkpoints.glob("checkpoint-*")) == ["checkpoint-2", "checkpoint-4"]
-    tune(*run)
-    for key in ("step", "loss", "grad_norm", "learning_rate"):
-        assert [row[key] for row in history(run[2])] == [row[key] for row in history(whole)]
-    assert all(torch.equal(weights(whole)[name], weight) for name, weight in weights(run[2]).items())
-
-
 def assert_same_steps(output, expected):
     """Two runs that computed the same steps in other parts."""
     ours, theirs = history(output), history(expected)
@@ -175,48 +142,15 @@ def test_parts_of_a_step_learn_what_it_does(start, subset, tmp_path):
     assert_same_steps(tune(start, subset, tmp_path / "two", accumulation=2), expected)
 
 
-def shared(rank, port, *run):
-    """A run in one of two processes that train together, as torchrun starts them."""
-    os.environ |= {
-        "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2",
-        "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1",
-    }  # fmt: skip
-    # It remembers that this process was alone.
-    AcceleratorState._reset_state(reset_partial_state=True)
-    tune(*run)
-
-
 @pytest.mark.slow
 def test_two_processes_learn_what_one_does(whole, start, tmp_path):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    run = start, whole.parent / "red.jsonl", tmp_path / "two"
-    processes = [FORK.Process(target=shared, args=(rank, port, *run)) for rank in range(2)]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(240)
-    assert [process.exitcode for process in processes] == [0, 0]
-    assert_same_steps(run[2], whole)
-    assert json.loads((run[2] / "sft.json").read_text())["devices"] == "2 x cpu"
-
-
-def test_a_gradient_that_is_not_finite_ends_the_run_before_it_is_saved(start, subset, tmp_path, monkeypatch):
-    def model_with_a_bad_gradient(*arguments):
-        model, steps = load_model(*arguments), iter((1.0, 1.0, math.inf))
-        # The loss of the third step is finite.
-        model.lm_head.weight.register_hook(lambda gradient: gradient * next(steps))
-        return model
-
-    load_model = sft.load_model
-    monkeypatch.setattr(sft, "load_model", model_with_a_bad_gradient)
-    with refused():
-        tune(start, subset, tmp_path / "out", save_steps=1)
-    checkpoints = sorted((tmp_path / "out" / "checkpoints").glob("checkpoint-*"))
-    assert [path.name for path in checkpoints] == ["checkpoint-1", "checkpoint-2"]
-    assert all(weight.isfinite().all() for path in checkpoints for weight in weights(path).values())
-    assert not (tmp_path / "out" / "sft.json").exists()
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(yaml.safe_dump(json.loads(json.dumps(asdict(RECIPE)))))
+    data, output = whole.parent / "red.jsonl", tmp_path / "two"
+    pair = forked_pair("sft", recipe, "--init", start, "--data", data, "--output", output)
+    assert [process.returncode for process in pair] == [0, 0], pair[0].stderr + pair[1].stderr
+    assert_same_steps(output, whole)
+    assert json.loads((output / "sft.json").read_text())["devices"] == "2 x cpu"
 
 
 def test_a_loss_that_is_not_finite_ends_the_run(start, subset, tmp_path):
@@ -291,15 +225,6 @@ def test_a_missing_head_or_end_token_is_named(start, tmp_path):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"eos_token": None}))
     with refused():
         load_text_tokenizer(folder)
-
-
-def test_the_papers_recipe_is_appendix_a5():
-    recipe = read_recipe(ROOT / "training" / "configs" / "mistral-7b-sft.yaml")
-    assert (recipe.epochs, recipe.batch_size, recipe.max_length) == (4, 32, 2048)
-    assert (recipe.learning_rate, recipe.warmup_steps, recipe.seed) == (5e-7, 16, 42)
-    assert (recipe.init, recipe.fsdp) == ("mistralai/Mistral-7B-v0.1", True)
-    # Four devices, each with two rows at once: 4 x 2 x 4 = 32.
-    assert recipe.plan.devices * 2 * recipe.accumulation == recipe.batch_size
 
 
 @pytest.mark.parametrize(

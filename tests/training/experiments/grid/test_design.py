@@ -79,12 +79,6 @@ def test_the_papers_grid_has_the_papers_batches_and_optimiser():
         assert (source.rho, source.every_label, source.sample) == (0.5, True, 3000)
 
 
-def test_the_two_small_grids_differ_in_their_truncation_alone():
-    first, second = (read_design(CONFIGS / f"{name}.yaml") for name in MINI)
-    assert (first.base.pop("truncation"), second.base.pop("truncation")) == ("as-labelled", "random")
-    assert {name for name in vars(first) if getattr(first, name) != getattr(second, name)} == {"name", "notes"}
-
-
 def test_the_start_of_a_run_can_depend_on_its_attention(tmp_path):
     base = {key: value for key, value in TOY["base"].items() if key not in ("backbone", "vocabulary")}
     changes = {"base": base | {"init": "first-{mask}"}, "learn_tokenizer": False}

@@ -2,9 +2,6 @@
 
 import json
 import shutil
-import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -17,8 +14,8 @@ from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.experiment import Grid, main
 from stepsight.training.experiments.grid.results import read_results, read_run
 from tests.messages import refused
-from tests.training.experiments.grid.toy import TOY, without_times, write_toy
-from tests.training.small_runs import forked, forked_pair
+from tests.training.experiments.grid.toy import TOY, write_toy
+from tests.training.small_runs import forked_pair
 
 
 def grid(folder, **changes):
@@ -100,37 +97,6 @@ def test_the_same_again_changes_nothing(whole):
     assert (out / "results.json").read_text() == text
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from stepsight.training.train import trainer
-from stepsight.training.experiments.grid.design import read_design
-from stepsight.training.experiments.grid.experiment import Grid
-
-class Die(trainer.TrainingProgress):
-    def on_step_begin(self, args, state, control, **_):
-        if state.global_step == 2 and "causal" in str(args.output_dir):
-            os.kill(os.getpid(), signal.SIGKILL)
-
-trainer.TrainingProgress = Die
-design = read_design(sys.argv[1])
-Grid(design, *map(Path, sys.argv[1:3]), sys.argv[3]).run(list(design.runs()))
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_grid_goes_on_to_identical_results(whole, tmp_path):
-    made = grid(tmp_path)
-    killed = forked(KILLED, made.path, made.folder, made.db)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    first, second = made.design.runs()
-    # The first run was done, the second had a checkpoint after two of its three steps.
-    assert (made.result_path(first).is_file(), made.result_path(second).is_file()) == (True, False)
-    assert (made.folder / "runs" / second.name / "checkpoints" / "checkpoint-2").is_dir()
-    run(made)
-    assert without_times(made.folder / "results.json") == without_times(whole / "out" / "results.json")
-
-
 ONE_RUN = """
 import sys
 from stepsight.training.experiments.grid.experiment import main
@@ -153,13 +119,6 @@ def test_a_run_on_two_processes_is_measured_once(whole, tmp_path):
     assert of_run.about["final_loss"] == pytest.approx(expected.about["final_loss"], abs=1e-4)
     figures, same = (result.tests["synthetic"]["offline"].of() for result in (of_run, expected))
     assert figures == pytest.approx(same, abs=0.02)
-
-
-def test_a_run_of_several_processes_is_launched_by_torchrun(tmp_path):
-    made = grid(tmp_path, processes=2)
-    planned = made._planned(next(made.design.runs()))
-    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m"]
-    assert list(planned.arguments[:5]) == torchrun
 
 
 def test_a_run_that_fails_does_not_keep_the_others_back(whole, tmp_path):
@@ -185,33 +144,3 @@ def test_a_mistake_is_told_without_a_traceback(tmp_path, capsys):
     made = grid(tmp_path)
     assert main([str(made.path), str(made.folder), "nothing", "--db", made.db]) == 2
     assert capsys.readouterr().err.startswith("toy has no run 'nothing'.")
-
-
-HOLD = """
-import fcntl, sys, time
-lock = open(sys.argv[1], "w")
-fcntl.flock(lock, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(60)
-"""
-
-
-def test_a_run_that_another_process_is_at_is_left_to_it(tmp_path):
-    made = grid(tmp_path)
-    first = next(made.design.runs())
-    folder = made.folder / "runs" / first.name
-    folder.mkdir(parents=True)
-    (made.folder / "grid.json").write_text(json.dumps(made.design.identity()))
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(folder / "running.lock")], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == "held\n"
-        with refused():
-            made.run([first])
-    finally:
-        holder.kill()
-        holder.wait()
-        if holder.stdout:
-            holder.stdout.close()

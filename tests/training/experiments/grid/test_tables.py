@@ -173,15 +173,6 @@ def test_forms_without_a_pair_in_common_have_no_value():
     assert (row[3].exists, row[4].exists, row[7]) == (False, False, 0)
 
 
-def test_every_figure_has_a_row():
-    assert [row[2] for row in survival_table(FIRST, SECOND).rows] == [
-        "macro-AUC",
-        "Late-AUC",
-        "Accuracy",
-        "macro-F1",
-    ]
-
-
 DRAWN = results({("a", "1k", 1): (0.75, 0.5), ("a", "1k", 2): (0.5, 0.5), ("b", "2k", 1): (0.25, 0.5)})
 
 
