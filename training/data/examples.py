@@ -63,7 +63,9 @@ def build_examples(
                 kept = len(trace.steps)
         example = _example(replace(trace, steps=trace.steps[:kept]), encoder)
         if cut:
-            example = _beginning(example, longest)
+            kept_ends = example.ends < longest
+            shares = None if example.shares is None else example.shares[kept_ends]
+            example = Example(example.ids[:longest], example.ends[kept_ends], example.labels[kept_ends], shares)
         if len(example.ids) <= longest and (example.labels != IGNORED).any():
             examples.append(example)
         else:
@@ -73,7 +75,9 @@ def build_examples(
 
 def _example(trace: Trace, encoder: Encoder) -> Example:
     encoded = encoder.encode(trace)
-    labels = np.asarray([_label(step) for step in trace.steps], np.int64)[trace.owners]
+    unlabelled = [IGNORED if step.share is None else SOFT for step in trace.steps]
+    of_steps = [soft if label is None else int(label) for label, soft in zip(trace.labels, unlabelled, strict=True)]
+    labels = np.asarray(of_steps, np.int64)[trace.owners]
     shares = np.asarray([step.share or 0.0 for step in trace.steps], np.float32)[trace.owners]
     return Example(encoded.ids, encoded.reads, labels, shares if (labels == SOFT).any() else None)
 
@@ -81,19 +85,6 @@ def _example(trace: Trace, encoder: Encoder) -> Example:
 def teaches(step: Step) -> bool:
     """True if there is something to learn from a step: a label or a share."""
     return step.label is not None or step.share is not None
-
-
-def _label(step: Step) -> int:
-    if step.label is not None:
-        return int(step.label)
-    return IGNORED if step.share is None else SOFT
-
-
-def _beginning(example: Example, tokens: int) -> Example:
-    """Return the first `tokens` tokens of an example, and the read positions and labels among them."""
-    there = example.ends < tokens
-    shares = None if example.shares is None else example.shares[there]
-    return Example(example.ids[:tokens], example.ends[there], example.labels[there], shares)
 
 
 def padded_width(longest: int, limit: int | None) -> int:

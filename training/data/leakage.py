@@ -85,14 +85,13 @@ class Benchmarks:
         """
         if not self.records:
             return set()
-        return {number for text in problems_of(trace) for number in self._overlaps(normalise(text))}
-
-    def _overlaps(self, problem: str) -> Iterator[int]:
-        yield from self._whole.get(problem, ())
-        if len(problem) >= _HEAD:
-            for other in self._by_head.get(problem[:_HEAD], ()):
+        overlapping: set[int] = set()
+        for problem in map(normalise, problems_of(trace)):
+            overlapping |= self._whole.get(problem, set())
+            for other in self._by_head.get(problem[:_HEAD], ()) if len(problem) >= _HEAD else ():
                 if _extends(problem, other) or _extends(other, problem):
-                    yield from self._whole[other]
+                    overlapping |= self._whole[other]
+        return overlapping
 
 
 def _open(origin: TraceOrigin, root: Path, key: str) -> tuple[SourceReading[Any], Iterable[str]]:

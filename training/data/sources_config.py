@@ -94,7 +94,11 @@ class TraceOrigin(Record):
         if self.campaign is not None and self.labels != RELABEL:
             raise invalid(f"campaign goes with labels: {RELABEL}.", "Give labels too.")
         if self.families is not None:
-            _check_families(self.families)
+            try:
+                # This makes no trace, but checks the names.
+                list(generate(0, 0, self.families))
+            except UserError as error:
+                raise invalid(error.message, error.hint) from None
         return self
 
 
@@ -162,14 +166,6 @@ def check_continued(data: Data) -> None:
 def file_kind(origin: TraceOrigin) -> str:
     """Return the kind of an origin, with aliases resolved."""
     return ALIASES.get(origin.kind, origin.kind)
-
-
-def _check_families(families: tuple[str, ...]) -> None:
-    try:
-        # This makes no trace, but checks the names.
-        list(generate(0, 0, families))
-    except UserError as error:
-        raise invalid(error.message, error.hint) from None
 
 
 def _place(origin: TraceOrigin) -> tuple[object, ...]:

@@ -121,15 +121,13 @@ def settle(trace: Trace, valid: str | None) -> Trace:
             f"trace {trace.id!r}: step {unrated[0]} is valid, but the gold does not say if it is redundant.",
             "Give the source valid: pos, or valid: unlabelled to learn only from its other steps.",
         )
-    return replace(trace, steps=tuple(_rated(step) if _is_unrated(step) else step for step in trace.steps))
+    return replace(
+        trace, steps=tuple(Step(step.substeps, Label.POS) if _is_unrated(step) else step for step in trace.steps)
+    )
 
 
 def _is_unrated(step: Step) -> bool:
     return step.label is None and step.valid is True
-
-
-def _rated(step: Step) -> Step:
-    return Step(step.substeps, Label.POS)
 
 
 WEIGHTS = {"number": 4.0, "operation": 2.0, "remove": 1.0, "swap": 1.0, "repeat": 1.5}

@@ -4,7 +4,7 @@ They correspond to the paper's appendices on neutral-class diagnostics, on class
 positional decomposition. Curves are of one class against the rest.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, f1, precision, recall
-from stepsight.core.metrics.bootstrap import Measurement, Value, Weights, difference
+from stepsight.core.metrics.bootstrap import Measurement, Value, Weights
 from stepsight.core.metrics.figures import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
-from stepsight.core.metrics.table import SILENT, Items, StepTable, Third, by_change, by_third, retroactive
+from stepsight.core.metrics.table import SILENT, Items, StepTable, by_change, by_third, retroactive
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Label
 from stepsight.training.evaluate.evaluation import Row
@@ -96,21 +96,21 @@ def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
     return upto
 
 
-def thirds(row: Row, weights: Weights) -> dict[str, dict[Third, Measurement]]:
-    """Return the positional decomposition of a row: its figures within each third of the solutions.
+def thirds(row: Row, weights: Weights) -> dict[str, Measurement]:
+    """Return the positional decomposition of a row: its figures within each third of the solutions, by names such
+    as `early_step_auc`.
 
     The figures are `step_auc` and, if the row has it, `macro_auc`. If a class is absent from a third, the macro-AUC
     covers only the remaining classes, and its `reason` says so.
     """
     subject, table = row.subject, row.subject.table
-    parts = by_third(table, counted(table, row.errors))
-    sides = {third: replace(subject, table=part).items(row.errors, Level.STEP) for third, part in parts.items()}
-    figures = {"step_auc": {third: auc.measure(side, weights) for third, side in sides.items()}}
+    figures = {
+        f"{third}_step_auc": auc.measure(replace(subject, table=part).items(row.errors, Level.STEP), weights)
+        for third, part in by_third(table, counted(table, row.errors)).items()
+    }
     if "macro_auc" in row.measured:
-        classified = {third: ternary.classify(part) for third, part in by_third(table).items()}
-        figures["macro_auc"] = {
-            third: ternary.macro_auc.measure(steps, weights) for third, steps in classified.items()
-        }
+        for third, part in by_third(table).items():
+            figures[f"{third}_macro_auc"] = ternary.macro_auc.measure(ternary.classify(part), weights)
     return figures
 
 
@@ -120,14 +120,6 @@ def pairs(rows: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
     for row in rows:
         if row.mode == "online" and (row.evaluator, row.errors) in offline:
             yield row, offline[row.evaluator, row.errors]
-
-
-def offline_gain(online: Mapping[Third, Measurement], offline: Mapping[Third, Measurement]) -> dict[Third, Value]:
-    """Return the offline minus the online value of a figure in each third, with paired intervals."""
-    return {
-        third: difference(after.value, online[third].value, after.draws, online[third].draws)
-        for third, after in offline.items()
-    }
 
 
 @dataclass(frozen=True)
@@ -148,34 +140,33 @@ class Changed:
         return Value(self.wrong / self.steps) if self.steps else Value.none("there is no such step")
 
 
-def by_retroactive_change(online: Row, offline: Row, least: float = 0.1) -> dict[str, Changed]:
+def by_retroactive_change(online: Row, offline: Row) -> dict[str, Changed]:
     """Group the steps by whether their validity `fell`, `rose` or `stayed` once later steps were visible.
 
     Only steps that the protocol counts and that were judged in both modes are included. A step counts as `stayed`
-    if its validity changed by less than `least`.
+    if its validity changed by less than 0.1.
     """
     both = online.subject.table.present & offline.subject.table.present
     tables = [row.subject.table.where(both[row.subject.table.trace]) for row in (online, offline)]
     change = retroactive(*tables)
     kept = counted(tables[0], online.errors) & ~np.isnan(change)
-    parts = [by_change(table.where(kept), change[kept], least) for table in tables]
+    parts = [by_change(table.where(kept), change[kept], _LEAST_CHANGE) for table in tables]
     groups = {}
     for kind in parts[0]:
         sides = [
             replace(row.subject, table=part[kind]).items(online.errors, Level.STEP)
             for row, part in zip((online, offline), parts, strict=True)
         ]
-        right = [_share_right(side) for side in sides]
+        right = [
+            Value(float((side.gold == side.predicted).mean())) if len(side) else Value.none("there is no such step")
+            for side in sides
+        ]
         groups[kind] = Changed(len(sides[0]), int((~sides[0].gold).sum()), *right)
     return groups
 
 
-def _share_right(side: Items) -> Value:
-    if not len(side):
-        return Value.none("there is no such step")
-    return Value(float((side.gold == side.predicted).mean()))
-
-
+# The least change of validity that counts as one.
+_LEAST_CHANGE = 0.1
 TAUS = np.round(np.arange(0, 1.01, 0.01), 2)
 
 
@@ -194,12 +185,12 @@ class Sweep:
     reason: str = ""
 
 
-def sweep(table: StepTable, label: Label = Label.NEU, taus: Floats64 = TAUS) -> Sweep:
-    """Return the precision, recall and F1 of one class against the rest at many thresholds.
+def sweep(table: StepTable) -> Sweep:
+    """Return the precision, recall and F1 of the neutral class against the rest at many thresholds.
 
     The decision rule is the one in the paper's appendix on the neutral class.
     """
-    side = ternary.classify(table).against_rest(label)
+    side, taus = ternary.classify(table).against_rest(Label.NEU), TAUS
     if side.ranking_problem:
         none = np.full(len(taus), np.nan)
         return Sweep(taus, none, none, none, side.ranking_problem)

@@ -5,7 +5,7 @@ differences between evaluators are paired. The paper's figures for the dataset a
 """
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -421,17 +421,22 @@ class PairedComparison:
 def compare(first: Row, second: Row, weights: Weights) -> PairedComparison:
     """Compare two rows for the same kind of error on the traces that both evaluators have judged."""
     names = [name for name in second.measured if name in first.measured]
-    one, other = _on_common_traces(first, second, weights, names)
-    pairs = [(name, one.measured[name], other.measured[name]) for name in names]
-    differences = {name: difference(a.value, b.value, a.draws, b.draws) for name, a, b in pairs}
+    ours, theirs = _on_common_traces(first, second, weights, names)
     tests = {}
     for level in Level:
-        items = [row.subject.items(first.errors, level) for row in (one, other)]
+        items = [row.subject.items(first.errors, level) for row in (ours, theirs)]
         if len(items[0]) and len(items[0]) == len(items[1]):
             tests[level] = mcnemar(*items)
     return PairedComparison(
-        first.evaluator, second.evaluator, first.mode, first.errors, one.n_traces, differences, tests
-    )
+        first.evaluator, second.evaluator, first.mode, first.errors, ours.n_traces,
+        minus(ours.measured, theirs.measured), tests,
+    )  # fmt: skip
+
+
+def minus(figures: Mapping[str, Measurement], others: Mapping[str, Measurement]) -> dict[str, Value]:
+    """Return the differences of the figures that both have, with intervals paired by trace."""
+    pairs = {name: (figures[name], other) for name, other in others.items() if name in figures}
+    return {name: difference(a.value, b.value, a.draws, b.draws) for name, (a, b) in pairs.items()}
 
 
 def _on_common_traces(first: Row, second: Row, weights: Weights, names: Collection[str]) -> tuple[Row, Row]:

@@ -26,12 +26,13 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.binary import auc, macro_f1
-from stepsight.core.metrics.bootstrap import Value, difference, mean, resamples, share
+from stepsight.core.metrics.bootstrap import Value, mean, resamples, share
 from stepsight.core.metrics.reasoneval import Errors, Level, items
-from stepsight.core.metrics.table import Items, build_table
+from stepsight.core.metrics.table import build_table
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Label, Trace
+from stepsight.training.evaluate.evaluation import minus
 from stepsight.training.evaluate.strength import CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
 from stepsight.training.synth.corpus import HELD_OUT, generate
 
@@ -77,42 +78,31 @@ def measure_held_out(evaluator: Evaluator, size: int = SIZE, seed: int = SEED) -
 def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
     """Return step macro-F1 and AUC online, offline, and as the difference offline minus online. The intervals of
     all three are over the same resamples."""
-    weights = resamples(len(judgments))
-    online, offline = (
-        {name: figure.measure(_items(judgments, mode), weights) for name, figure in _FIGURES.items()}
-        for mode in (Mode.ONLINE, Mode.OFFLINE)
-    )
-    gains = {
-        name: difference(late.value, early.value, late.draws, early.draws)
-        for name, late, early in ((name, offline[name], online[name]) for name in _FIGURES)
-    }
-    return {
-        "traces": len(judgments),
-        "online": {name: _shown(figure.value) for name, figure in online.items()},
-        "offline": {name: _shown(figure.value) for name, figure in offline.items()},
-        "offline - online": {name: _shown(gain) for name, gain in gains.items()},
-    }
+    weights, measured = resamples(len(judgments)), {}
+    for mode in (Mode.ONLINE, Mode.OFFLINE):
+        table = build_table((each.trace, getattr(each, mode.value)) for each in judgments)
+        steps = items(table, Errors.INVALID, Level.STEP)
+        measured[mode.value] = {name: figure.measure(steps, weights) for name, figure in _FIGURES.items()}
+    values = {mode: {name: figure.value for name, figure in figures.items()} for mode, figures in measured.items()}
+    values["offline - online"] = minus(measured["offline"], measured["online"])
+    shown = {of: {name: _shown(value) for name, value in figures.items()} for of, figures in values.items()}
+    return {"traces": len(judgments), **shown}
 
 
-def _items(judgments: Sequence[Judgment], mode: Mode) -> Items:
-    scores = ((one.trace, one.online if mode == Mode.ONLINE else one.offline) for one in judgments)
-    return items(build_table(scores), Errors.INVALID, Level.STEP)
-
-
-def endings(judgments: Sequence[Judgment], validity: float = 0.5) -> dict[str, Any]:
+def endings(judgments: Sequence[Judgment]) -> dict[str, Any]:
     """Return how often correct steps are called wrong at the end of a trace and, for comparison, before its rest.
 
     Only traces without an error count, and the last step of a trace does not. `cut` is the share of steps called
     wrong if the trace ends with them, `whole` is the share if the rest follows, and `cut - whole` is the
-    difference. Each trace is weighted as if it were cut once, after a step chosen uniformly at random. `validity`
-    is the threshold.
+    difference. Each trace is weighted as if it were cut once, after a step chosen uniformly at random. A step is
+    wrong below a validity of 0.5.
     """
     rates = []
     for judgment in judgments:
         triangle = judgment.hindsight
         if triangle is None or judgment.trace.first_error is not None or len(judgment.trace.steps) < 2:
             continue
-        cut, whole = (scores.validity[:-1] < validity for scores in (triangle.online, triangle.offline))
+        cut, whole = (scores.validity[:-1] < 0.5 for scores in (triangle.online, triangle.offline))
         rates.append((cut.mean(), whole.mean(), cut.mean() - whole.mean()))
     weights, columns = resamples(len(rates)), np.array(rates).reshape(-1, 3).T
     none = Value.none("no trace is right")

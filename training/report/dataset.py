@@ -54,6 +54,7 @@ from stepsight.training.report.results import (
     has_shares,
     measured_on,
     measures,
+    of_thirds,
     ordered,
     outcomes,
     position_gains,
@@ -303,9 +304,9 @@ def _position_plots(evaluation: Evaluation, look: Styles, errors: Errors, values
     for name, title in POSITION.items():
         for mode, end, what in drawn:
             parts = {
-                evaluator: figures[name + end]
-                for (evaluator, of_mode), figures in values.items()
-                if of_mode == mode and name + end in figures
+                evaluator: by_third
+                for (evaluator, of_mode), of_row in values.items()
+                if of_mode == mode and (by_third := of_thirds(of_row, name + end))
             }
             caption = f"{title} by third, {errors} errors, {what}"
             plots += [position_plot(parts, look, caption, title, difference=bool(end))] if parts else []

@@ -6,14 +6,15 @@ Everything compared uses the same resamples of the traces, so the intervals of t
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import Value, difference
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, SHARES
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.training.evaluate.diagnostics import by_retroactive_change, pairs
-from stepsight.training.evaluate.evaluation import Evaluation, PairedComparison, Row, compare
+from stepsight.training.evaluate.evaluation import Evaluation, PairedComparison, Row, compare, minus
 from stepsight.training.report.results import (
     EVALUATOR,
     PROTOCOL,
@@ -129,10 +130,10 @@ class PatchEffect:
     before: Row
     after: Row
 
-    def of(self, name: str) -> Value:
-        """Return the change in the figure `name`, patched minus original."""
-        after, before = self.after.measured[name], self.before.measured[name]
-        return difference(after.value, before.value, after.draws, before.draws)
+    @cached_property
+    def changes(self) -> dict[str, Value]:
+        """The changes of the figures, patched minus original."""
+        return minus(self.after.measured, self.before.measured)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +165,7 @@ class Patched:
                     "evaluator": change.before.evaluator,
                     "mode": change.before.mode.value,
                     "errors": change.before.errors.value,
-                    "differences": {name: change.of(name).as_json() for name in PROTOCOL},
+                    "differences": {name: change.changes[name].as_json() for name in PROTOCOL},
                 }
                 for change in self.changes()
             ],
@@ -188,7 +189,7 @@ def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
             shown: dict[Column, Cell] = {EVALUATOR: change.after.evaluator}
             for name, title in PROTOCOL.items():
                 shown[Column(name, f"{title}, patched")] = change.after.values[name]
-                shown[Column(f"{name}_change", f"{title}, change", CellKind.POINTS)] = change.of(name)
+                shown[Column(f"{name}_change", f"{title}, change", CellKind.POINTS)] = change.changes[name]
             entries.append((change.after, shown))
         what = f"what the patch ({patched.patch.size}) changes"
         caption = f"{what}, {errors} errors, {mode}, in percent with 95 % intervals"

@@ -26,7 +26,7 @@ from stepsight.storage.labelling.files.formats.table import COLUMNS as LABEL_COL
 from stepsight.storage.labelling.files.formats.table import step_rows
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.evaluation import Row, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
 
 _TYPES: dict[type, str] = {str: "category", int: "Int32", float: "float64"}
 _MOMENT = "datetime64[us, UTC]"
@@ -113,7 +113,9 @@ def frame_of(
     if sum(name is not None for name in (labels, events, results)) != 1:
         raise TypeError("frame_of() takes one of labels=CAMPAIGN, events=CAMPAIGN and results=DATASET")
     if labels is not None:
-        return _labels(store, labels, per_annotator=per_annotator)
+        campaign = find_campaign(store, labels)
+        labelled = LabelledTraces(store, campaign, per_annotator=per_annotator, with_gold=per_annotator)
+        return _typed((row for trace in labelled for row in step_rows(trace, campaign.name)), LABELS)
     if events is not None:
         return _typed(_event_rows(store, events), EVENTS)
     assert results is not None
@@ -125,26 +127,17 @@ def _typed(rows: Iterable[Mapping[str, Any]], types: Mapping[str, str]) -> pd.Da
     for row in rows:
         for name, values in columns.items():
             values.append(row.get(name))
-    return pd.DataFrame({name: _column(values, types[name]) for name, values in columns.items()})
-
-
-def _column(values: list[Any], kind: str) -> "pd.Series[Any]":
     # Otherwise a column without values has the type object, which cannot become a category of texts.
-    texts = pd.Series(values, dtype="str" if kind == "category" else kind)
-    return texts.astype("category") if kind == "category" else texts
-
-
-def _labels(store: Store, campaign: str, *, per_annotator: bool) -> pd.DataFrame:
-    found = find_campaign(store, campaign)
-    labelled = LabelledTraces(store, found, per_annotator=per_annotator, with_gold=per_annotator)
-    return _typed((row for trace in labelled for row in step_rows(trace, found.name)), LABELS)
+    texts = {name: "str" if kind == "category" else kind for name, kind in types.items()}
+    frame = pd.DataFrame({name: pd.Series(values, dtype=texts[name]) for name, values in columns.items()})
+    return frame.astype({name: kind for name, kind in types.items() if kind == "category"})
 
 
 def _event_rows(store: Store, campaign: str) -> Iterator[dict[str, Any]]:
-    found = find_campaign(store, campaign)
+    stored = find_campaign(store, campaign)
     traces: dict[int, dict[str, str]] = {}
     with snapshot(store) as session:
-        for row in iterate_rows(session, found.id):
+        for row in iterate_rows(session, stored.id):
             if "slots" in row:
                 traces[row["item"]] = {"dataset": row["dataset"], "trace": row["trace"]}
             elif "event" in row:
@@ -152,7 +145,7 @@ def _event_rows(store: Store, campaign: str) -> Iterator[dict[str, Any]]:
                     row
                     | traces[row["item"]]
                     | {
-                        "campaign": found.name,
+                        "campaign": stored.name,
                         "step": None if row["step"] is None else row["step"] + 1,
                         "old": _text(row["old"]),
                         "new": _text(row["new"]),
@@ -167,13 +160,13 @@ def _text(value: Any) -> str | None:
 def _result_rows(
     store: Store, dataset: str, evaluators: str | Sequence[str] | None, patch: str | Path | None, *, force: bool
 ) -> Iterator[dict[str, Any]]:
-    found = find_dataset(store, dataset)
-    named = named_evaluators(store, found, evaluators)
-    chosen = [with_thresholds(store, found, one, force) for one in named]
+    stored = find_dataset(store, dataset)
+    named = named_evaluators(store, stored, evaluators)
+    chosen = [with_thresholds(store, stored, evaluator, force) for evaluator in named]
     labels = None if patch is None else read_patch(patch)
-    for row in evaluate(store, found, chosen, force=force, patch=labels).rows:
+    for row in evaluate(store, stored, chosen, force=force, patch=labels).rows:
         counts = {"traces": row.n_traces, "solutions": row.n_solutions, "steps": row.n_steps}
-        about = {"dataset": found.name, "evaluator": row.evaluator, "baseline": row.is_baseline}
+        about = {"dataset": stored.name, "evaluator": row.evaluator, "baseline": row.is_baseline}
         for name, measured in row.measured.items():
             value = measured.value
             yield (
@@ -187,10 +180,6 @@ def _result_rows(
                     "low": value.low,
                     "high": value.high,
                     "reason": value.reason or None,
-                    "published": _published(row, name),
+                    "published": row.published.values.get(name) if row.published else None,
                 }
             )
-
-
-def _published(row: Row, name: str) -> float | None:
-    return row.published.values.get(name) if row.published else None

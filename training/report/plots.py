@@ -310,27 +310,25 @@ def class_roc_plot(row: Row) -> Plot:
     return make_plot(f"ROC of each class against the rest, {row.evaluator}, {row.mode}", figure, notes)
 
 
-def sweep_plot(row: Row, label: Label = Label.NEU) -> Plot:
-    """Plot the precision, recall and F1 of a class against the threshold. For comparison, show the F1 by argmax."""
-    curves = sweep(row.subject.table, label)
-    figure = make_figure(f"Threshold of the probability of {label.text}", "")
-    caption = f"Deciding for {label.text} at a threshold, {row.evaluator}, {row.mode}"
+def sweep_plot(row: Row) -> Plot:
+    """Plot the precision, recall and F1 of neu against the threshold. For comparison, show the F1 by argmax."""
+    curves = sweep(row.subject.table)
+    figure = make_figure("Threshold of the probability of neu", "")
+    caption = f"Deciding for neu at a threshold, {row.evaluator}, {row.mode}"
     if curves.reason:
-        return Plot(caption, None, (_no_class(label),))
-    for name, ink, dash in (
-        ("precision", INKS[0], "dash"),
-        ("recall", INKS[2], "dot"),
-        ("f1", INKS[1], "solid"),
+        return Plot(caption, None, (_no_class(Label.NEU),))
+    for name, values, ink, dash in (
+        ("precision", curves.precision, INKS[0], "dash"),
+        ("recall", curves.recall, INKS[2], "dot"),
+        ("F1", curves.f1, INKS[1], "solid"),
     ):
-        shown = "F1" if name == "f1" else name
-        figure.add_trace(make_line(curves.taus, getattr(curves, name), shown, {"color": ink, "dash": dash}))
-    argmax = decide(row.subject.table, label)
+        figure.add_trace(make_line(curves.taus, values, name, {"color": ink, "dash": dash}))
+    argmax = decide(row.subject.table, Label.NEU)
     level = np.full(2, argmax.f1.number)
     style = {"color": GREY, "dash": "longdash"}
     figure.add_trace(make_line(np.array([0.0, 1.0]), level, f"F1 by argmax, {argmax.f1.number:.3f}", style, 1.2))
     cut = row.subject.thresholds.redundancy
-    if label == Label.NEU:
-        figure.add_vline(x=cut, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=f"{cut:g}")
+    figure.add_vline(x=cut, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=f"{cut:g}")
     figure.update_xaxes(range=[-0.01, 1.01])
     figure.update_yaxes(range=[-0.01, 1.02])
     return make_plot(caption, figure, [])

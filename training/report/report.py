@@ -84,10 +84,17 @@ def write_up(
     more: Sequence[Part] = (),
 ) -> Report:
     """Return a report on existing evaluations, followed by the parts `more`."""
-    parts = [*map(_part, evaluations), *more]
-    plain = [one for one in evaluations if isinstance(one, Evaluation)]
-    parts.append(evaluators_part(evaluators, len(plain[0].weights)))
-    names = [one.dataset.name if isinstance(one, Evaluation) else _patched_name(one) for one in evaluations]
+    parts, names = [], []
+    for evaluation in evaluations:
+        if isinstance(evaluation, Patched):
+            name, patch = evaluation.before.dataset.name, evaluation.patch
+            parts.append(patched_part(evaluation))
+            names.append(f"{name} with {patch.name} (digest {patch.digest[:12]}…)")
+        else:
+            parts.append(dataset_part(evaluation))
+            names.append(evaluation.dataset.name)
+    plain = next(evaluation for evaluation in evaluations if isinstance(evaluation, Evaluation))
+    parts += [*more, evaluators_part(evaluators, len(plain.weights))]
     lead = f"{', '.join(names)}; {day or date.today():%d %B %Y}"
     return Report.of("StepSight report", lead, parts)
 
@@ -97,14 +104,6 @@ def write_up_patched(before: Evaluation, after: Evaluation, evaluators: Sequence
     patch of `after`."""
     assert after.patch is not None
     return write_up([before, Patched(before, after, after.patch)], evaluators)
-
-
-def _part(evaluation: Evaluation | Patched) -> Part:
-    return dataset_part(evaluation) if isinstance(evaluation, Evaluation) else patched_part(evaluation)
-
-
-def _patched_name(patched: Patched) -> str:
-    return f"{patched.before.dataset.name} with {patched.patch.name} (digest {patched.patch.digest[:12]}…)"
 
 
 def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:

@@ -24,7 +24,6 @@ from stepsight.training.evaluate.diagnostics import (
     by_class,
     decide,
     is_three_way,
-    offline_gain,
     pairs,
     thirds,
 )
@@ -34,6 +33,7 @@ from stepsight.training.evaluate.evaluation import (
     Evaluation,
     Row,
     above_best_baseline,
+    minus,
 )
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
 
@@ -61,8 +61,8 @@ _TAUS = (0.05, 0.1, 0.15, 0.25, 0.5)
 
 Cells = Mapping[Column, Cell]
 """The cells of one row of a table."""
-Thirds = Mapping[tuple[str, Mode], dict[str, dict[Third, Value]]]
-"""Values by evaluator and mode, figure and third of the solutions."""
+Thirds = Mapping[tuple[str, Mode], dict[str, Value]]
+"""Values by evaluator and mode, and by third and figure, such as `early_step_auc`."""
 
 
 def ordered(rows: Iterable[Row]) -> list[Row]:
@@ -368,9 +368,9 @@ def confusions(evaluation: Evaluation) -> Table:
     return make_table(evaluation, "confusion", "labels by the gold and by argmax, in steps", entries)
 
 
-def decisions(evaluation: Evaluation, label: Label = Label.NEU) -> Table:
-    """Return a table of the precision, recall and F1 of predicting a class, by argmax and at several thresholds."""
-    entries = []
+def decisions(evaluation: Evaluation) -> Table:
+    """Return a table of the precision, recall and F1 of predicting neu, by argmax and at several thresholds."""
+    entries, label = [], Label.NEU
     for row in three_way_rows(evaluation):
         for tau in (None, *_TAUS):
             rule = decide(row.subject.table, label, tau)
@@ -392,15 +392,16 @@ def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
     online is given under its name followed by `_gain`."""
     measured = {(row.evaluator, row.mode): thirds(row, evaluation.weights) for row in ordered(evaluation.rows)
                 if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
-    values: dict[tuple[str, Mode], dict[str, dict[Third, Value]]] = {}
+    values = {place: {name: one.value for name, one in figures.items()} for place, figures in measured.items()}
     for (evaluator, mode), figures in measured.items():
-        values[evaluator, mode] = of_row = {
-            name: {third: part.value for third, part in parts.items()} for name, parts in figures.items()
-        }
-        online = measured.get((evaluator, Mode.ONLINE))
-        if mode == Mode.OFFLINE and online is not None:
-            of_row |= {f"{name}_gain": offline_gain(online[name], parts) for name, parts in figures.items()}
+        if mode == Mode.OFFLINE and (online := measured.get((evaluator, Mode.ONLINE))):
+            values[evaluator, mode] |= {f"{name}_gain": gain for name, gain in minus(figures, online).items()}
     return values
+
+
+def of_thirds(values: Mapping[str, Value], name: str) -> dict[Third, Value]:
+    """Return the values of a figure by third. The result is empty if there are none."""
+    return {third: values[f"{third}_{name}"] for third in Third if f"{third}_{name}" in values}
 
 
 def positions(evaluation: Evaluation, errors: Errors, values: Thirds) -> Table:
@@ -423,23 +424,19 @@ def _by_third(
 ) -> Table:
     """Return a table of the figures `titles` in each third, of the rows that have any of them."""
     rows = {(row.evaluator, row.mode): row for row in evaluation.rows}
-    shown = {key: title for key, title in titles.items() if any(key in figures for figures in values.values())}
+    shown = {
+        key: title for key, title in titles.items() if any(of_thirds(of_row, key) for of_row in values.values())
+    }
+    columns = {f"{third}_{key}": f"{title}, {third}" for key, title in shown.items() for third in Third}
     entries, remarks = [], []
-    for place, figures in values.items():
-        if not figures.keys() & shown.keys():
-            continue
-        row, of_row = rows[place], dict[Column, Cell]({EVALUATOR: rows[place].evaluator})
-        of_row |= head(row) if kind == CellKind.PERCENT else {}
-        for key, title in shown.items():
-            parts = figures.get(key, {})
-            of_row |= cells(
-                {f"{third}_{key}": f"{title}, {third}" for third in Third},
-                {f"{third}_{key}": value for third, value in parts.items()},
-                kind,
-            )
-            remarks += [f"{row.evaluator}: {reason}" for reason in third_reasons(parts, f"{title} ")
-                        if not row.is_baseline]  # fmt: skip
-        entries.append((row, of_row))
+    for place, of_row in values.items():
+        row = rows[place]
+        if of_row.keys() & columns.keys():
+            start = head(row) if kind == CellKind.PERCENT else {EVALUATOR: row.evaluator}
+            entries.append((row, start | cells(columns, of_row, kind)))
+            for key, title in shown.items() if not row.is_baseline else ():
+                reasons = third_reasons(of_thirds(of_row, key), f"{title} ")
+                remarks += [f"{row.evaluator}: {reason}" for reason in reasons]
     return make_table(evaluation, name, caption, entries, remarks)
 
 

@@ -130,7 +130,7 @@ def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int,
     the others. If this process is interrupted or told to end, so are they. Call this in the main thread."""
     failures, waiting, done = RunFailures(len(runs)), list(runs), 0
     running: dict[int, tuple[PlannedRun, subprocess.Popen[bytes], int]] = {}
-    before = signal.signal(signal.SIGTERM, _end)
+    before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:
         while waiting or running:
             for slot in sorted(set(range(jobs)) - set(running))[: len(waiting)]:
@@ -159,10 +159,6 @@ def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int,
             process.wait()
         signal.signal(signal.SIGTERM, before)
     return failures
-
-
-def _end(number: int, _: object) -> None:
-    sys.exit(128 + number)
 
 
 # Processes with a short share wait for those with a long one.

@@ -1,7 +1,7 @@
 """The initial model of a run, either new or read from a folder, with its tokenizer and encoder."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,7 +26,6 @@ from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Separator
 from stepsight.core.prompts.tokenizer_files import TokenizerFiles
 from stepsight.core.scores import Outputs
-from stepsight.core.trace import Trace
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.train.config import Backbone, Lora, TrainConfig
 from stepsight.training.train.lora import trained_targets
@@ -210,13 +209,8 @@ def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder
 
 def learn_tokenizer(mixture: Mixture, vocabulary: int) -> Tokenizer:
     """Train a tokenizer of `vocabulary` tokens on the first traces of each source."""
-    return train_tokenizer(_texts(mixture.heads(_TOKENIZER_TRACES)), vocabulary)
-
-
-def _texts(traces: Iterable[Trace]) -> Iterator[str]:
-    for trace in traces:
-        yield trace.problem
-        yield from trace.substeps
+    traces = mixture.heads(_TOKENIZER_TRACES)
+    return train_tokenizer((text for trace in traces for text in (trace.problem, *trace.substeps)), vocabulary)
 
 
 def _from_backbone(checkpoint: Checkpoint, config: TrainConfig) -> tuple[Encoder, StepModel]:

@@ -44,12 +44,6 @@ def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepMo
     return whole
 
 
-def _of_examples(labels: Tensor) -> Tensor:
-    """Return one label per example, of shape (batch,), given the labels of step ends, of shape (batch, steps). The
-    label is 0 for an example with a labelled step end, and `IGNORED` otherwise."""
-    return torch.where((labels != IGNORED).any(1), 0, IGNORED)
-
-
 class StepTrainer(Trainer):
     """A trainer that trains `model` on `examples`.
 
@@ -104,8 +98,8 @@ class StepTrainer(Trainer):
                 plugin.set_mixed_precision("bf16")
             state = self.accelerator.state
             state.distributed_type, state.fsdp_plugin = DistributedType.FSDP, plugin
-            # Accelerate derives every later state from this one.
-            PartialState._shared_state["distributed_type"] = DistributedType.FSDP
+            # All its states are one, from which Accelerate derives every later one.
+            PartialState().distributed_type = DistributedType.FSDP
             self.is_fsdp_enabled = True
 
     def describe(self, batch_size: int, done: int) -> str:
@@ -129,7 +123,9 @@ class StepTrainer(Trainer):
     def _get_num_items_in_batch(self, batch_samples: list[Any], device: torch.device) -> Any:
         """Like the base method, but count labelled examples instead of labels if the loss is per example."""
         if self.step_model.per_example:
-            batch_samples = [{"labels": _of_examples(batch["labels"])} for batch in batch_samples]
+            # One label for each example that has a labelled step end.
+            labelled = [(batch["labels"] != IGNORED).any(1) for batch in batch_samples]
+            batch_samples = [{"labels": torch.where(examples, 0, IGNORED)} for examples in labelled]
         return super()._get_num_items_in_batch(batch_samples, device)
 
     def whole_model(self) -> StepModel:

@@ -12,12 +12,12 @@ from stepsight.training.evaluate.diagnostics import (
     decide,
     is_three_way,
     lacking,
-    offline_gain,
     pairs,
     shares,
     sweep,
     thirds,
 )
+from stepsight.training.evaluate.evaluation import minus
 from tests.core.metrics.tables import SILENT, VALID, WRONG, table
 from tests.training.judged import fill, measure, row_of
 
@@ -111,21 +111,21 @@ def test_steps_after_the_first_error_do_not_count():
 
 def test_thirds(found, online, offline):
     parts = {mode: thirds(row, found.weights) for mode, row in (("online", online), ("offline", offline))}
-    auc = {mode: [parts[mode]["step_auc"][third].value for third in Third] for mode in parts}
+    auc = {mode: [parts[mode][f"{third}_step_auc"].value for third in Third] for mode in parts}
     # Every first step is valid. Second steps: 0.3 is wrong, 0.9, 0.9 and 0.8 are not. Third steps that count, all
     # 0.9: one is wrong.
     assert auc["offline"][0].reason == "the gold has one class only"
     assert [value.number for value in auc["offline"][1:]] == [1, 0.5]
     # Online the wrong one has 0.9, the others 0.4, 0.9 and 0.8: half a pair of three.
     assert auc["online"][1].number == pytest.approx(0.5 / 3)
-    gain = offline_gain(parts["online"]["step_auc"], parts["offline"]["step_auc"])
-    assert gain[Third.MIDDLE].number == pytest.approx(1 - 0.5 / 3)
-    assert gain[Third.LATE].number == 0
-    assert not gain[Third.EARLY].exists
+    gain = minus(parts["offline"], parts["online"])
+    assert gain["middle_step_auc"].number == pytest.approx(1 - 0.5 / 3)
+    assert gain["late_step_auc"].number == 0
+    assert not gain["early_step_auc"].exists
     # Second steps, neg neu pos pos: neg is found; p_neu 0.3 against 0.2, 0.1, 0.7: 2 of 3; p_pos 0.8 and 0.1
     # against 0.1 and 0.6: 2.5 of 4.
-    assert parts["offline"]["macro_auc"][Third.MIDDLE].value.number == pytest.approx((1 + 2 / 3 + 2.5 / 4) / 3)
-    assert parts["offline"]["macro_auc"][Third.EARLY].value.reason == "the gold has no neg"
+    assert parts["offline"]["middle_macro_auc"].value.number == pytest.approx((1 + 2 / 3 + 2.5 / 4) / 3)
+    assert parts["offline"]["early_macro_auc"].value.reason == "the gold has no neg"
 
 
 def test_retroactive_change(online, offline):

@@ -77,10 +77,12 @@ def test_an_error_that_is_none(sqlite_store, first):
     found = change(measure(sqlite_store, first, patch(("A", 1, "neg", "pos"))))
     assert figures(found.before) == pytest.approx([1 / 2, 3 / 4, 13 / 20, 9 / 10])
     assert figures(found.after) == pytest.approx([11 / 15, 1.0, 31 / 39, 1.0])
-    assert [found.of(name).number for name in FIGURES] == pytest.approx([7 / 30, 1 / 4, 31 / 39 - 13 / 20, 1 / 10])
+    assert [found.changes[name].number for name in FIGURES] == pytest.approx(
+        [7 / 30, 1 / 4, 31 / 39 - 13 / 20, 1 / 10]
+    )
     assert (found.before.n_steps, found.after.n_steps) == (7, 8)
     # Paired: the same resamples on both sides.
-    low, high = found.of("sol_auc").low, found.of("sol_auc").high
+    low, high = found.changes["sol_auc"].low, found.changes["sol_auc"].high
     assert 0 <= low <= 1 / 4 <= high <= 1
 
 

@@ -1,16 +1,16 @@
 """The tables and figures of a grid's report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
+from stepsight.core.label import LABEL_NAMES
 
 from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.bootstrap import Value, interval
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.metrics.table import Third
-from stepsight.core.trace import LABEL_NAMES
 from stepsight.training.experiments.grid.results import (
     LATE_AUC,
     MACRO_AUC,
@@ -27,9 +27,9 @@ from stepsight.training.experiments.grid.results import (
     resampled_means,
 )
 from stepsight.training.report.plots import GREY, INKS, Plot, make_bars, make_figure, make_plot, rounded
-from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
+from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
 
-_POINTS, _COUNT = CellKind.POINTS, CellKind.COUNT
+Cells = dict[Column, Cell]
 
 FEWEST = 9
 """The number of pairs needed for a share of a gain. A bootstrap over few pairs is overconfident: without a gain,
@@ -39,21 +39,31 @@ differences, in 13 % with 3, 8 % with 6 and 6 % with 9."""
 
 def run_table(results: GridResults, key: Key) -> Table:
     """Return a table with a row for each run, in the paper's order, followed by the baselines."""
-    rows: list[tuple[Cell, ...]] = []
-    rules: list[int] = []
-    for run, figures in results.figures(key):
-        if rows and rows[-1][0] != run.size:
-            rules.append(len(rows))
-        rows.append((run.size, run.data, str(run.seed), MASKS.get(run.mask, run.mask), *_whole(figures)))
-    done, (test, mode) = len(rows), key
-    for name, tests in results.baselines.items():
-        if mode in tests.get(test, {}):
-            rules += [done] if len(rows) == done else []
-            rows.append((name, "", "", "", *_whole(tests[test][mode])))
-    columns = [*_texts(size="Size", data="Data", seed="Seed", mask="Mask")]
-    columns += [Column(name, title) for name, title in METRICS.items()]
-    notes = [f"{done} of {results.planned} runs are done."] if done < results.planned else []
-    return _table(results, key, "runs", "each run", columns, rows, notes, rules)
+
+    def whole(figures: Figures) -> Cells:
+        none = Value.none("it has no value")
+        return {
+            Column(name, METRICS[name]): none if value is None else Value(value)
+            for name, value in figures.of().items()
+        }
+
+    runs = results.figures(key)
+    rows = [
+        _texts(size=run.size, data=run.data, seed=str(run.seed), mask=MASKS.get(run.mask, run.mask))
+        | whole(figures)
+        for run, figures in runs
+    ]
+    sizes = [run.size for run, _ in runs]
+    rules = [place for place in range(1, len(sizes)) if sizes[place] != sizes[place - 1]]
+    test, mode = key
+    baselines = [
+        _texts(size=name, data="", seed="", mask="") | whole(tests[test][mode])
+        for name, tests in results.baselines.items()
+        if mode in tests.get(test, {})
+    ]
+    rules += [len(runs)] if baselines else []
+    notes = [f"{len(runs)} of {results.planned} runs are done."] if len(runs) < results.planned else []
+    return _table(results, key, "runs", "each run", [*rows, *baselines], notes, rules)
 
 
 def mean_table(results: GridResults, key: Key) -> Table:
@@ -61,29 +71,26 @@ def mean_table(results: GridResults, key: Key) -> Table:
 
     There is a row for each size and amount of data.
     """
-    columns = [*_texts(data="Data", size="Size")]
-    cells: dict[tuple[str, str], list[Cell]] = {}
+    of_cells: dict[tuple[str, str], Cells] = {}
     for name, title in METRICS.items():
-        columns += _compared(f"{name}_", f"{title} ")
         for data, size, pairs in by_size_and_data(pair_values(results, key, name)):
-            cells.setdefault((data, size), [data, size]).extend(_means(pairs, results.rounded))
-    rows = [tuple(row) for row in cells.values()]
-    rules = [i for i in range(1, len(rows)) if rows[i][0] != rows[i - 1][0]]
+            row = of_cells.setdefault((data, size), _texts(data=data, size=size))
+            row |= _compared(_means(pairs, results.rounded), f"{name}_", f"{title} ")
+    places = list(of_cells)
+    rules = [place for place in range(1, len(places)) if places[place][0] != places[place - 1][0]]
     note = "Δ is the difference of the printed means, as in the paper." if results.rounded else "Δ is of the means."
-    return _table(results, key, "means", "means over the seeds", columns, rows, [f"{note} In points."], rules)
+    notes = [f"{note} In points."]
+    return _table(results, key, "means", "means over the seeds", list(of_cells.values()), notes, rules)
 
 
 def paired_table(results: GridResults, key: Key) -> Table:
     """Return a table with the number of pairs that the bidirectional run wins, and with the mean difference."""
-    columns = [
-        *_texts(figure="Figure", wins="Wins"),
-        Column("ties", "Ties", _COUNT),
-        Column("difference", "Mean Δ", CellKind.FINE_POINTS),
-    ]
-    rows: list[tuple[Cell, ...]] = []
+    rows = []
     for name, title in METRICS.items():
         of_pairs = contrast(gains(pair_values(results, key, name)))
-        rows.append((title, f"{of_pairs.wins}/{of_pairs.pairs}", of_pairs.ties, of_pairs.mean))
+        of_row = _texts(figure=title, wins=f"{of_pairs.wins}/{of_pairs.pairs}")
+        of_row[Column("ties", "Ties", CellKind.COUNT)] = of_pairs.ties
+        rows.append(of_row | {Column("difference", "Mean Δ", CellKind.FINE_POINTS): of_pairs.mean})
     notes = ["Bidirectional minus causal, in points; intervals are of a bootstrap over the pairs."]
     if results.rounded:
         # The paper computed its pairs from unrounded figures, which are unavailable.
@@ -92,34 +99,37 @@ def paired_table(results: GridResults, key: Key) -> Table:
             f"{row.values[0]:.0f}/{row.values[1]:.0f} and {row.values[2]:+.2f} in {row.name}" for row in table.rows
         )
         notes.append(f"These are of rounded figures; the paper prints, of unrounded ones, {printed}.")
-    return _table(results, key, "pairs", "matched pairs", columns, rows, notes)
+    return _table(results, key, "pairs", "matched pairs", rows, notes)
 
 
 def third_table(results: GridResults, key: Key) -> Table | None:
     """Return a table of macro-AUC by third of the solutions, over all pairs, or None if the thirds are unknown."""
     detailed = [figures.thirds for _, figures in results.figures(key) if figures.thirds]
-    if not detailed:
-        return None
-    columns = [*_texts(third="Third"), *_compared()]
-    columns += [Column(name, name.title() if name == "steps" else name, _COUNT) for name in ("steps", *LABEL_NAMES)]
-    rows: list[tuple[Cell, ...]] = []
-    for third in Third:
-        counts = [int(detailed[0][third.value][name] or 0) for name in ("steps", *LABEL_NAMES)]
-        rows.append((third.value, *_gain(pair_values(results, key, MACRO_AUC, third.value)), *counts))
+    rows = [
+        _texts(third=third.value)
+        | _compared(_gain(pair_values(results, key, MACRO_AUC, third.value)))
+        | {
+            Column(name, title, CellKind.COUNT): int(detailed[0][third.value][name] or 0)
+            for name, title in {"steps": "Steps", **dict(zip(LABEL_NAMES, LABEL_NAMES, strict=True))}.items()
+        }
+        for third in (Third if detailed else ())
+    ]
     notes = ["Where a third lacks a class, its macro-AUC is the mean of the classes it has: thirds do not compare."]
-    return _table(results, key, "thirds", "macro-AUC by the third of the solution", columns, rows, notes)
+    title = "macro-AUC by the third of the solution"
+    return _table(results, key, "thirds", title, rows, notes) if rows else None
 
 
 def class_table(results: GridResults, key: Key) -> Table | None:
     """Return a table of the AUC and F1 of each class, over all pairs, or None if the classes are unknown."""
     if pair_values(results, key, "auc", LABEL_NAMES[0]).empty:
         return None
-    columns = [*_texts(**{"class": "Class"}), *_compared("auc_", "AUC "), *_compared("f1_", "F1 ")]
-    rows: list[tuple[Cell, ...]] = []
-    for label in LABEL_NAMES:
-        auc, f1 = (_gain(pair_values(results, key, name, label)) for name in ("auc", "f1"))
-        rows.append((label, *auc, *f1))
-    return _table(results, key, "classes", "by class", columns, rows)
+    rows = [
+        _texts(**{"class": label})
+        | _compared(_gain(pair_values(results, key, "auc", label)), "auc_", "AUC ")
+        | _compared(_gain(pair_values(results, key, "f1", label)), "f1_", "F1 ")
+        for label in LABEL_NAMES
+    ]
+    return _table(results, key, "classes", "by class", rows)
 
 
 def cell_table(results: GridResults, key: Key) -> Table:
@@ -127,16 +137,14 @@ def cell_table(results: GridResults, key: Key) -> Table:
 
     There is a row for each size and amount of data.
     """
-    columns = [*_texts(size="Size", data="Data")]
-    for mask, title in MASKS.items():
-        columns += [Column(mask, title), Column(f"{mask}_deviation", "SD")]
-    columns.append(Column("difference", "Δ", _POINTS))
-    rows: list[tuple[Cell, ...]] = []
+    rows = []
     for data, size, pairs in by_size_and_data(pair_values(results, key, MACRO_AUC)):
-        first, second, difference = _means(pairs, rounded=False)
-        spread = [deviation(pairs[mask]) for mask in MASKS]
-        rows.append((size, data, first, spread[0], second, spread[1], difference))
-    return _table(results, key, "cells", "macro-AUC of each cell", columns, rows)
+        *means, difference = _means(pairs, rounded=False)
+        row = _texts(size=size, data=data)
+        for (mask, title), value in zip(MASKS.items(), means, strict=True):
+            row |= {Column(mask, title): value, Column(f"{mask}_deviation", "SD"): deviation(pairs[mask])}
+        rows.append(row | {Column("difference", "Δ", CellKind.POINTS): difference})
+    return _table(results, key, "cells", "macro-AUC of each cell", rows)
 
 
 def survival_table(first: GridResults, second: GridResults) -> Table:
@@ -146,21 +154,21 @@ def survival_table(first: GridResults, second: GridResults) -> Table:
     the interval of the first gain lies above zero and there are enough pairs. Pairs that are undefined in either
     version are left out.
     """
-    columns = [
-        *_texts(test="Test", mode="Mode", figure="Figure"),
-        Column("first", f"Δ {first.name}", CellKind.FINE_POINTS),
-        Column("second", f"Δ {second.name}", CellKind.FINE_POINTS),
-        Column("change", "Second minus first", CellKind.FINE_POINTS),
-        Column("kept", "Kept", CellKind.PERCENT),
-        Column("pairs", "Pairs", _COUNT),
-    ]
-    rows: list[tuple[Cell, ...]] = []
+    rows = []
     for key in (key for key in first.keys if key in second.keys):
         for name in dict.fromkeys((MACRO_AUC, LATE_AUC, *METRICS)):
             both = [gains(pair_values(form, key, name)) for form in (first, second)]
             before, after = pd.concat(both, axis=1, join="inner").dropna().to_numpy(np.float64).T
-            means = (contrast(changes).mean for changes in (before, after, after - before))
-            rows.append((*key, METRICS[name], *means, _kept(before, after), len(before)))
+            rows.append(
+                _texts(test=key[0], mode=key[1], figure=METRICS[name])
+                | {
+                    Column("first", f"Δ {first.name}", CellKind.FINE_POINTS): contrast(before).mean,
+                    Column("second", f"Δ {second.name}", CellKind.FINE_POINTS): contrast(after).mean,
+                    Column("change", "Second minus first", CellKind.FINE_POINTS): contrast(after - before).mean,
+                    Column("kept", "Kept"): _kept(before, after),
+                    Column("pairs", "Pairs", CellKind.COUNT): len(before),
+                }
+            )
     notes = (
         "Bidirectional minus causal, in points, over the pairs that both have. Intervals are of a bootstrap over "
         "the pairs: of other trainings, not of other test traces.",
@@ -168,8 +176,7 @@ def survival_table(first: GridResults, second: GridResults) -> Table:
         "interval of the first is above zero.",
     )
     name = f"{slug(first.name).lower()}-against-{slug(second.name).lower()}"
-    caption = f"The gain in {first.name} and in {second.name}"
-    return Table(name, caption, tuple(columns), tuple(rows), notes)
+    return table_of(name, f"The gain in {first.name} and in {second.name}", rows, notes)
 
 
 def _kept(before: Floats64, after: Floats64) -> Value:
@@ -197,29 +204,22 @@ def _table(
     key: Key,
     what: str,
     title: str,
-    columns: Sequence[Column],
-    rows: Sequence[tuple[Cell, ...]],
+    rows: Sequence[Mapping[Column, Cell]],
     notes: Sequence[str] = (),
     rules: Sequence[int] = (),
 ) -> Table:
     name = "-".join(slug(part).lower() for part in (results.name, *key, what))
-    caption = f"{results.name}: {title} on {' '.join(key)}"
-    return Table(name, caption, tuple(columns), tuple(rows), tuple(notes), tuple(rules))
+    return table_of(name, f"{results.name}: {title} on {' '.join(key)}", rows, notes, rules)
 
 
-def _texts(**titles: str) -> Iterator[Column]:
-    return (Column(key, title, CellKind.TEXT) for key, title in titles.items())
+def _texts(**texts: str) -> Cells:
+    return {Column(key, key.title(), CellKind.TEXT): text for key, text in texts.items()}
 
 
-def _compared(key: str = "", title: str = "") -> list[Column]:
-    """Return a column for each mask, and one for their difference."""
-    masks = [Column(f"{key}{mask}", f"{title}{shown}") for mask, shown in MASKS.items()]
-    return [*masks, Column(f"{key}difference", "Δ", _POINTS)]
-
-
-def _whole(figures: Figures) -> list[Value]:
-    values = figures.of().values()
-    return [Value.none("it has no value") if value is None else Value(value) for value in values]
+def _compared(values: Sequence[Value], key: str = "", title: str = "") -> Cells:
+    """Return the cells of a value for each mask, and of one for their difference."""
+    columns = [Column(f"{key}{mask}", f"{title}{shown}") for mask, shown in MASKS.items()]
+    return dict(zip([*columns, Column(f"{key}difference", "Δ", CellKind.POINTS)], values, strict=True))
 
 
 def _means(pairs: pd.DataFrame, rounded: bool) -> tuple[Value, Value, Value]:
@@ -232,11 +232,12 @@ def _means(pairs: pd.DataFrame, rounded: bool) -> tuple[Value, Value, Value]:
     return first, second, Value(ends[0] - ends[1])
 
 
-def _gain(pairs: pd.DataFrame) -> Iterator[Value]:
-    """Yield the mean for each mask, followed by the mean difference."""
-    yield from (mean(pairs[mask]) for mask in MASKS)
-    yield contrast(gains(pairs)).mean
+def _gain(pairs: pd.DataFrame) -> list[Value]:
+    """Return the mean for each mask, followed by the mean difference."""
+    return [*(mean(pairs[mask]) for mask in MASKS), contrast(gains(pairs)).mean]
 
+
+# --- figures ---
 
 _INK = {"bidirectional": INKS[0], "causal": INKS[1]}
 _UNKNOWN = "The results hold no such figures of single runs."
@@ -261,13 +262,13 @@ def _scaling(pairs: pd.DataFrame, metric: str, level: str, title: str) -> Plot:
     return make_plot(f"{METRICS[metric]} by {title.lower()}", figure, ())
 
 
-def scatter_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plot:
+def scatter_plot(results: GridResults, key: Key) -> Plot:
     """Plot every bidirectional run against its causal counterpart.
 
     The bidirectional run is better above the dotted line.
     """
-    figure = make_figure(f"{METRICS[metric]}, causal", f"{METRICS[metric]}, bidirectional")
-    pairs = pair_values(results, key, metric)
+    figure = make_figure("macro-AUC, causal", "macro-AUC, bidirectional")
+    pairs = pair_values(results, key, MACRO_AUC)
     for ink, (size, group) in zip(INKS, pairs.groupby(level="size", sort=False), strict=False):
         figure.add_trace(
             go.Scatter(
@@ -280,7 +281,7 @@ def scatter_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plo
         figure.add_shape(
             type="line", x0=low, y0=low, x1=high, y1=high, line={"color": GREY, "width": 1, "dash": "dot"}
         )
-    return make_plot(f"{METRICS[metric]} of matched runs", figure, ())
+    return make_plot("macro-AUC of matched runs", figure, ())
 
 
 def third_plot(results: GridResults, key: Key) -> Plot:
@@ -305,23 +306,21 @@ def survival_plots(table: Table, names: Sequence[str]) -> list[Plot]:
         rows = [row for row in table.rows if row[2] == METRICS[metric]]
         places = [f"{row[0]} {row[1]}" for row in rows]
         for side, name in enumerate(names):
-            values = [_scaled(cell) for row in rows if isinstance(cell := row[3 + side], Value)]
+            values = [
+                Value(100 * gain.number).within(100 * gain.low, 100 * gain.high) if gain.exists else gain
+                for row in rows
+                if isinstance(gain := row[3 + side], Value)
+            ]
             if any(value.exists for value in values):
-                figure.add_trace(_lying(make_bars(places, values, name, {"color": INKS[side]})))
+                bars = make_bars(places, values, name, {"color": INKS[side]})
+                errors = bars.error_y.to_plotly_json()
+                figure.add_trace(bars.update(orientation="h", x=bars.y, y=bars.x, error_x=errors, error_y=None))
         figure.update_layout(barmode="group", bargap=0.25)
         # The first test is at the top, and the margin leaves room for long names.
         figure.update_yaxes(type="category", autorange="reversed", automargin=True)
         figure.add_vline(x=0, line={"color": GREY, "width": 1, "dash": "dot"})
         plots.append(make_plot(f"The gain in {METRICS[metric]}: bidirectional minus causal", figure, ()))
     return plots
-
-
-def _lying(bars: go.Bar) -> go.Bar:
-    return bars.update(orientation="h", x=bars.y, y=bars.x, error_x=bars.error_y.to_plotly_json(), error_y=None)
-
-
-def _scaled(value: Value) -> Value:
-    return Value(100 * value.number).within(100 * value.low, 100 * value.high) if value.exists else value
 
 
 def class_plots(results: GridResults, key: Key) -> list[Plot]:
@@ -338,10 +337,10 @@ def class_plots(results: GridResults, key: Key) -> list[Plot]:
     return plots
 
 
-def cell_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plot:
-    """Plot the mean and standard deviation of a figure over the seeds, for each size and amount of data."""
-    figure = make_figure("Size and training traces", METRICS[metric])
-    cells = list(by_size_and_data(pair_values(results, key, metric)))
+def cell_plot(results: GridResults, key: Key) -> Plot:
+    """Plot the mean and standard deviation of macro-AUC over the seeds, for each size and amount of data."""
+    figure = make_figure("Size and training traces", METRICS[MACRO_AUC])
+    cells = list(by_size_and_data(pair_values(results, key, MACRO_AUC)))
     names = [f"{size} {data}" for data, size, _ in cells]
     for mask in MASKS:
         means = [mean(pairs[mask]).number for _, _, pairs in cells]
@@ -354,4 +353,4 @@ def cell_plot(results: GridResults, key: Key, metric: str = MACRO_AUC) -> Plot:
             )
         )  # fmt: skip
     figure.update_xaxes(type="category")
-    return make_plot(f"{METRICS[metric]} of each cell, mean and standard deviation over the seeds", figure, ())
+    return make_plot(f"{METRICS[MACRO_AUC]} of each cell, mean and standard deviation over the seeds", figure, ())

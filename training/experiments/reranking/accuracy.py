@@ -164,7 +164,12 @@ def measure(
     draws_of = weighted_totals(rates.reshape(len(judged), -1), resamples(len(judged), draws)) / len(judged)
     draws_of = draws_of.reshape(-1, len(WAYS), len(sizes))
     means = {
-        way: tuple(_value(rates[:, i, j], draws_of[:, i, j], lacking.get(way)) for j in range(len(sizes)))
+        way: tuple(
+            Value.none(lacking[way])
+            if way in lacking
+            else interval(Value(float(rates[:, i, j].mean())), draws_of[:, i, j])
+            for j in range(len(sizes))
+        )
         for i, way in enumerate(WAYS)
     }
     fewer = int((counts < sizes[-1]).sum())
@@ -190,7 +195,3 @@ def _rates(problem: Ranked, sizes: Sequence[int], ties: Ties, lacking: Mapping[W
         ballots = [(way.method, problem.logs[way.by or Aggregation.MIN]) for way in votes if way.method is not None]
         rates |= zip(votes, voted(correct, ballots, problem.groups, sizes, ties), strict=True)
     return np.array([rates[way] for way in WAYS])
-
-
-def _value(numbers: Floats64, draws: Floats64, reason: str | None) -> Value:
-    return Value.none(reason) if reason else interval(Value(float(numbers.mean())), draws)
