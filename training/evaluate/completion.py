@@ -171,8 +171,8 @@ def confirm_stress_cost(evaluator: Evaluator, traces: Iterable[Trace], variants:
         return
     takes, passes = CallEstimate(), variants + 1
     for trace in traces:
-        one = evaluator.estimate(trace, Mode.OFFLINE)
-        takes += CallEstimate(1, one.calls * passes, one.tokens * passes)
+        estimate = evaluator.estimate(trace, Mode.OFFLINE)
+        takes += CallEstimate(1, estimate.calls * passes, estimate.tokens * passes)
     _confirm_calls(f"{evaluator.name}: a stress test, at most,", takes, yes=yes, instead="test fewer traces")
 
 

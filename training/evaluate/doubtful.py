@@ -97,7 +97,7 @@ class DoubtfulLabel:
             "gold": "valid" if self.valid else "wrong",
             "doubt": round(self.doubt, 6),
             "reason": self.reason(),
-            "validities": {one.name: round(value, 6) for one, value in self.validities},
+            "validities": {juror.name: round(value, 6) for juror, value in self.validities},
             "finding": self.finding,
             "people": None if votes is None else {"valid": votes.valid, "wrong": votes.wrong},
         }
@@ -169,12 +169,12 @@ def rank_labels(
         failing,
         valid,
         owners,
-        families=[one.family for one in jurors],
+        families=[juror.family for juror in jurors],
         votes=net,
     )
     contradicted = np.where(valid == 1, -net, net) >= _CONTRADICTED
     order = np.lexsort((-doubt, ~contradicted, np.where(failing, 1 - 2 * valid, 0)))
-    columns = [(one, values) for one, (_, values) in zip(jurors, scores, strict=True)]
+    columns = [(juror, values) for juror, (_, values) in zip(jurors, scores, strict=True)]
     labels = [
         DoubtfulLabel(
             int(gold.trace_ids[gold.trace[place]]),
@@ -182,7 +182,7 @@ def rank_labels(
             int(gold.position[place]) + 1,
             bool(gold.valid[place]),
             float(doubt[row]),
-            tuple((one, float(values[place])) for one, values in columns if not np.isnan(values[place])),
+            tuple((juror, float(values[place])) for juror, values in columns if not np.isnan(values[place])),
             findings.get(place, ""),
             place in holding,
             votes.get(place),
@@ -196,24 +196,24 @@ def rank_labels(
 
 
 def _chosen(store: Store, dataset: Dataset, names: Sequence[str]) -> list[StoredEvaluator]:
-    judged = (one for one in evaluators_of(store, dataset.id) if one.outputs.has_steps)
+    judged = (evaluator for evaluator in evaluators_of(store, dataset.id) if evaluator.outputs.has_steps)
     # Equations are checked again.
-    stored = with_distinct_names(one for one in judged if one.outputs != "checks")
+    stored = with_distinct_names(evaluator for evaluator in judged if evaluator.outputs != "checks")
     if not names:
         return stored
     chosen: dict[str, str] = {}
     for name in names:
-        one = next((one for one in stored if name in (one.name, one.fingerprint)), None)
-        if one is None:
-            known = ", ".join(one.name for one in stored) or "none"
-            raise UserError(f"{name!r:.80} has not judged {dataset.name}.", f"These have: {known}.")
-        if chosen.get(one.fingerprint, name) != name:
+        named = next((candidate for candidate in stored if name in (candidate.name, candidate.fingerprint)), None)
+        if named is None:
+            judging = ", ".join(evaluator.name for evaluator in stored) or "none"
+            raise UserError(f"{name!r:.80} has not judged {dataset.name}.", f"These have: {judging}.")
+        if chosen.get(named.fingerprint, name) != name:
             raise UserError(
-                f"{chosen[one.fingerprint]!r:.80} and {name!r:.80} are one evaluator, with one fingerprint.",
+                f"{chosen[named.fingerprint]!r:.80} and {name!r:.80} are one evaluator, with one fingerprint.",
                 "Name it once.",
             )
-        chosen[one.fingerprint] = name
-    return [one for one in stored if one.fingerprint in chosen]
+        chosen[named.fingerprint] = name
+    return [evaluator for evaluator in stored if evaluator.fingerprint in chosen]
 
 
 def _scores(
@@ -233,7 +233,9 @@ def _scores(
             validity = _validity(store, gold, evaluator, mode)
             if validity is None:
                 continue
-            same = next((one for one, other in found if np.array_equal(other, validity, equal_nan=True)), None)
+            same = next(
+                (earlier for earlier, other in found if np.array_equal(other, validity, equal_nan=True)), None
+            )
             if same is None:
                 found.append((evaluator, validity))
             else:

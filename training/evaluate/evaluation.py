@@ -113,7 +113,7 @@ def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> Baseline
     not depend on the mode, all modes share one table.
     """
     baselines = baselines_of(has_substeps=bool((gold.substeps > 1).any()))
-    views = [(one, mode) for one in baselines for mode in (modes if one.by_mode else modes[:1])]
+    views = [(baseline, mode) for baseline in baselines for mode in (modes if baseline.by_mode else modes[:1])]
     probs = [np.empty((int(gold.substeps.sum()), 3), np.float32) for _ in views]
     done = 0
     for place, trace in enumerate(iterate_traces(store, gold.dataset.id)):
@@ -124,9 +124,13 @@ def baseline_tables(store: Store, gold: Gold, modes: Sequence[Mode]) -> Baseline
             part[done : done + len(seen.substeps)] = baseline.score(seen, mode).probs
         done = end
     none = np.full(len(gold.ids), np.nan)
-    tables = {(one.name, mode): build_columns(gold, probs.pop(0), none).where(gold.in_view) for one, mode in views}
+    tables = {
+        (baseline.name, mode): build_columns(gold, probs.pop(0), none).where(gold.in_view)
+        for baseline, mode in views
+    }
     return {
-        mode: [(one, tables[one.name, mode if one.by_mode else modes[0]]) for one in baselines] for mode in modes
+        mode: [(baseline, tables[baseline.name, mode if baseline.by_mode else modes[0]]) for baseline in baselines]
+        for mode in modes
     }
 
 
@@ -314,14 +318,14 @@ def evaluate(
     trivial = baseline_tables(store, gold, chosen)
     # Modes may share the table of a baseline.
     done: dict[int, list[Row]] = {}
-    for one, mode, table in read_tables(store, gold, evaluators, trivial):
+    for evaluator, mode, table in read_tables(store, gold, evaluators, trivial):
         if id(table) in done:
             rows += [replace(row, mode=mode) for row in done[id(table)]]
             continue
         inner = table.where(inside[table.trace])
-        of_table = list(_rows(one, mode, inner, weights)) if len(inner) else []
+        of_table = list(_rows(evaluator, mode, inner, weights)) if len(inner) else []
         rows += of_table
-        if one.id is None:
+        if evaluator.id is None:
             done[id(table)] = of_table
     rows = [against_baselines(row, rows, weights) for row in rows]
     reference = () if patch or cut is not None else published(dataset.kind, group)
@@ -332,11 +336,11 @@ def evaluate(
 
 def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
     """Return a mask of shape (n,) that selects the traces of a group. The group "" contains all traces."""
-    inside: NDArray[np.bool_] = np.array([group in ("", one) for one in gold.groups], np.bool_)
+    inside: NDArray[np.bool_] = np.array([group in ("", of_trace) for of_trace in gold.groups], np.bool_)
     if group and not inside.any():
-        there = ", ".join(sorted(set(gold.groups) - {""})[:10])
+        names = ", ".join(sorted(set(gold.groups) - {""})[:10])
         raise UserError(
-            f"{gold.dataset.name} has no group {group!r}.", f"Its groups are {there}." if there else "It has none."
+            f"{gold.dataset.name} has no group {group!r}.", f"Its groups are {names}." if names else "It has none."
         )
     return inside
 
@@ -382,14 +386,14 @@ def _beside_published(rows: Sequence[Row], printed: Sequence[Published]) -> tupl
     matched, beside = set(), []
     for row in rows:
         matches = [
-            one
-            for one in printed
-            if one.names(row.evaluator)
-            and (one.mode, one.benchmark.errors, one.benchmark.traces) == (row.mode, row.errors, row.n_traces)
+            paper
+            for paper in printed
+            if paper.names(row.evaluator)
+            and (paper.mode, paper.benchmark.errors, paper.benchmark.traces) == (row.mode, row.errors, row.n_traces)
         ]
         matched.update(matches)
         beside.append(replace(row, published=matches[0]) if matches else row)
-    return beside, tuple(one for one in printed if one not in matched)
+    return beside, tuple(paper for paper in printed if paper not in matched)
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,10 +445,9 @@ def minus(figures: Mapping[str, Measurement], others: Mapping[str, Measurement])
 
 def _on_common_traces(first: Row, second: Row, weights: Weights, names: Collection[str]) -> tuple[Row, Row]:
     """Return two rows with the figures `names` on the traces that both evaluators have judged."""
-    one, other = (row.subject.table.present for row in (first, second))
-    if np.array_equal(one, other):
+    both = first.subject.table.present & second.subject.table.present
+    if np.array_equal(first.subject.table.present, second.subject.table.present):
         return first, second
-    both = one & other
 
     def common(row: Row) -> Row:
         table = row.subject.table

@@ -90,7 +90,7 @@ def find_one(store: Store, dataset: Dataset, name: str, place: Placement) -> Sto
     """
     if not can_load(name):
         return find_by_name(store, name)
-    (found,) = find_evaluators(store, dataset, [name], [Mode.HINDSIGHT], lambda one: one, place)
-    if not found.name.startswith(name.rstrip("/").rpartition("/")[2].partition(",")[0]):
-        print(f"{name} has the fingerprint of {found.name}, stored before: both are one.", file=sys.stderr)
-    return found
+    (evaluator,) = find_evaluators(store, dataset, [name], [Mode.HINDSIGHT], lambda row: row, place)
+    if not evaluator.name.startswith(name.rstrip("/").rpartition("/")[2].partition(",")[0]):
+        print(f"{name} has the fingerprint of {evaluator.name}, stored before: both are one.", file=sys.stderr)
+    return evaluator

@@ -121,30 +121,34 @@ def measure_gallery(evaluator: Evaluator) -> dict[str, Any]:
     - `passed`: traces without an error in which no step is judged invalid
     """
     threshold = evaluator.thresholds.validity
-    judged = [JudgedTrace(one, threshold) for one in Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT)]
-    exposed, cleared, visible, clean = ([one for one in judged if one.kind == kind] for kind in KINDS)
+    judged = [
+        JudgedTrace(judgment, threshold) for judgment in Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT)
+    ]
+    exposed, cleared, visible, clean = ([trace for trace in judged if trace.kind == kind] for kind in KINDS)
     right = cleared + clean
     crossed = JudgedTrace.crossed
     return {
         "threshold": threshold,
         EXPOSED: {
             "crossed": _share(exposed, crossed),
-            "crossed, evidence in the next step": _share([one for one in exposed if one.distance == 1], crossed),
-            "crossed, evidence further on": _share([one for one in exposed if one.distance > 1], crossed),
-            "valid online": _share(exposed, lambda one: one.focus_is(online=True)),
-            "invalid offline": _share(exposed, lambda one: one.focus_is(offline=False)),
+            "crossed, evidence in the next step": _share(
+                [trace for trace in exposed if trace.distance == 1], crossed
+            ),
+            "crossed, evidence further on": _share([trace for trace in exposed if trace.distance > 1], crossed),
+            "valid online": _share(exposed, lambda trace: trace.focus_is(online=True)),
+            "invalid offline": _share(exposed, lambda trace: trace.focus_is(offline=False)),
         },
         "called wrong": {
-            "online": _share(judged, lambda one: one.called_wrong(one.online)),
-            "offline": _share(judged, lambda one: one.called_wrong(one.offline)),
+            "online": _share(judged, lambda trace: trace.called_wrong(trace.online)),
+            "offline": _share(judged, lambda trace: trace.called_wrong(trace.offline)),
         },
-        CLEARED: {"cleared": _share(cleared, lambda one: one.focus_is(offline=True))},
-        VISIBLE: {"found": _share(visible, lambda one: one.focus_is(online=False, offline=False))},
+        CLEARED: {"cleared": _share(cleared, lambda trace: trace.focus_is(offline=True))},
+        VISIBLE: {"found": _share(visible, lambda trace: trace.focus_is(online=False, offline=False))},
         "without an error": {
-            "passed online": _share(right, lambda one: [bool(one.online.all())]),
-            "passed offline": _share(right, lambda one: [bool(one.offline.all())]),
+            "passed online": _share(right, lambda trace: [bool(trace.online.all())]),
+            "passed offline": _share(right, lambda trace: [bool(trace.offline.all())]),
         },
-        "traces": [one.row() for one in judged],
+        "traces": [trace.row() for trace in judged],
     }
 
 
@@ -204,7 +208,7 @@ class JudgedTrace:
 
 def _share(judged: Sequence[JudgedTrace], hits: Callable[[JudgedTrace], list[bool]]) -> dict[str, Any]:
     """Return the number of hits of all traces, of how many, and the share with its interval."""
-    of_traces = [hits(one) for one in judged]
+    of_traces = [hits(trace) for trace in judged]
     flat = np.array([hit for some in of_traces for hit in some], np.bool_)
     owners = np.repeat(np.arange(len(judged)), [len(some) for some in of_traces])
     value = share(flat, owners, resamples(len(judged)), "there is none")

@@ -119,15 +119,17 @@ def _judge(store: Store, scorer: Scorer, traces: Sequence[Trace]) -> list[tuple[
     reused. New ones are stored if all traces come from the store."""
     row = register_loaded(store, scorer.evaluator)
     stored = [trace for trace in traces if isinstance(trace, StoredTrace)]
-    known: dict[int, StepScores] = {}
+    scored: dict[int, StepScores] = {}
     for start in range(0, len(stored), _TOGETHER):
         part = stored[start : start + _TOGETHER]
         for trace, some in zip(part, read_many(store, part, row.id), strict=True):
-            one = standing(some, Mode.OFFLINE)
-            if one is not None and one.offline is not None:
-                known[trace.trace_id] = one.offline
-    missing = [one for one in traces if not (isinstance(one, StoredTrace) and one.trace_id in known)]
-    judged: list[tuple[Trace, StepScores]] = [(one, known[one.trace_id]) for one in stored if one.trace_id in known]
+            judgment = standing(some, Mode.OFFLINE)
+            if judgment is not None and judgment.offline is not None:
+                scored[trace.trace_id] = judgment.offline
+    missing = [trace for trace in traces if not (isinstance(trace, StoredTrace) and trace.trace_id in scored)]
+    judged: list[tuple[Trace, StepScores]] = [
+        (trace, scored[trace.trace_id]) for trace in stored if trace.trace_id in scored
+    ]
 
     def noted(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
         for judgment in progress(judgments, len(missing), "traces"):
@@ -177,7 +179,7 @@ def best_threshold(table: StepTable) -> float:
         scores = np.unique(np.quantile(scores, np.linspace(0, 1, _MOST)).astype(np.float32))
     # A step is wrong below the threshold, so all thresholds between two neighbouring scores are equivalent.
     between = (scores[:-1].astype(np.float64) + scores[1:]) / 2
-    candidates = sorted({0.5, *between.tolist()}, key=lambda one: abs(one - 0.5))
+    candidates = sorted({0.5, *between.tolist()}, key=lambda threshold: abs(threshold - 0.5))
 
     def f1(threshold: float) -> float:
         value = process_bench_f1(first_errors(table, threshold))

@@ -282,8 +282,8 @@ def _unit(match: re.Match[str]) -> str:
     name = (match[2] or match[3]).strip(" .").lower()
     if name in _NO_UNITS or not _is_number(normalised(match[1])):
         return ""
-    one = name.removesuffix("s") if len(name) > 2 else name
-    return _UNITS.get(one, _UNITS.get(name, one)) + (f"^{match[4]}" if match[4] else "")
+    singular = name.removesuffix("s") if len(name) > 2 else name
+    return _UNITS.get(singular, _UNITS.get(name, singular)) + (f"^{match[4]}" if match[4] else "")
 
 
 def _measured(answer: str) -> tuple[str, str]:

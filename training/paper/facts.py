@@ -158,13 +158,13 @@ def grid_facts(results: GridResults) -> Facts:
             facts[cell] = float("nan") if value is None else 100 * value
     for name, title in METRICS.items():
         pairs = pair_values(results, key, name)
-        found = contrast(gains(pairs))
+        of_pairs = contrast(gains(pairs))
         facts |= {f"grid/{name}/{mask}": 100 * float(pairs[mask].mean()) for mask in _MASKS}
-        facts[f"grid/wins/{name}"] = found.wins if found.pairs else float("nan")
-        facts[f"grid/mean/{name}"] = 100 * found.mean.number
+        facts[f"grid/wins/{name}"] = of_pairs.wins if of_pairs.pairs else float("nan")
+        facts[f"grid/mean/{name}"] = 100 * of_pairs.mean.number
         row = f"tab:paired-stats//{title}"
         facts |= {f"{row}/Wins": facts[f"grid/wins/{name}"], f"{row}/Mean Δ": facts[f"grid/mean/{name}"]}
-        facts[f"{row}/Pairs"] = found.pairs or float("nan")
+        facts[f"{row}/Pairs"] = of_pairs.pairs or float("nan")
         cells = list(by_size_and_data(pairs))
         for data, size, part in cells if name in _IN_MEANS else ():
             if data == cells[-1][0]:

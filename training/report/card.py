@@ -68,19 +68,21 @@ def agreement_with_people(
     `weights` are the resamples of the dataset's traces."""
     columns = select(TraceRow.id, TraceRow.digest).where(TraceRow.dataset_id == dataset_id)
     with store.read() as session:
-        found = session.execute(columns.order_by(TraceRow.position))
-        places = {(id, digest): place for place, (id, digest) in enumerate(found)}
+        rows = session.execute(columns.order_by(TraceRow.position))
+        places = {(id, digest): place for place, (id, digest) in enumerate(rows)}
     for campaign in list_campaigns(store):
         if campaign.dataset_id != dataset_id:
             continue
         rated = read_ratings(store, campaign).queue
         # A trace that has changed since it was rated has no place.
-        of_trace = np.array([places.get((one.trace_id, one.digest), -1) for one in rated.traces], np.int64)
+        of_trace = np.array(
+            [places.get((rated_trace.trace_id, rated_trace.digest), -1) for rated_trace in rated.traces], np.int64
+        )
         trace = of_trace[rated.last.trace]
         pair = _compared(rated.last, trace, subject)
         if not len(pair):
             continue
-        known = trace >= 0
+        in_dataset = trace >= 0
         yield PeopleAgreement(
             campaign.name,
             len(rated.last.people),
@@ -88,7 +90,7 @@ def agreement_with_people(
             len(pair),
             agreeing(pair, weights),
             kappa(pair, weights),
-            alpha(rated.last.validity[:, known], trace=trace[known], weights=weights).agreeing,
+            alpha(rated.last.validity[:, in_dataset], trace=trace[in_dataset], weights=weights).agreeing,
         )
 
 
@@ -109,12 +111,12 @@ def _compared(ratings: Ratings, trace: NDArray[np.int64], subject: Subject) -> R
     in the dataset of the trace of each rated step, or -1."""
     table = subject.table
     limit = np.float32(0.5 if subject.outputs.in_words else subject.thresholds.validity)
-    said = np.where(np.isnan(table.validity), np.nan, table.validity >= limit)
+    verdicts_of = np.where(np.isnan(table.validity), np.nan, table.validity >= limit)
     begins = np.searchsorted(table.trace, np.arange(table.traces + 1))
     counts = np.diff(begins)
-    there = (trace >= 0) & (ratings.position < counts[trace])
-    row = np.where(there, begins[trace] + ratings.position, 0)
-    verdicts = np.where(there, said[row], np.nan) if len(said) else np.full(len(trace), np.nan)
+    has_row = (trace >= 0) & (ratings.position < counts[trace])
+    row = np.where(has_row, begins[trace] + ratings.position, 0)
+    verdicts = np.where(has_row, verdicts_of[row], np.nan) if len(verdicts_of) else np.full(len(trace), np.nan)
     return RaterPair.of(valid_of(ratings.majority), verdicts, trace)
 
 
@@ -203,7 +205,7 @@ def _correlation(table: StepTable, lengths: StepTable, weights: Weights, *, beyo
     judged = ~np.isnan(table.validity) & (table.valid != SILENT if beyond_gold else True)
     if not judged.any():
         return Value.none("gold labels no step")
-    validity, length = (one.validity[judged].astype(np.float64) for one in (table, lengths))
+    validity, length = (part.validity[judged].astype(np.float64) for part in (table, lengths))
     group = table.valid[judged] if beyond_gold else np.zeros(int(judged.sum()), np.int64)
     return rank_correlation(validity, -length, group, table.trace[judged], weights)
 
@@ -243,9 +245,9 @@ def _people(store: Store, evaluation: Evaluation) -> Content:
 
 def _facts(evaluator: StoredEvaluator, rows: list[Row]) -> Table:
     fetched = {
-        one.repo: one.revision
-        for one in list_fetched()
-        if evaluator.fingerprint in {each.fingerprint for each in one.descriptions.values()}
+        model.repo: model.revision
+        for model in list_fetched()
+        if evaluator.fingerprint in {each.fingerprint for each in model.descriptions.values()}
     }
     parameters = evaluator.info.get("parameters")
     cut = rows[0].subject.thresholds

@@ -109,7 +109,9 @@ def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look
         "By position": _by_position(of_errors, look),
         "By class": _classes(of_mode, look),
     }
-    sections = [Section(title, [one for one in parts if one is not None]) for title, parts in contents.items()]
+    sections = [
+        Section(title, [content for content in parts if content is not None]) for title, parts in contents.items()
+    ]
     return [section for section in sections if section.contents]
 
 

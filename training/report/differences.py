@@ -78,7 +78,7 @@ def difference_table(evaluation: Evaluation, compared: Compared) -> Table:
     left out if no row shares it with the reference."""
     _, pair = compared[0]
     titles = PROTOCOL | FIRST_ERRORS | THREE_WAY | CALIBRATION | SHARES
-    values = [(row, one.differences, one.n_traces) for row, one in compared]
+    values = [(row, comparison.differences, comparison.n_traces) for row, comparison in compared]
     shown = {
         name: title
         for name, title in titles.items()

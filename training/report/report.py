@@ -64,12 +64,12 @@ def make_report(
     changed = _patches(datasets, patches)
     _check_slugs([*(dataset.name for dataset in datasets), *(f"{name}, patched" for name in changed)])
     judging = {dataset.id: evaluators_of(store, dataset.id) for dataset in datasets}
-    every = {one.id: one for stored in judging.values() for one in stored}
+    every = {evaluator.id: evaluator for stored in judging.values() for evaluator in stored}
     evaluators = _chosen(every, names, datasets)
     evaluations: list[Evaluation | Patched] = []
     for dataset in datasets:
-        chosen = [evaluators[one.id] for one in judging[dataset.id] if one.id in evaluators]
-        measured = [with_thresholds(store, dataset, one, force) for one in chosen]
+        chosen = [evaluators[evaluator.id] for evaluator in judging[dataset.id] if evaluator.id in evaluators]
+        measured = [with_thresholds(store, dataset, evaluator, force) for evaluator in chosen]
         measure = partial(evaluate, store, dataset, measured, draws=draws, force=force, group=group)
         evaluations.append(plain := measure())
         if patch := changed.get(dataset.name):
@@ -136,14 +136,16 @@ def _chosen(
     """Return the evaluators called `names` (default: all), keyed by id and with distinct names. Raises `UserError`
     if a name is not among `evaluators`."""
     for name in names:
-        if name not in {one.name for one in evaluators.values()}:
+        if name not in {evaluator.name for evaluator in evaluators.values()}:
             raise UserError(
                 f"{name!r} has no judgments of {', '.join(dataset.name for dataset in datasets)}.",
                 "Score the dataset with it first: stepsight score --dataset DATASET --evaluator NAME.",
             )
     return {
-        one.id: one
-        for one in with_distinct_names(one for one in evaluators.values() if not names or one.name in names)
+        evaluator.id: evaluator
+        for evaluator in with_distinct_names(
+            evaluator for evaluator in evaluators.values() if not names or evaluator.name in names
+        )
     }
 
 
@@ -168,7 +170,11 @@ def part_text(part: Part) -> str:
     texts = [f"{part.title}\n\n{part.lead}\n", *([f"{part.warning}\n"] if part.warning else [])]
     for section in part.sections:
         texts.append(f"\n{section.title}\n\n")
-        texts.append("\n".join(f"{one}\n" if isinstance(one, str) else to_text(one) for one in section.written))
+        texts.append(
+            "\n".join(
+                f"{content}\n" if isinstance(content, str) else to_text(content) for content in section.written
+            )
+        )
     return "".join(texts)
 
 
@@ -179,7 +185,8 @@ def part_markdown(part: Part) -> str:
     for section in part.sections:
         texts.append(f"### {escape_markdown(section.title)}\n")
         texts += [
-            f"{escape_markdown(one)}\n" if isinstance(one, str) else to_markdown(one) for one in section.written
+            f"{escape_markdown(content)}\n" if isinstance(content, str) else to_markdown(content)
+            for content in section.written
         ]
     return "\n".join(texts)
 
@@ -189,11 +196,16 @@ def part_json(part: Part) -> str:
     sections = [
         {
             "title": section.title,
-            "text": [one for one in section.written if isinstance(one, str)],
+            "text": [content for content in section.written if isinstance(content, str)],
             "tables": [
-                {"name": one.name, "caption": one.caption, "rows": rows_as_json(one), "notes": list(one.notes)}
-                for one in section.written
-                if isinstance(one, Table)
+                {
+                    "name": content.name,
+                    "caption": content.caption,
+                    "rows": rows_as_json(content),
+                    "notes": list(content.notes),
+                }
+                for content in section.written
+                if isinstance(content, Table)
             ],
         }
         for section in part.sections

@@ -392,7 +392,9 @@ def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
     online is given under its name followed by `_gain`."""
     measured = {(row.evaluator, row.mode): thirds(row, evaluation.weights) for row in ordered(evaluation.rows)
                 if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
-    values = {place: {name: one.value for name, one in figures.items()} for place, figures in measured.items()}
+    values = {
+        place: {name: figure.value for name, figure in figures.items()} for place, figures in measured.items()
+    }
     for (evaluator, mode), figures in measured.items():
         if mode == Mode.OFFLINE and (online := measured.get((evaluator, Mode.ONLINE))):
             values[evaluator, mode] |= {f"{name}_gain": gain for name, gain in minus(figures, online).items()}

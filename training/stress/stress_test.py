@@ -85,20 +85,20 @@ class StressedTrace:
         return -_mean_rise(self.before, self.after, both[:, 0], both[:, 1])
 
 
-def stress_record(one: StressedTrace, evaluator: str) -> dict[str, Any]:
+def stress_record(stressed: StressedTrace, evaluator: str) -> dict[str, Any]:
     """Return a variant with its scores as an object for JSON."""
     return {
-        "id": one.variant.trace.id,
-        "transform": one.transform.name,
-        "demand": one.transform.demand.value,
-        "said": one.variant.said,
-        "problem": one.variant.trace.problem,
-        "steps": list(one.variant.trace.substeps),
-        "origins": list(one.variant.origins),
-        "targets": list(one.variant.targets),
+        "id": stressed.variant.trace.id,
+        "transform": stressed.transform.name,
+        "demand": stressed.transform.demand.value,
+        "said": stressed.variant.said,
+        "problem": stressed.variant.trace.problem,
+        "steps": list(stressed.variant.trace.substeps),
+        "origins": list(stressed.variant.origins),
+        "targets": list(stressed.variant.targets),
         "evaluator": evaluator,
-        "before": [round(float(value), 6) for value in one.before.validity],
-        "after": [round(float(value), 6) for value in one.after.validity],
+        "before": [round(float(value), 6) for value in stressed.before.validity],
+        "after": [round(float(value), 6) for value in stressed.after.validity],
     }
 
 
@@ -144,7 +144,9 @@ class StressFigures:
     variants: int
 
     def as_json(self) -> dict[str, Any]:
-        return {name: one.as_json() if isinstance(one, Value) else one for name, one in vars(self).items()}
+        return {
+            name: figure.as_json() if isinstance(figure, Value) else figure for name, figure in vars(self).items()
+        }
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> "StressFigures":
@@ -166,17 +168,17 @@ def measure(
 ) -> StressFigures:
     """Measure an evaluator on the variants of one transform. A step is valid if its validity reaches
     `threshold`."""
-    place = np.unique([one.number for one in stressed], return_inverse=True)[1].astype(np.int64)
+    place = np.unique([variant.number for variant in stressed], return_inverse=True)[1].astype(np.int64)
     weights = resamples(len(np.unique(place)))
     hits: list[bool] = []
     owners: list[int] = []
     moved: list[bool] = []
-    for owner, one in zip(place.tolist(), stressed, strict=True):
-        elsewhere = set(one.moved(threshold))
+    for owner, variant in zip(place.tolist(), stressed, strict=True):
+        elsewhere = set(variant.moved(threshold))
         as_demanded = (
-            [turned for _, turned in one.turned(threshold)]
+            [turned for _, turned in variant.turned(threshold)]
             if transform.demand == Demand.CHANGE
-            else [spot not in elsewhere for spot in one.kept[0].tolist()]
+            else [spot not in elsewhere for spot in variant.kept[0].tolist()]
         )
         hits += as_demanded
         owners += [owner] * len(as_demanded)
@@ -187,17 +189,17 @@ def measure(
         transform.demand,
         evaluator,
         share(np.array(hits, np.bool_), np.array(owners, np.int64), weights, lacking),
-        _mean(np.array([one.fall for one in stressed], np.float64), place, weights),
+        _mean(np.array([variant.fall for variant in stressed], np.float64), place, weights),
         share(np.array(moved, np.bool_), place, weights, "There is no variant."),
-        _mean(np.array([one.rise for one in stressed], np.float64), place, weights),
+        _mean(np.array([variant.rise for variant in stressed], np.float64), place, weights),
         len(hits),
         len(stressed),
     )
 
 
 def _mean(values: Floats64, place: Ints, weights: Weights) -> Value:
-    known = ~np.isnan(values)
-    return mean(values[known], place[known], weights) if known.any() else Value.none("No step to compare.")
+    defined = ~np.isnan(values)
+    return mean(values[defined], place[defined], weights) if defined.any() else Value.none("No step to compare.")
 
 
 _CAPTIONS = {
@@ -237,8 +239,8 @@ def stress_tables(figures: Sequence[StressFigures], traces: int) -> list[Table]:
 def result_lines(source: str, traces: int, figures: Sequence[StressFigures], variants: Iterable[Any]) -> list[str]:
     """Return the lines of a result file: an object with the figures, then one for each variant (`stress_record`).
     `source` names the dataset or file of the traces."""
-    head = {"source": source, "traces": traces, "figures": [one.as_json() for one in figures]}
-    return [json.dumps(one, ensure_ascii=False) + "\n" for one in (head, *variants)]
+    head = {"source": source, "traces": traces, "figures": [of_transform.as_json() for of_transform in figures]}
+    return [json.dumps(row, ensure_ascii=False) + "\n" for row in (head, *variants)]
 
 
 def read_result(path: str) -> Part:
@@ -333,10 +335,10 @@ class StressTest:
 
     def figures(self, evaluator: str, stressed: Iterable[StressedTrace], threshold: float) -> list[StressFigures]:
         """Return the figures of an evaluator on every transform, in order."""
-        of: dict[str, list[StressedTrace]] = {one.name: [] for one in self.transforms}
-        for one in stressed:
-            of[one.transform.name].append(one)
-        return [measure(one, evaluator, of[one.name], threshold) for one in self.transforms]
+        of: dict[str, list[StressedTrace]] = {transform.name: [] for transform in self.transforms}
+        for variant in stressed:
+            of[variant.transform.name].append(variant)
+        return [measure(transform, evaluator, of[transform.name], threshold) for transform in self.transforms]
 
 
 def scored_by_rule(name: str) -> ScoreAll:

@@ -194,7 +194,9 @@ def _turn_sign(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Var
     "After an equation that holds, a step is put in that concludes another result from it.",
 )
 def _conclude_wrongly(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    equations = [one for one in true_equations(trace) if one.text.count("=") == 1 and "$" not in one.text]
+    equations = [
+        equation for equation in true_equations(trace) if equation.text.count("=") == 1 and "$" not in equation.text
+    ]
     for equation in rng.sample(equations, min(_TRIES, len(equations))):
         left, _, right = equation.text.partition("=")
         numbers = list(_NUMBER.finditer(right))

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from stepsight.core.label import LABEL_NAMES
 
 from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.bootstrap import Value, interval
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.metrics.table import Third
+from stepsight.core.trace import LABEL_NAMES
 from stepsight.training.experiments.grid.results import (
     LATE_AUC,
     MACRO_AUC,

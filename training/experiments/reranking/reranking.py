@@ -218,10 +218,10 @@ class RankedPool:
             return Aggregation(by)
         official = official_rule(self.name)
         if official is None:
-            known = ", ".join(rule.names[0] for rule in OFFICIAL_RULES)
+            names = ", ".join(rule.names[0] for rule in OFFICIAL_RULES)
             raise UserError(
                 f"the authors of {self.name!r} state no rule that is known here.",
-                f"Name one with --by; known are those of evaluators called {known} and so on.",
+                f"Name one with --by; known are those of evaluators called {names} and so on.",
             )
         return official.by
 
