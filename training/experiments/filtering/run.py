@@ -17,7 +17,6 @@ from typing import Annotated, Any
 import numpy as np
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.whole_files import atomic_file, read_json, write_json
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import can_load
@@ -30,6 +29,7 @@ from stepsight.storage.judgments.columns import read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name, register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import Dataset, list_left_out, trace_batches
+from stepsight.training.evaluate.completion import judge, open_evaluator
 from stepsight.training.experiments.filtering.pool import (
     BOTH,
     QUERY,
@@ -113,10 +113,7 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
     solution cannot be scored, if too few qualify, or if the folder belongs to a different run.
     """
     pool = options.pool(store, dataset)
-    loaded = None
-    if can_load(options.evaluator):
-        place = options.place
-        loaded = load_evaluator(options.evaluator, place.device, place.dtype, place.device_map)
+    loaded = open_evaluator(options.evaluator, options.place) if can_load(options.evaluator) else None
     evaluator = register_loaded(store, loaded) if loaded else find_by_name(store, options.evaluator)
     rule = options.rule(evaluator)
     rows = Counter(pool.problem_of.values())
@@ -197,7 +194,7 @@ def _score(
                 watch("solutions scored", number, len(missing))
 
         traces = chain.from_iterable(trace_batches(store, missing))
-        save_judgments(store, evaluator.id, watched(scorer.score(traces, Mode.OFFLINE, skip)))
+        save_judgments(store, evaluator.id, watched(judge(scorer, traces, Mode.OFFLINE, skip)))
         values = _read_scores(store, pool, evaluator)
     values[[id in pool.problem_of for id in pool.trace_ids]] = np.nan
     rows = np.flatnonzero(~np.isnan(values[:, 0]))
