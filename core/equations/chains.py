@@ -59,10 +59,9 @@ class Chain:
     members: tuple[Member, ...]
     relations: tuple[str, ...]
 
-    def pairs(self) -> Iterator[tuple[int, Member, Member, str]]:
-        """Yield each pair of neighbouring members as (index of the first, first, second, relation)."""
-        for i, relation in enumerate(self.relations):
-            yield i, self.members[i], self.members[i + 1], relation
+    def pairs(self) -> Iterator[tuple[Member, Member, str]]:
+        """Yield each pair of neighbouring members with the relation between them."""
+        return zip(self.members, self.members[1:], self.relations, strict=False)
 
     def moved(self, by: int) -> "Chain":
         """Return a copy of the chain with its positions shifted by `by` characters."""

@@ -4,6 +4,7 @@ An equation is checked only if its text is unambiguous.
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from stepsight.core.equations.assertion import CLOCK_TIME, OTHER_ARITHMETIC, OWN_ARITHMETIC, is_modular, is_stated
 from stepsight.core.equations.chains import Chain, Member, annotations, find_chains, join_named
@@ -57,56 +58,45 @@ class Checker:
                 named.get(chain.start, chain), text, [(place, note.members[0]) for place, note in noted], is_plain
             )
             if is_plain:
-                checks += _decided(self._unknowns.check(chain, text))
+                # An equation cannot be decided if an expression is too large or undefined.
+                with suppress(UndecidedError):
+                    checks += list(self._unknowns.check(chain, text))
         return tuple(sorted(checks, key=lambda check: (check.start, check.end)))
 
-    def _of_chain(self, chain: Chain, text: str, notes: list[tuple[int, Member]], is_plain: bool) -> list[Check]:
-        pairs = (pair for pair in chain.pairs() if pair[3] in ("=", "≈"))
-        return [
-            check
-            for _, left, right, relation in pairs
-            for check in _decided(self._of_pair(left, right, relation, text, is_plain))
-            if check.holds or self._is_asserted(chain, left, right, check, text, notes)
-        ]
-
-    def _of_pair(self, left: Member, right: Member, relation: str, text: str, is_plain: bool) -> Iterator[Check]:
-        if not is_plain and not (left.names_bases and right.names_bases):
-            return
-        check = (
-            check_division(left, right, text)
-            or check_units(left, right, text)
-            or check_pair(left, right, relation, self._exact_texts, text)
-        )
-        if check is not None:
-            yield check
-
-    def _is_asserted(
-        self, chain: Chain, left: Member, right: Member, check: Check, text: str, notes: list[tuple[int, Member]]
-    ) -> bool:
-        """True if the step presents a failing equation as a fact, so that it counts as an error of the step."""
-        works_out = check.method is Method.IDENTITY or (
-            left.operations > 0
-            and (right.is_literal or (chain.members[-1].is_literal and left.operations > right.operations))
-        )
-        return is_stated(text, chain.start, chain.end, works_out) and not _is_noted_otherwise(left, right, notes)
+    def _of_chain(
+        self, chain: Chain, text: str, notes: list[tuple[int, Member]], is_plain: bool
+    ) -> Iterator[Check]:
+        for left, right, relation in chain.pairs():
+            if relation not in ("=", "≈") or not (is_plain or (left.names_bases and right.names_bases)):
+                continue
+            try:
+                check = (
+                    check_division(left, right, text)
+                    or check_units(left, right, text)
+                    or check_pair(left, right, relation, self._exact_texts, text)
+                )
+            except UndecidedError:
+                continue
+            if check is not None and (check.holds or _is_asserted(chain, left, right, check, text, notes)):
+                yield check
 
 
-def _decided(checks: Iterable[Check]) -> list[Check]:
-    """Return the checks as a list. It is empty if an expression is too large or undefined, so that its equation
-    cannot be decided."""
-    try:
-        return list(checks)
-    except UndecidedError:
-        return []
-
-
-def _is_noted_otherwise(left: Member, right: Member, notes: list[tuple[int, Member]]) -> bool:
-    """True if the calculator annotation inside an equation computes something other than its left side."""
+def _is_asserted(
+    chain: Chain, left: Member, right: Member, check: Check, text: str, notes: list[tuple[int, Member]]
+) -> bool:
+    """True if the step presents a failing equation as a fact, so that it counts as an error of the step."""
+    works_out = check.method is Method.IDENTITY or (
+        left.operations > 0
+        and (right.is_literal or (chain.members[-1].is_literal and left.operations > right.operations))
+    )
+    if not is_stated(text, chain.start, chain.end, works_out):
+        return False
     for place, member in notes:
         if left.end <= place < right.end:
+            # The calculator annotation inside the equation has to compute its left side.
             x, y = value_of(left.expression), value_of(member.expression)
-            return x is None or y is None or bool(difference(x, y).above)
-    return False
+            return x is not None and y is not None and not difference(x, y).above
+    return True
 
 
 def check_steps(problem: str, substeps: Iterable[str]) -> list[tuple[Check, ...]]:

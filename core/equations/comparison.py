@@ -224,42 +224,26 @@ def compare_identity(left: Member, right: Member) -> Comparison | None:
 
 def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:
     left, right = comparison.left, comparison.right
-    x, y = left.polynomial, right.polynomial
-    if x is None or y is None or not (left.exact and right.exact) or a.choices or b.choices:
+    x, y, gap = left.polynomial, right.polynomial, values.difference(left, right).polynomial
+    if x is None or y is None or gap is None or not any(x) or not any(y) or a.letters != b.letters:
         return False
-    if a.letters & CONSTANTS or b.letters & CONSTANTS or a.has_percent or b.has_percent:
+    if not (left.exact and right.exact) or a.letters & {*CONSTANTS, "π"}:
         return False
-    if not any(x) or not any(y) or a.letters != b.letters or "π" in a.letters:
+    if a.choices or b.choices or a.has_percent or b.has_percent or _may_be_of_rounding(x, y, gap, b.node):
         return False
-    gap = values.difference(left, right).polynomial
-    if gap is None:
-        return False
-    done_a, done_b = is_reduced(a.node, x), is_reduced(b.node, y)
-    digits = max((node.decimals for node in b.node.walk()), default=0)
-    unit = Fraction(1, 10**digits) if digits else Fraction(0)
+    terms_a, terms_b = list(_terms(a.node)), list(_terms(b.node))
+    # A side is done if each term of the polynomial is written once, as a single term.
+    done_a = len(terms_a) == len(x) and all(map(_is_term, terms_a))
+    done_b = len(terms_b) == len(y) and all(map(_is_term, terms_b))
     if len(x) == len(y) == 1:
-        return (
-            x.keys() == y.keys() and not (done_a and done_b) and _has_numbers(a.node) and not _near(x, y, gap, unit)
-        )
-    if (
-        gap.keys() == {ONE}
-        and not done_a
-        and not is_product(b.node)
-        and _count_terms(b.node) <= _count_terms(a.node)
-    ):
+        has_numbers = any(part.kind is Kind.NUMBER for part in a.node.walk())
+        return x.keys() == y.keys() and not (done_a and done_b) and has_numbers
+    if gap.keys() == {ONE} and not done_a and not _is_product(b.node) and len(terms_b) <= len(terms_a):
         # As an equation it would have no solution.
-        return not _near(x, y, gap, unit)
-    if done_a == done_b and not (is_product(a.node) and is_product(b.node)):
+        return True
+    if done_a == done_b and not (_is_product(a.node) and _is_product(b.node)):
         return False
-    return (is_product(b.node) or done_b) and _is_near_miss(x, y, gap) and not _near(x, y, gap, unit)
-
-
-def _count_terms(node: Node) -> int:
-    return sum(1 for _ in _terms(node))
-
-
-def _has_numbers(node: Node) -> bool:
-    return any(part.kind is Kind.NUMBER for part in node.walk())
+    return (_is_product(b.node) or done_b) and _is_near_miss(x, y, gap)
 
 
 def _is_near_miss(
@@ -270,23 +254,23 @@ def _is_near_miss(
         return True
     if x.keys() != y.keys() or max(sum(exponent for _, exponent in key) for key in x) < 2:
         return False
-    term = next(iter(x))
-    ratio = x[term] / y[term]
-    return all(value == ratio * y[key] for key, value in x.items())
+    return len({value / y[key] for key, value in x.items()}) == 1
 
 
-def is_product(node: Node) -> bool:
+def _is_product(node: Node) -> bool:
     """True if the expression is a product or quotient with a sum among its factors."""
     if node.kind in (Kind.MULTIPLY, Kind.DIVIDE, Kind.POWER):
-        return any(part.kind in (Kind.ADD, Kind.SUBTRACT) or is_product(part) for part in node.parts)
-    return node.kind is Kind.NEGATIVE and is_product(node.parts[0])
+        return any(part.kind in (Kind.ADD, Kind.SUBTRACT) or _is_product(part) for part in node.parts)
+    return node.kind is Kind.NEGATIVE and _is_product(node.parts[0])
 
 
-def _near(
-    x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction], unit: Fraction
+def _may_be_of_rounding(
+    x: Mapping[Monomial, Fraction], y: Mapping[Monomial, Fraction], gap: Mapping[Monomial, Fraction], node: Node
 ) -> bool:
-    """True if the coefficients of two polynomials could differ only because they are rounded to multiples of
-    `unit`. `gap` is the difference of the polynomials."""
+    """True if the coefficients of two polynomials could differ only because they are rounded as the decimals in
+    `node`, the second one, are. `gap` is the difference of the polynomials."""
+    digits = max((part.decimals for part in node.walk()), default=0)
+    unit = Fraction(1, 10**digits) if digits else Fraction(0)
     for term, by in gap.items():
         left, right = x.get(term, Fraction(0)), y.get(term, Fraction(0))
         if (left.denominator == 1 and right.denominator == 1) or not left or not right:
@@ -294,13 +278,6 @@ def _near(
         if abs(by) > max(unit, abs(left) / 200):
             return False
     return True
-
-
-def is_reduced(node: Node, polynomial: Mapping[Monomial, Fraction]) -> bool:
-    """True if an expression is already fully expanded: each term of the polynomial is written once, as a single
-    term."""
-    terms = list(_terms(node))
-    return len(terms) == len(polynomial) and all(_is_term(term) for term in terms)
 
 
 def _terms(node: Node) -> Iterator[Node]:
@@ -315,15 +292,12 @@ def _terms(node: Node) -> Iterator[Node]:
 
 def _is_term(node: Node) -> bool:
     """True if a tree is a coefficient times powers of letters, with no letter occurring twice."""
-    numbers = letters = 0
-    names = []
+    numbers, names = 0, []
     for part in _factors(node):
-        if part.kind is Kind.LETTER:
-            letters += 1
-            names.append(part.name)
-        elif part.kind is Kind.POWER and part.parts[0].kind is Kind.LETTER and part.parts[1].kind is Kind.NUMBER:
-            letters += 1
-            names.append(part.parts[0].name)
+        is_power = part.kind is Kind.POWER and part.parts[1].kind is Kind.NUMBER
+        letter = part.parts[0] if is_power else part
+        if letter.kind is Kind.LETTER:
+            names.append(letter.name)
         elif part.kind is Kind.NUMBER or part.is_fraction:
             numbers += 1
         else:
