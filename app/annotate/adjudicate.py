@@ -10,7 +10,6 @@ page showed.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from string import ascii_uppercase
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -23,15 +22,15 @@ from stepsight.app.annotate.campaigns import choose_html
 from stepsight.app.annotate.label import DECISION_KEYS, ERROR_NAMES, formula, script_keys
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import Number, PageQuery, body, read_query
-from stepsight.core.trace import Trace, find_answer
+from stepsight.core.trace import find_answer
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import LONGEST, Count, Key
 from stepsight.storage.labelling.campaigns import get_campaign, guideline_text
 from stepsight.storage.labelling.results.adjudication import (
     Adjudication,
+    AnnotatedItem,
     Decision,
-    Disagreement,
     decide,
     past_decisions,
     read_adjudication,
@@ -67,26 +66,26 @@ class _NewDecision(Model):
 def with_letters(
     store: Store, item_id: int, annotations: Sequence[SubmittedAnnotation]
 ) -> list[tuple[str, SubmittedAnnotation]]:
-    """Pair each annotation of an item with a letter, in an order that reveals nothing about the authors."""
+    """Pair each annotation of an item with a letter, in an order that reveals nothing about the authors. The
+    letters are A to Z for the first 26, then A2 to Z2, and so on."""
     by_person = {annotation.user_id: annotation for annotation in annotations}
-    order = shuffle_people(store, by_person, "item", item_id)
-    return [(_letter(number), by_person[user_id]) for number, user_id in enumerate(order)]
-
-
-def _letter(number: int) -> str:
-    """Return the letter for a number counted from 0: A to Z for the first 26, then A2 to Z2, and so on."""
-    more, place = divmod(number, len(ascii_uppercase))
-    return f"{ascii_uppercase[place]}{more + 1 if more else ''}"
+    lettered = []
+    for number, user_id in enumerate(shuffle_people(store, by_person, "item", item_id)):
+        more, place = divmod(number, len(ascii_uppercase))
+        lettered.append((f"{ascii_uppercase[place]}{more + 1 if more else ''}", by_person[user_id]))
+    return lettered
 
 
 def adjudication_html(store: Store, address: AdjudicationAddress, user: User) -> Markup:
-    """Render the page on which `user` adjudicates a campaign. Raises `NotFoundError` if the campaign does not
-    exist."""
+    """Render the page on which `user` adjudicates a campaign, without the traces that are hidden from them. Raises
+    `NotFoundError` if the campaign does not exist."""
     campaign = get_campaign(store, address.campaign)
-    adjudication = _visible_to(store, campaign.id, user)
-    asked = adjudication.find(address.item) if address.item else None
-    shown = asked or adjudication.next_open() or next(iter(adjudication.disagreements), None)
-    missed = bool(address.item) and asked is None
+    items = read_adjudication(store, campaign.id).items
+    hidden = hidden_traces(store, user, [item.about.trace_id for item in items])
+    adjudication = Adjudication(tuple(item for item in items if item.about.trace_id not in hidden))
+    named = adjudication.find(address.item) if address.item else None
+    shown = named or adjudication.next_open() or next(iter(adjudication.items), None)
+    missed = bool(address.item) and named is None
     return render(
         "annotate/adjudicate.html",
         campaign=campaign,
@@ -94,77 +93,58 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
         guideline_text=guideline_text(store, campaign.id),
         script_keys=script_keys(DECISION_KEYS),
         message="Nobody disagrees on that trace; here is the next one." if missed else "",
-        **({"trace": None} if shown is None else _disagreement(store, address, adjudication, shown, user)),
+        **({"trace": None} if shown is None else _item(store, shown, user)),
+        **({} if shown is None else _neighbours(campaign.id, adjudication, shown)),
     )
 
 
-def _visible_to(store: Store, campaign_id: int, user: User) -> Adjudication:
-    """Return the state of a campaign's adjudication without the traces that are hidden from `user`."""
-    adjudication = read_adjudication(store, campaign_id)
-    hidden = hidden_traces(store, user, [one.trace_id for one in adjudication.disagreements])
-    visible = tuple(one for one in adjudication.disagreements if one.trace_id not in hidden)
-    return replace(adjudication, disagreements=visible)
-
-
-def _disagreement(
-    store: Store, address: AdjudicationAddress, adjudication: Adjudication, shown: Disagreement, user: User
-) -> dict[str, Any]:
+def _item(store: Store, item: AnnotatedItem, user: User) -> dict[str, Any]:
     """Return the template's variables for a trace and the disagreements on its steps."""
-    trace = get_trace(store, shown.trace_id)
-    numbers = range(len(trace.steps) if trace.digest == shown.digest else 0)
-    return {
-        "answer": formula(find_answer(trace.meta)),
-        "item": shown.item_id,
-        "changed": trace.digest != shown.digest,
-        "own": any(annotation.user_id == user.id for annotation in shown.annotations),
-        **_steps(store, trace, shown, numbers),
-        **_neighbours(address.campaign, adjudication, shown),
-    }
-
-
-def _steps(store: Store, trace: Trace, shown: Disagreement, numbers: range) -> dict[str, Any]:
-    """Return the template's variables for the steps of a trace."""
+    trace, item_id = get_trace(store, item.about.trace_id), item.about.item_id
+    changed = trace.digest != item.about.digest
     past: dict[int, list[Decision]] = {}
-    for decision in past_decisions(store, shown.item_id):
+    for decision in past_decisions(store, item_id):
         past.setdefault(decision.step, []).append(decision)
-    disagreed = set(shown.steps)
+    rows = []
+    for number in range(0 if changed else len(trace.steps)):
+        labels = [annotation.labels[number] for annotation in item.annotations]
+        rows.append(
+            {
+                "number": number,
+                "disagreed": number in item.disagreed,
+                "decisions": past.get(number, []),
+                "majority": vote(labels)[0],
+                "agreed": next((label for label in labels if label is not None), None),
+            }
+        )
     return {
         "trace": trace,
-        "annotations": with_letters(store, shown.item_id, shown.annotations),
-        "rows": [
-            {"number": number, "disagreed": number in disagreed, "decisions": past.get(number, [])}
-            | _row(trace, shown, number)
-            for number in numbers
-        ],
+        "answer": formula(find_answer(trace.meta)),
+        "item": item_id,
+        "changed": changed,
+        "own": any(annotation.user_id == user.id for annotation in item.annotations),
+        "annotations": with_letters(store, item_id, item.annotations),
+        "rows": rows,
         "keys": DECISION_KEYS,
         "error_names": ERROR_NAMES,
         "longest_reason": LONGEST,
     }
 
 
-def _row(trace: Trace, shown: Disagreement, number: int) -> dict[str, Any]:
-    labels = [annotation.labels[number] for annotation in shown.annotations]
-    return {
-        "majority": vote(labels)[0],
-        "agreed": next((label for label in labels if label is not None), None),
-    }
-
-
-def _neighbours(campaign_id: int, adjudication: Adjudication, shown: Disagreement) -> dict[str, Any]:
+def _neighbours(campaign_id: int, adjudication: Adjudication, shown: AnnotatedItem) -> dict[str, Any]:
     """Return the template's variables for moving between traces: links to the neighbours of a trace, and its
     position."""
-    items = [one.item_id for one in adjudication.disagreements]
-    place = items.index(shown.item_id)
-    urls = [AdjudicationAddress(campaign=campaign_id, item=item).url() for item in items]
-    decided = not shown.undecided(adjudication.decisions)
-    following = adjudication.next_open(shown.item_id) if decided else None
+    ids = [item.about.item_id for item in adjudication.items]
+    place = ids.index(shown.about.item_id)
+    urls = [AdjudicationAddress(campaign=campaign_id, item=item_id).url() for item_id in ids]
+    following = None if shown.undecided else adjudication.next_open(shown.about.item_id)
     return {
         "place": place + 1,
-        "places": len(items),
+        "places": len(ids),
         "previous": urls[place - 1] if place else "",
-        "next": urls[place + 1] if place + 1 < len(items) else "",
-        "onward": urls[items.index(following.item_id)] if following else "",
-        "finished": decided and following is None,
+        "next": urls[place + 1] if place + 1 < len(ids) else "",
+        "onward": urls[ids.index(following.about.item_id)] if following else "",
+        "finished": not shown.undecided and following is None,
     }
 
 

@@ -199,7 +199,7 @@ class PeopleLabels:
     def labels(self) -> tuple[str | None, ...]:
         """The consensus labels of the newest campaign, one per step, or an empty tuple if there are no labels to
         show."""
-        return self._shown[0].consensus.labels if self._shown else ()
+        return self._shown[0].labels if self._shown else ()
 
     @property
     def words(self) -> str:

@@ -235,6 +235,12 @@ def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:
     return len(labels) if after_error or "neg" not in labels else labels.index("neg") + 1
 
 
+def needed_labels(labels: Sequence[str | None], after_error: bool) -> StepTexts:
+    """Return the labels of the steps that must be labelled (`needed_steps`), and None for the others."""
+    end = needed_steps(labels, after_error)
+    return tuple(label if step < end else None for step, label in enumerate(labels))
+
+
 def fold(events: Sequence[EventRow], n_steps: int, *, stepwise: bool, asks: bool) -> Annotation:
     """Derive the annotation from a person's events on a trace with `n_steps` steps. The events must be in order.
     `asks` is `asks_evidence` of the campaign."""

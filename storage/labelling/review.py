@@ -11,24 +11,16 @@ suggested and what the person changed.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import select
-
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs, Thresholds
-from stepsight.storage.database.labelling_schema import EventRow, SlotRow
+from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
 from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, standing
-from stepsight.storage.labelling.annotation import (
-    SUGGEST,
-    Annotation,
-    fold,
-    needed_steps,
-    read_events,
-    read_events_of_items,
-)
+from stepsight.storage.labelling.annotation import SUGGEST, Annotation, needed_labels, read_events
 from stepsight.storage.labelling.assignments import LEASED, SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.labelling.plan import AfterSubmission, Shows
+from stepsight.storage.labelling.results.annotations import read_annotations
 from stepsight.storage.people.blindness import is_unblinded
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace
@@ -98,7 +90,11 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
     trace = get_trace(store, slot.trace_id)
     if not slot.settings.stepwise:
         return scores_to_confirm(store, slot, trace)
-    return _online(trace, _by_evaluator(store, slot, trace), annotation.revealed)
+    end = annotation.revealed
+    return tuple(
+        replace(scores, validity=scores.validity[:end], redundancy=scores.redundancy[:end])
+        for scores in _shown(trace, _by_evaluator(store, slot, trace), Mode.ONLINE).values()
+    )
 
 
 def scores_to_confirm(store: Store, slot: Slot, trace: StoredTrace) -> tuple[ShownScores, ...]:
@@ -107,20 +103,13 @@ def scores_to_confirm(store: Store, slot: Slot, trace: StoredTrace) -> tuple[Sho
 
 
 def _by_evaluator(store: Store, slot: Slot, trace: StoredTrace) -> list[StoredJudgment]:
-    return [one for one in read_judgments(store, trace) if one.evaluator.id == slot.evaluator_id]
+    return [judgment for judgment in read_judgments(store, trace) if judgment.evaluator.id == slot.evaluator_id]
 
 
 def shown_scores(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
     """Return each evaluator's standing offline scores, or else its online ones, sorted by evaluator name."""
     both = [_shown(trace, judgments, mode) for mode in (Mode.ONLINE, Mode.OFFLINE)]
     return tuple(sorted((both[0] | both[1]).values(), key=lambda scores: scores.evaluator))
-
-
-def _online(trace: StoredTrace, judgments: list[StoredJudgment], revealed: int) -> tuple[ShownScores, ...]:
-    return tuple(
-        replace(scores, validity=scores.validity[:revealed], redundancy=scores.redundancy[:revealed])
-        for scores in _shown(trace, judgments, Mode.ONLINE).values()
-    )
 
 
 def _shown(trace: StoredTrace, judgments: list[StoredJudgment], mode: Mode) -> dict[int, ShownScores]:
@@ -148,30 +137,9 @@ def _shown_scores(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> S
 
 
 def _read_peers(store: Store, slot: Slot, user: User) -> tuple[PeerAnnotation, ...]:
-    others = select(SlotRow.user_id).where(
-        SlotRow.item_id == slot.item_id, SlotRow.state == SUBMITTED, SlotRow.user_id != user.id
-    )
     with store.read() as session:
-        ids = session.scalars(others.order_by(SlotRow.number)).all()
-        logs = read_events_of_items(session, [slot.item_id]) if ids else {}
-    annotations = [
-        fold(
-            logs.get((slot.item_id, id), []),
-            slot.n_steps,
-            stepwise=slot.settings.stepwise,
-            asks=slot.settings.asks_evidence,
-        )
-        for id in ids
-        if id is not None
-    ]
-    return tuple(_peer(annotation, slot.settings.after_error) for annotation in annotations if annotation.submitted)
-
-
-def _peer(annotation: Annotation, after_error: bool) -> PeerAnnotation:
-    end = needed_steps(annotation.labels, after_error)
-    labels = tuple(label if step < end else None for step, label in enumerate(annotation.labels))
-    errors = zip(labels, annotation.errors, strict=True)
-    return PeerAnnotation(labels, tuple(error if label == "neg" else None for label, error in errors))
+        annotations = read_annotations(session, slot.campaign_id, slot.item_id)
+    return tuple(PeerAnnotation(one.labels, one.errors) for one in annotations if one.user_id != user.id)
 
 
 def add_suggestions(store: Store, slot_id: int, user: User) -> None:
@@ -195,27 +163,6 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
             session.add(EventRow(kind=SUGGEST, new=list(labels), cause="", key=key, **slot.of_event(user)))
 
 
-def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> list[str | None]:
-    """Return the suggested label of each step.
-
-    The label is `neg` if the validity is below its threshold, `neu` if the redundancy reaches its threshold, and
-    `pos` otherwise. It is None for a step without scores and, unless `after_error` is set, for every step after the
-    first `neg`.
-    """
-    pairs = zip(scores.validity, scores.redundancy, strict=True)
-    labels = [_label(validity, redundancy, thresholds) for validity, redundancy in pairs]
-    needed = needed_steps(labels, after_error)
-    return [label if step < needed else None for step, label in enumerate(labels)]
-
-
-def _label(validity: float | None, redundancy: float | None, thresholds: Thresholds) -> str | None:
-    if validity is None:
-        return None
-    if validity < thresholds.validity:
-        return "neg"
-    return "neu" if redundancy is not None and redundancy >= thresholds.redundancy else "pos"
-
-
 def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
     if slot.evaluator_id is None:
         return ()
@@ -228,5 +175,23 @@ def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
     labels = labels_of(shown[0], thresholds, after_error=slot.settings.after_error)
     if outputs == Outputs.CHECKS:
         # A step that passes its checks is not right merely by that.
-        labels = [label if label == "neg" else None for label in labels]
+        return [label if label == "neg" else None for label in labels]
     return labels
+
+
+def labels_of(scores: ShownScores, thresholds: Thresholds, *, after_error: bool) -> Sequence[str | None]:
+    """Return the suggested label of each step.
+
+    The label is `neg` if the validity is below its threshold, `neu` if the redundancy reaches its threshold, and
+    `pos` otherwise. It is None for a step without scores and, unless `after_error` is set, for every step after the
+    first `neg`.
+    """
+    labels: list[str | None] = []
+    for validity, redundancy in zip(scores.validity, scores.redundancy, strict=True):
+        if validity is None:
+            labels.append(None)
+        elif validity < thresholds.validity:
+            labels.append("neg")
+        else:
+            labels.append("neu" if redundancy is not None and redundancy >= thresholds.redundancy else "pos")
+    return needed_labels(labels, after_error)

@@ -13,7 +13,7 @@ from stepsight.app.commands.cli import COMMANDS
 from stepsight.core.paths import asset
 from stepsight.storage.database.store import open_store
 from stepsight.training.experiments.finetuning.sft import write_scratch_model
-from tests.app.commands.test_patch import accept
+from tests.app.commands.test_export import accept
 from tests.checkpoints import write_token_classifier
 from tests.conftest import ROOT
 from tests.hub import Hub

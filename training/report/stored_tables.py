@@ -67,7 +67,7 @@ def _read_links(store: Store, dataset: Dataset) -> tuple[Mapping[int, list[tuple
             if annotation.chosen != "gold":
                 unasked += annotation.unasked
                 links[annotation.trace_id] += [
-                    (annotation.digest, step, by) for step, by in annotation.evidence.items()
+                    (annotation.digest, step, by) for step, by in enumerate(annotation.evidence) if by is not None
                 ]
     return {trace_id: named for trace_id, named in links.items() if named}, unasked
 

@@ -14,6 +14,7 @@ in the file are in `conditions`, which record how the traces were chosen. If the
 its line has `qualification_items`.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,7 +51,6 @@ from stepsight.storage.labelling.annotation import (
     is_value_of,
 )
 from stepsight.storage.labelling.campaigns import Campaign
-from stepsight.storage.labelling.files.formats.label_format import line
 from stepsight.storage.labelling.plan import CampaignSettings
 
 AGAIN = "Export the campaign again."
@@ -294,3 +294,8 @@ def _events(session: Session, campaign_id: int) -> Iterator[Row]:
 def as_json(value: Any) -> Any:
     """Convert a value for JSON: a `datetime` becomes ISO text, and anything else stays as it is."""
     return value.isoformat() if isinstance(value, datetime) else value
+
+
+def line(row: Row) -> str:
+    """Serialise a row as one line of JSON."""
+    return json.dumps(row, ensure_ascii=False, allow_nan=False)

@@ -10,7 +10,7 @@ from stepsight.core.files.whole_files import atomic_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import find_campaign, note_export
 from stepsight.storage.labelling.files.export_events import write_events
-from stepsight.storage.labelling.files.formats import FORMATS
+from stepsight.storage.labelling.files.label_formats import FORMATS
 from stepsight.storage.labelling.results.consensus import LabelledTraces
 
 EVENTS = "events"

@@ -87,9 +87,8 @@ def import_labels(
         if label_source(first[1]) is LabelSource.LABEL_STUDIO:
             if campaign is None:
                 raise UserError(f"{path}: its rows name no campaign.", "Name one (--campaign).")
-            importer = LabelStudioImporter(
-                store, session, campaign, _dataset_of(session, str(path), campaign, dataset), user
-            )
+            searched = _dataset_of(session, str(path), campaign, dataset)
+            importer = LabelStudioImporter(session, campaign, searched, user)
             for where, task in rows:
                 with located(where):
                     importer.add(task, annotator)

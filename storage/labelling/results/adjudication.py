@@ -12,9 +12,10 @@ change.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from itertools import groupby
 from typing import Any
 
@@ -23,12 +24,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import LABEL_NAMES
-from stepsight.storage.database.labelling_schema import (
-    EventRow,
-    GuidelineRow,
-    ItemRow,
-    SlotRow,
-)
+from stepsight.storage.database.labelling_schema import EventRow, GuidelineRow, ItemRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
@@ -42,8 +38,6 @@ from stepsight.storage.labelling.results.annotations import (
     vote,
 )
 from stepsight.storage.people.users import User
-
-_NO_REASON = "The decision has no reason."
 
 
 @dataclass(frozen=True)
@@ -61,8 +55,92 @@ class Decision:
     reason: str
     user: str
     moment: datetime
-    own: bool = False
-    event_id: int = 0
+    own: bool
+    event_id: int
+
+
+@dataclass(frozen=True)
+class AnnotatedItem:
+    """An item of a campaign with its submitted annotations, of which there is at least one, and the decisions in
+    force on its steps, by 0-based step."""
+
+    annotations: tuple[SubmittedAnnotation, ...]
+    decisions: Mapping[int, Decision]
+
+    @property
+    def about(self) -> SubmittedAnnotation:
+        """An annotation, for what all of them say of the trace."""
+        return self.annotations[0]
+
+    @cached_property
+    def disagreed(self) -> tuple[int, ...]:
+        """The 0-based steps on which the annotators disagree."""
+        by_step = zip(*(annotation.labels for annotation in self.annotations), strict=True)
+        names = set(LABEL_NAMES)
+        return tuple(i for i, labels in enumerate(by_step) if UNSURE in labels or len(names & {*labels}) > 1)
+
+    @property
+    def undecided(self) -> tuple[int, ...]:
+        """The steps on which they disagree and no decision has been made."""
+        return tuple(step for step in self.disagreed if step not in self.decisions)
+
+
+def iterate_items(store: Store, campaign_id: int) -> Iterator[AnnotatedItem]:
+    """Yield the items of a campaign of which there are annotations, in the order of the queue."""
+    decisions: dict[int, dict[int, Decision]] = {}
+    for (item_id, step), decision in read_decisions(store, campaign_id).items():
+        decisions.setdefault(item_id, {})[step] = decision
+    annotations = iterate_annotations(store, campaign_id)
+    for item_id, group in groupby(annotations, key=lambda annotation: annotation.item_id):
+        yield AnnotatedItem(tuple(group), decisions.get(item_id, {}))
+
+
+@dataclass(frozen=True)
+class Adjudication:
+    """The state of a campaign's adjudication: the items with disagreements, in the order of the queue."""
+
+    items: tuple[AnnotatedItem, ...]
+
+    @property
+    def steps(self) -> int:
+        return sum(len(item.disagreed) for item in self.items)
+
+    @property
+    def decided(self) -> int:
+        return self.steps - sum(len(item.undecided) for item in self.items)
+
+    def find(self, item_id: int) -> AnnotatedItem | None:
+        return next((item for item in self.items if item.about.item_id == item_id), None)
+
+    def next_open(self, after: int | None = None) -> AnnotatedItem | None:
+        """Return the first item with an undecided step after the item `after`, continuing from the start at the
+        end."""
+        places = [item.about.item_id for item in self.items]
+        start = places.index(after) + 1 if after in places else 0
+        turned = self.items[start:] + self.items[:start]
+        return next((item for item in turned if item.undecided), None)
+
+
+def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
+    """Return the state of a campaign's adjudication, cached until the log has a new event."""
+    with store.read() as session:
+        # Counted as well, since of simultaneous events the one with the greater id may be stored first.
+        newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id)
+        version = tuple(session.execute(newest).one())
+
+    def read() -> Adjudication:
+        items = iterate_items(store, campaign_id)
+        return Adjudication(tuple(item for item in items if item.disagreed and item.about.chosen != GOLD))
+
+    return store.cache.get(("adjudication", campaign_id), version, read, _size)
+
+
+def _size(adjudication: Adjudication) -> int:
+    """Estimate the size of an adjudication in bytes from its texts and labels."""
+    annotations = [annotation for item in adjudication.items for annotation in item.annotations]
+    texts = [text for one in annotations for text in (*one.comments, *one.corrections) if text]
+    reasons = [decision.reason for item in adjudication.items for decision in item.decisions.values()]
+    return sum(map(sys.getsizeof, texts + reasons)) + sum(1000 + 64 * len(one.labels) for one in annotations)
 
 
 def decide(
@@ -86,22 +164,35 @@ def decide(
     Raises `UserError` if the trace has no such step, if nobody has submitted the trace, if the label is unknown,
     or if it is not the majority's and no reason is given.
     """
-    new: dict[str, Any] = {
-        "label": _check_label(label),
-        "reason": check_reason(reason, _NO_REASON) if reason else "",
-    }
+    missing = "The decision has no reason."
+    if label is not None and label not in LABEL_NAMES:
+        raise UserError(f"The label is {label!r:.40}, expected neg, neu, pos or null (unlabelled).")
+    new: dict[str, Any] = {"label": label, "reason": check_reason(reason, missing) if reason else ""}
     check_key(key)
     with store.write() as session:
-        item = _find_item(session, campaign_id, item_id)
-        earlier = session.scalar(select(EventRow).where(EventRow.user_id == user.id, EventRow.key == key))
-        if earlier is not None:
-            return _repeat(earlier, item.id, step, new, user)
-        _check_item(session, item, step)
-        own = _has_labelled(session, item.id, user)
-        before = _last(session, item.id, step)
-        _check_before(before, after)
-        if not reason and (label is None or label != _majority(session, item, step)):
-            raise UserError(_NO_REASON, "Say in a few words why: it is not what most annotators said.")
+        # Locked until the transaction ends, so that decisions on an item are made one at a time.
+        item = session.get(ItemRow, in_range(item_id), with_for_update=True)
+        if item is None or item.campaign_id != campaign_id:
+            raise NotFoundError(f"The campaign has no item {item_id}.")
+        stored = session.scalar(select(EventRow).where(EventRow.user_id == user.id, EventRow.key == key))
+        if stored is not None:
+            return _repeat(stored, item.id, step, new, user)
+        annotations = _labelled(session, item, step)
+        before = session.scalar(
+            select(EventRow)
+            .where(EventRow.item_id == item.id, EventRow.step == step, EventRow.kind == DECIDE)
+            .order_by(EventRow.id.desc())
+            .limit(1)
+        )
+        if after is not None and after != (0 if before is None else before.id):
+            raise ConflictError(
+                "This step has been decided in the meantime, as the page now shows.",
+                "Decide it again if you disagree.",
+            )
+        majority, _ = vote([annotation.labels[step] for annotation in annotations])
+        if not reason and (label is None or label != majority):
+            raise UserError(missing, "Say in a few words why: it is not what most annotators said.")
+        guideline = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign_id)
         event = EventRow(
             campaign_id=campaign_id,
             item_id=item.id,
@@ -109,14 +200,38 @@ def decide(
             kind=DECIDE,
             step=step,
             old=None if before is None else before.new,
-            new=new | {"own": own},
+            new=new | {"own": any(annotation.user_id == user.id for annotation in annotations)},
             key=key,
             digest=item.digest,
-            **_circumstances(session, campaign_id),
+            guideline=session.scalar(guideline) or 0,
+            view=load_settings(session, campaign_id).view.value,
         )
         session.add(event)
         session.flush()
         return _decision(event, user.name)
+
+
+def _labelled(session: Session, item: ItemRow, step: int) -> list[SubmittedAnnotation]:
+    """Return the annotations of an item. Raises an error unless the trace is unchanged, contains the step, and was
+    submitted by somebody."""
+    digest, n_steps = session.execute(
+        select(TraceRow.digest, TraceRow.n_steps).where(TraceRow.id == item.trace_id)
+    ).one()
+    if digest != item.digest:
+        raise ConflictError("The trace has changed since it was labelled.", "Label it again in a new campaign.")
+    if not 0 <= step < n_steps:
+        raise UserError(f"There is no step {step + 1}: the trace has {n_steps}.")
+    annotations = read_annotations(session, item.campaign_id, item.id)
+    if not annotations:
+        raise UserError("Nobody has submitted labels of this trace.", "Decide once somebody has.")
+    return annotations
+
+
+def _repeat(event: EventRow, item_id: int, step: int, new: dict[str, Any], user: User) -> Decision:
+    content = {name: (event.new or {}).get(name) for name in new} if event.kind == DECIDE else None
+    if (event.item_id, event.step, content) != (item_id, step, new):
+        raise ConflictError("This key was used for something else.", "Reload the page, then decide again.")
+    return _decision(event, user.name)
 
 
 def read_decisions(store: Store, campaign_id: int) -> dict[tuple[int, int], Decision]:
@@ -142,8 +257,7 @@ def _read(store: Store, condition: ColumnElement[bool]) -> list[Decision]:
 
 
 def _decision(event: EventRow, user: str) -> Decision:
-    check_event(event)
-    new: Mapping[str, Any] = event.new or {}
+    new: Mapping[str, Any] = check_event(event).new or {}
     return Decision(
         item_id=event.item_id,
         step=event.step or 0,
@@ -154,157 +268,3 @@ def _decision(event: EventRow, user: str) -> Decision:
         own=bool(new.get("own")),
         event_id=event.id,
     )
-
-
-def _repeat(event: EventRow, item_id: int, step: int, new: dict[str, Any], user: User) -> Decision:
-    names = ("label", "reason")
-    content = [(event.new or {}).get(name) for name in names] if event.kind == DECIDE else None
-    if (event.item_id, event.step, content) != (item_id, step, [new.get(name) for name in names]):
-        raise ConflictError("This key was used for something else.", "Reload the page, then decide again.")
-    return _decision(event, user.name)
-
-
-def _find_item(session: Session, campaign_id: int, item_id: int) -> ItemRow:
-    """Return the item and lock it until the transaction ends, so that decisions on it are made one at a time."""
-    item = session.get(ItemRow, in_range(item_id), with_for_update=True)
-    if item is None or item.campaign_id != campaign_id:
-        raise NotFoundError(f"The campaign has no item {item_id}.")
-    return item
-
-
-def _check_item(session: Session, item: ItemRow, step: int) -> None:
-    """Raise an error unless the trace is unchanged, contains the step, and was submitted by somebody."""
-    digest, n_steps = session.execute(
-        select(TraceRow.digest, TraceRow.n_steps).where(TraceRow.id == item.trace_id)
-    ).one()
-    if digest != item.digest:
-        raise ConflictError("The trace has changed since it was labelled.", "Label it again in a new campaign.")
-    if not 0 <= step < n_steps:
-        raise UserError(f"There is no step {step + 1}: the trace has {n_steps}.")
-    submitted = select(func.count()).where(SlotRow.item_id == item.id, SlotRow.state == "submitted")
-    if not session.scalar(submitted):
-        raise UserError("Nobody has submitted labels of this trace.", "Decide once somebody has.")
-
-
-def _majority(session: Session, item: ItemRow, step: int) -> str | None:
-    """Return the label that most annotators gave to a step, or None if no single label has the most votes."""
-    return vote([one.labels[step] for one in read_annotations(session, item.campaign_id, item.id)])[0]
-
-
-def _has_labelled(session: Session, item_id: int, user: User) -> bool:
-    submitted = select(SlotRow.id).where(
-        SlotRow.item_id == item_id, SlotRow.user_id == user.id, SlotRow.state == "submitted"
-    )
-    return session.scalar(submitted) is not None
-
-
-def _last(session: Session, item_id: int, step: int) -> EventRow | None:
-    events = select(EventRow).where(EventRow.item_id == item_id, EventRow.step == step, EventRow.kind == DECIDE)
-    return session.scalar(events.order_by(EventRow.id.desc()).limit(1))
-
-
-def _check_before(before: EventRow | None, after: int | None) -> None:
-    last = 0 if before is None else before.id
-    if after is not None and last != after:
-        raise ConflictError(
-            "This step has been decided in the meantime, as the page now shows.", "Decide it again if you disagree."
-        )
-
-
-def _circumstances(session: Session, campaign_id: int) -> dict[str, Any]:
-    newest = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign_id)
-    view = load_settings(session, campaign_id).view.value
-    return {"guideline": session.scalar(newest) or 0, "view": view}
-
-
-def _check_label(label: str | None) -> str | None:
-    if label is not None and label not in LABEL_NAMES:
-        raise UserError(f"The label is {label!r:.40}, expected neg, neu, pos or null (unlabelled).")
-    return label
-
-
-@dataclass(frozen=True)
-class Disagreement:
-    """A trace of a campaign, the 0-based steps on which its annotators disagree, and their annotations."""
-
-    item_id: int
-    trace_id: int
-    digest: str
-    steps: tuple[int, ...]
-    annotations: tuple[SubmittedAnnotation, ...]
-
-    def undecided(self, decisions: dict[tuple[int, int], Decision]) -> tuple[int, ...]:
-        """Return the steps on which no decision has been made."""
-        return tuple(step for step in self.steps if (self.item_id, step) not in decisions)
-
-
-@dataclass(frozen=True)
-class Adjudication:
-    """The state of a campaign's adjudication. `disagreements` are in the order of the queue. `decisions` holds the
-    decisions in force, keyed by item id and step."""
-
-    disagreements: tuple[Disagreement, ...]
-    decisions: dict[tuple[int, int], Decision]
-
-    @property
-    def steps(self) -> int:
-        return sum(len(one.steps) for one in self.disagreements)
-
-    @property
-    def decided(self) -> int:
-        return self.steps - sum(len(one.undecided(self.decisions)) for one in self.disagreements)
-
-    def find(self, item_id: int) -> Disagreement | None:
-        return next((one for one in self.disagreements if one.item_id == item_id), None)
-
-    def next_open(self, after: int | None = None) -> Disagreement | None:
-        """Return the first disagreement with an undecided step after the item `after`, continuing from the start at
-        the end."""
-        places = [one.item_id for one in self.disagreements]
-        start = places.index(after) + 1 if after in places else 0
-        turned = self.disagreements[start:] + self.disagreements[:start]
-        return next((one for one in turned if one.undecided(self.decisions)), None)
-
-
-def disagreed_steps(labels: Sequence[Sequence[str | None]]) -> tuple[int, ...]:
-    """Return the 0-based steps on which annotators disagree.
-
-    `labels` has one sequence of labels per annotator, all of the same length.
-    """
-    return tuple(i for i, of_step in enumerate(zip(*labels, strict=True)) if _disagreed(of_step))
-
-
-def _disagreed(labels: Iterable[str | None]) -> bool:
-    return UNSURE in labels or len(set(labels) & set(LABEL_NAMES)) > 1
-
-
-def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
-    """Return the state of a campaign's adjudication, cached until the log has a new event."""
-    with store.read() as session:
-        # Counted as well, since of simultaneous events the one with the greater id may be stored first.
-        newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id)
-        version = tuple(session.execute(newest).one())
-    key = ("adjudication", campaign_id)
-    return store.cache.get(key, version, lambda: _read_adjudication(store, campaign_id), _size)
-
-
-def _read_adjudication(store: Store, campaign_id: int) -> Adjudication:
-    return Adjudication(tuple(_disagreements(store, campaign_id)), read_decisions(store, campaign_id))
-
-
-def _disagreements(store: Store, campaign_id: int) -> Iterator[Disagreement]:
-    for item_id, group in groupby(
-        iterate_annotations(store, campaign_id), key=lambda annotation: annotation.item_id
-    ):
-        annotations = tuple(group)
-        steps = disagreed_steps([annotation.labels for annotation in annotations])
-        if steps and annotations[0].chosen != GOLD:
-            yield Disagreement(item_id, annotations[0].trace_id, annotations[0].digest, steps, annotations)
-
-
-def _size(adjudication: Adjudication) -> int:
-    """Estimate the size of an adjudication in bytes from its texts and labels."""
-    annotations = [annotation for one in adjudication.disagreements for annotation in one.annotations]
-    texts = [text for one in annotations for text in (*one.comments.values(), *one.corrections.values())]
-    reasons = [decision.reason for decision in adjudication.decisions.values()]
-    return sum(map(sys.getsizeof, texts + reasons)) + sum(1000 + 16 * len(one.labels) for one in annotations)

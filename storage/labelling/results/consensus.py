@@ -2,9 +2,10 @@
 votes of all campaigns on the validity of a dataset's steps."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import groupby, islice
+from datetime import datetime
+from itertools import islice
 
 from sqlalchemy import select
 
@@ -15,30 +16,31 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, starts
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.results.adjudication import Decision, past_decisions, read_decisions
-from stepsight.storage.labelling.results.annotations import (
-    NONE,
-    SubmittedAnnotation,
-    iterate_annotations,
-    read_annotations,
-    vote,
-)
+from stepsight.storage.labelling.results.adjudication import AnnotatedItem, Decision, iterate_items, past_decisions
+from stepsight.storage.labelling.results.annotations import NONE, SubmittedAnnotation, read_annotations, vote
 from stepsight.storage.traces.queries import StoredTrace, load_traces, traces
 
 ADJUDICATED = "adjudicated"
+CONSENSUS = "consensus"
+"""The name that files give to the annotator of a consensus."""
 
 # The reasons for leaving out traces and annotations.
 HIDDEN_GOLD = "hidden gold items"
 CHANGED = "traces that changed since they were labelled"
 # Traces held in memory at once.
 _BATCH = 200
+# A decision counts as much as two people, on whose labels it was taken.
+_DECISION = 2
+
+Labels = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
-class Consensus:
-    """The labels that the annotators of a trace agree on.
+class LabelledTrace:
+    """A trace with labels from people.
 
-    `labels` has `neg`, `neu`, `pos` or None for each step. `how` says how each label came about:
+    `labels` has `neg`, `neu`, `pos` or None for each step. If they are those of a single annotator, `how` is None,
+    and `annotations` has only that person's annotation. Otherwise `how` says how each label came about:
 
     - `adjudicated`: an adjudicator decided, possibly to leave the step unlabelled.
     - `majority`: more annotators gave this label than any other.
@@ -46,82 +48,32 @@ class Consensus:
     - `unsure`: more annotators were unsure than gave any one label, so the step is unlabelled.
     - `none`: nobody labelled the step, or it follows the agreed first error in a campaign that labels no
       steps after that. In the latter case, annotators who did not see that error may have labelled it.
-
-    `chosen` says how the trace came into the campaign, as in `ItemRow`. `digest` is the digest of the trace as it
-    was labelled.
-    """
-
-    trace_id: int
-    digest: str
-    labels: tuple[str | None, ...]
-    how: tuple[str, ...]
-    chosen: str
-    annotations: tuple[SubmittedAnnotation, ...]
-    decisions: tuple[Decision, ...]
-
-
-def iterate_annotated_items(
-    store: Store, campaign_id: int
-) -> Iterator[tuple[list[SubmittedAnnotation], dict[int, Decision]]]:
-    """Yield (annotations, decisions) for each annotated trace of a campaign, with decisions keyed by step."""
-    decisions = read_decisions(store, campaign_id)
-    annotations = iterate_annotations(store, campaign_id)
-    for item_id, group in groupby(annotations, key=lambda annotation: annotation.item_id):
-        of_item = list(group)
-        steps = range(len(of_item[0].labels))
-        yield of_item, {step: decisions[item_id, step] for step in steps if (item_id, step) in decisions}
-
-
-def find_consensus(
-    about: SubmittedAnnotation,
-    annotations: Sequence[SubmittedAnnotation],
-    decided: Mapping[int, Decision],
-    after_error: bool,
-) -> Consensus:
-    """Derive the consensus on one trace from its annotations and from the decisions, which are keyed by 0-based
-    step.
-
-    `about` is any annotation of the trace. `after_error` is True if the campaign labels the steps after the first
-    error.
-    """
-    settled: list[tuple[str | None, str]] = []
-    ended = False
-    for step in range(len(about.labels)):
-        if step in decided:
-            settled.append((decided[step].label, ADJUDICATED))
-        else:
-            settled.append((None, NONE) if ended else vote([annotation.labels[step] for annotation in annotations]))
-        ended = ended or (not after_error and settled[-1][0] == "neg")
-    return Consensus(
-        trace_id=about.trace_id,
-        digest=about.digest,
-        labels=tuple(label for label, _ in settled),
-        how=tuple(how for _, how in settled),
-        chosen=about.chosen,
-        annotations=tuple(annotations),
-        decisions=tuple(decided[step] for step in sorted(decided)),
-    )
-
-
-@dataclass(frozen=True)
-class LabelledTrace:
-    """A trace with labels from people.
-
-    `labels` has `neg`, `neu` or `pos` for each step, or None if the step is unlabelled, unsure or not agreed on.
-    `how` is as in `Consensus`. If the labels are those of a single annotator, `how` is None, and `annotations` has
-    only that person's annotation.
     """
 
     trace: StoredTrace
-    labels: tuple[str | None, ...]
+    labels: Labels
     how: tuple[str, ...] | None
-    chosen: str
     annotations: tuple[SubmittedAnnotation, ...]
     decisions: tuple[Decision, ...] = ()
 
     @property
     def annotator(self) -> str | None:
         return self.annotations[0].user if self.how is None else None
+
+    @property
+    def chosen(self) -> str:
+        """How the trace came into the campaign, as in `ItemRow`."""
+        return self.annotations[0].chosen
+
+    @property
+    def moment(self) -> datetime:
+        """The time of the last submission or decision."""
+        return max([*(one.moment for one in self.annotations), *(decision.moment for decision in self.decisions)])
+
+    @property
+    def seconds(self) -> float:
+        """The total time that the annotators took."""
+        return sum(annotation.seconds for annotation in self.annotations)
 
     @property
     def first_error(self) -> int | None:
@@ -140,6 +92,23 @@ class LabelledTrace:
             for step, label in zip(self.trace.steps, self.labels, strict=True)
         )
         return Trace(self.trace.id, self.trace.problem, tuple(steps), self.trace.meta)
+
+
+def find_consensus(item: AnnotatedItem, after_error: bool) -> tuple[Labels, tuple[str, ...]]:
+    """Return the labels of a trace on which its annotators agree, and how each came about, as in `LabelledTrace`.
+    `after_error` is True if the campaign labels the steps after the first error."""
+    labels: list[str | None] = []
+    how: list[str] = []
+    for step in range(len(item.about.labels)):
+        if step in item.decisions:
+            label, origin = item.decisions[step].label, ADJUDICATED
+        elif "neg" in labels and not after_error:
+            label, origin = None, NONE
+        else:
+            label, origin = vote([annotation.labels[step] for annotation in item.annotations])
+        labels.append(label)
+        how.append(origin)
+    return tuple(labels), tuple(how)
 
 
 class LabelledTraces:
@@ -165,51 +134,46 @@ class LabelledTraces:
 
     def __iter__(self) -> Iterator[LabelledTrace]:
         self.left_out = Counter()
-        results: Iterator[Consensus | SubmittedAnnotation] = self._consensus()
-        if self._per_annotator:
-            results = self._each()
-        if self._only is not None:
-            results = (result for result in results if result.trace_id in self._only)
-        while batch := list(islice(results, _BATCH)):
-            wanted = traces({result.trace_id for result in batch})
+        items = self._items()
+        while batch := list(islice(items, _BATCH)):
+            wanted = traces({item.about.trace_id for item in batch})
             with self._store.read() as session:
                 stored = {trace.trace_id: trace for trace in load_traces(session, wanted)}
-            for result in batch:
-                trace = stored[result.trace_id]
-                if trace.digest == result.digest:
-                    yield _labelled(trace, result)
+            for item in batch:
+                trace = stored[item.about.trace_id]
+                if trace.digest == item.about.digest:
+                    yield from self._labelled(trace, item)
                 else:
-                    self.left_out[CHANGED] += 1
+                    self._leave_out(item, CHANGED)
 
-    def _consensus(self) -> Iterator[Consensus]:
-        for annotations, decided in iterate_annotated_items(self._store, self._campaign.id):
-            if annotations[0].chosen == GOLD and not self._with_gold:
-                self.left_out[HIDDEN_GOLD] += 1
-                continue
-            yield find_consensus(annotations[0], annotations, decided, self._campaign.after_error)
+    def _items(self) -> Iterator[AnnotatedItem]:
+        for item in iterate_items(self._store, self._campaign.id):
+            if item.about.chosen == GOLD and not self._with_gold:
+                self._leave_out(item, HIDDEN_GOLD)
+            elif self._only is None or item.about.trace_id in self._only:
+                yield item
 
-    def _each(self) -> Iterator[SubmittedAnnotation]:
-        for annotation in iterate_annotations(self._store, self._campaign.id):
-            if annotation.chosen == GOLD and not self._with_gold:
-                self.left_out[HIDDEN_GOLD] += 1
-            else:
-                yield annotation
+    def _leave_out(self, item: AnnotatedItem, reason: str) -> None:
+        self.left_out[reason] += len(item.annotations) if self._per_annotator else 1
 
-
-def _labelled(trace: StoredTrace, result: Consensus | SubmittedAnnotation) -> LabelledTrace:
-    if isinstance(result, Consensus):
-        about = (result.chosen, result.annotations, result.decisions)
-        return LabelledTrace(trace, result.labels, result.how, *about)
-    labels = tuple(label if label in LABEL_NAMES else None for label in result.labels)
-    return LabelledTrace(trace, labels, None, result.chosen, (result,))
+    def _labelled(self, trace: StoredTrace, item: AnnotatedItem) -> Iterator[LabelledTrace]:
+        if not self._per_annotator:
+            decisions = tuple(item.decisions[step] for step in sorted(item.decisions))
+            labels, how = find_consensus(item, self._campaign.after_error)
+            yield LabelledTrace(trace, labels, how, item.annotations, decisions)
+            return
+        for annotation in item.annotations:
+            labels = tuple(label if label in LABEL_NAMES else None for label in annotation.labels)
+            yield LabelledTrace(trace, labels, None, (annotation,))
 
 
 @dataclass(frozen=True)
 class TraceLabels:
-    """A campaign's consensus on a trace, with all annotations of the trace."""
+    """A campaign's consensus on a trace, as in `LabelledTrace`, with all annotations of the trace."""
 
     campaign: Campaign
-    consensus: Consensus
+    labels: Labels
+    how: tuple[str, ...]
     annotations: tuple[SubmittedAnnotation, ...]
 
 
@@ -229,20 +193,12 @@ def read_trace_labels(store: Store, trace_id: int) -> list[TraceLabels]:
             (load_campaign(session, campaign), item, tuple(read_annotations(session, campaign, item)))
             for item, campaign in session.execute(of_trace)
         ]
-    return [_labels(store, *item) for item in items if item[2]]
-
-
-def _labels(
-    store: Store, campaign: Campaign, item_id: int, annotations: tuple[SubmittedAnnotation, ...]
-) -> TraceLabels:
-    decided = {decision.step: decision for decision in past_decisions(store, item_id)}
-    consensus = find_consensus(annotations[0], annotations, decided, campaign.after_error)
-    return TraceLabels(campaign, consensus, annotations)
-
-
-# A decision counts as much as two people, on whose labels it was taken.
-_DECISION = 2
-_VALID = ("neu", "pos")
+    found = []
+    for campaign, item_id, annotations in items:
+        if annotations:
+            item = AnnotatedItem(annotations, {one.step: one for one in past_decisions(store, item_id)})
+            found.append(TraceLabels(campaign, *find_consensus(item, campaign.after_error), annotations))
+    return found
 
 
 @dataclass(frozen=True)
@@ -273,47 +229,34 @@ class StepVotes:
 
 
 def read_votes(store: Store, gold: Gold) -> dict[int, StepVotes]:
-    """Return the votes on the steps of a dataset, keyed by the index of the step in `gold`.
+    """Return the votes on the steps of a dataset in all campaigns, keyed by the index of the step in `gold`.
 
-    Labels of hidden gold items and of traces that have changed since do not count. Steps without a vote are left
-    out.
+    Labels of hidden gold items and of traces that have changed since do not count. A decision replaces every vote.
+    Steps without a vote are left out.
     """
     places = {id: place for place, id in enumerate(gold.trace_ids.tolist())}
     first = starts(gold.counts)
+    campaigns = select(ItemRow.campaign_id).join(TraceRow, TraceRow.id == ItemRow.trace_id)
+    with store.read() as session:
+        ids = session.scalars(campaigns.where(TraceRow.dataset_id == gold.dataset.id).distinct()).all()
     counted: dict[int, StepVotes] = {}
-    for campaign_id in _campaign_ids(store, gold.dataset.id):
-        for annotations, decided in iterate_annotated_items(store, campaign_id):
-            about = annotations[0]
-            place = places.get(about.trace_id)
-            if place is None or about.chosen == "gold" or gold.digests[place] != about.digest:
-                continue
-            votes = [one.labels for one in annotations]
-            for step in range(len(about.labels)):
-                if step in decided:
-                    found = _votes([decided[step].label] * _DECISION, decided=True)
-                else:
-                    found = _votes([labels[step] for labels in votes])
-                row = int(first[place]) + step
-                counted[row] = _joined(counted.get(row), found)
+    for item in (item for campaign_id in sorted(ids) for item in iterate_items(store, campaign_id)):
+        place = places.get(item.about.trace_id)
+        if place is None or item.about.chosen == GOLD or gold.digests[place] != item.about.digest:
+            continue
+        for step in range(len(item.about.labels)):
+            row, votes = int(first[place]) + step, _votes(item, step)
+            before = counted.get(row)
+            if before is not None and before.decided == votes.decided:
+                votes = StepVotes(before.valid + votes.valid, before.wrong + votes.wrong, votes.decided)
+            if before is None or votes.decided or not before.decided:
+                counted[row] = votes
     return {row: votes for row, votes in counted.items() if votes.valid or votes.wrong}
 
 
-def _campaign_ids(store: Store, dataset_id: int) -> list[int]:
-    of_dataset = TraceRow.dataset_id == dataset_id
-    ids = select(ItemRow.campaign_id).join(TraceRow, TraceRow.id == ItemRow.trace_id).where(of_dataset).distinct()
-    with store.read() as session:
-        return sorted(session.scalars(ids))
-
-
-def _votes(labels: Sequence[str | None], *, decided: bool = False) -> StepVotes:
-    """Count the labels that call a step valid, and those that call it wrong."""
-    return StepVotes(sum(label in _VALID for label in labels), sum(label == "neg" for label in labels), decided)
-
-
-def _joined(before: StepVotes | None, found: StepVotes) -> StepVotes:
-    """Add the votes of a campaign to those of others. A decision replaces every vote."""
-    if before is None or (found.decided and not before.decided):
-        return found
-    if before.decided and not found.decided:
-        return before
-    return StepVotes(before.valid + found.valid, before.wrong + found.wrong, before.decided)
+def _votes(item: AnnotatedItem, step: int) -> StepVotes:
+    decided = step in item.decisions
+    labels = [annotation.labels[step] for annotation in item.annotations]
+    if decided:
+        labels = [item.decisions[step].label] * _DECISION
+    return StepVotes(sum(label in ("neu", "pos") for label in labels), labels.count("neg"), decided)

@@ -2,21 +2,25 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 from sqlalchemy import select
 
 from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings
-from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
+from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.people.server_secret import shuffle_people
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 
 _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, name in enumerate(RATING_NAMES)}}
+
+Item = tuple[SubmittedAnnotation, ...]
+"""The annotations of one trace of a campaign."""
 
 
 @dataclass(frozen=True)
@@ -92,87 +96,59 @@ def read_ratings(store: Store, campaign: Campaign, *, named: bool = True) -> Cam
     If `named` is False, people are called annotator 1, annotator 2 and so on, in an order that does not reveal who
     is who.
     """
-    collected = _Collected()
-    for annotation in iterate_annotations(store, campaign.id):
-        collected.add(annotation)
-    people = collected.list_people()
+    annotations = list(iterate_annotations(store, campaign.id))
+    by_name = sorted({(annotation.user, annotation.user_id) for annotation in annotations})
+    people = [user_id for _, user_id in by_name]
+    names = tuple(name for name, _ in by_name)
     if not named:
-        places = shuffle_people(store, [user for user, _ in people], "campaign", campaign.id)
-        people.sort(key=lambda person: places.index(person[0]))
-    names = tuple(name if named else f"annotator {row + 1}" for row, (_, name) in enumerate(people))
-    rows = {user: row for row, (user, _) in enumerate(people)}
+        people = shuffle_people(store, people, "campaign", campaign.id)
+        names = tuple(f"annotator {row + 1}" for row in range(len(people)))
+    items = [tuple(group) for _, group in groupby(annotations, key=lambda annotation: annotation.item_id)]
+    rated = {hidden: [item for item in items if (item[0].chosen == GOLD) is hidden] for hidden in (False, True)}
     later = _later_steps(store, campaign) if campaign.stepwise else {}
-    traces = {kind: collected.list_traces(kind) for kind in collected.items}
-    gold, changed = _read_gold(store, [trace for some in traces.values() for trace in some])
-    queue, hidden = (
-        _arrays(traces[kind], list(collected.items[kind].values()), names, rows, later, gold)
-        for kind in (False, True)
-    )
-    return CampaignRatings(campaign, queue, hidden, collected.annotations, changed)
-
-
-class _Collected:
-    """Annotations grouped by item, with hidden gold items kept separate."""
-
-    def __init__(self) -> None:
-        self.annotations = 0
-        self.items: dict[bool, dict[int, list[SubmittedAnnotation]]] = {False: {}, True: {}}
-
-    def add(self, annotation: SubmittedAnnotation) -> None:
-        self.annotations += 1
-        self.items[annotation.chosen == "gold"].setdefault(annotation.item_id, []).append(annotation)
-
-    def list_people(self) -> list[tuple[int, str]]:
-        """Return the ids and names of the annotators, sorted by name."""
-        kept = (annotations for items in self.items.values() for annotations in items.values())
-        names = {annotation.user_id: annotation.user for annotations in kept for annotation in annotations}
-        return sorted(names.items(), key=lambda person: (person[1], person[0]))
-
-    def list_traces(self, hidden: bool) -> list[RatedTrace]:
-        return [_trace(annotations) for annotations in self.items[hidden].values()]
-
-
-def _trace(annotations: Sequence[SubmittedAnnotation]) -> RatedTrace:
-    one = annotations[0]
-    # If the trace has changed since, an annotation is as long as its person's events require.
-    steps = max(len(annotation.labels) for annotation in annotations)
-    unasked = sum(annotation.unasked for annotation in annotations)
-    return RatedTrace(one.item_id, one.trace_id, one.external_id, one.dataset, one.digest, steps, unasked)
+    gold, changed = _read_gold(store, items)
+    queue, hidden = (_arrays(rated[hidden], people, names, later, gold) for hidden in (False, True))
+    return CampaignRatings(campaign, queue, hidden, len(annotations), changed)
 
 
 def _arrays(
-    traces: Sequence[RatedTrace],
-    annotated: Sequence[Sequence[SubmittedAnnotation]],
+    items: Sequence[Item],
+    people: Sequence[int],
     names: tuple[str, ...],
-    rows: Mapping[int, int],
     later: Mapping[tuple[int, int, int], int],
     gold_of: Mapping[int, tuple[Floats64, Floats64]],
 ) -> RatedTraces:
-    """Convert the annotations of the given traces to arrays.
-
-    `annotated` holds the annotations of each trace. `rows` maps each user id to an index in `names`.
-    """
+    """Convert the annotations of each trace to arrays, whose rows are those of `people`."""
+    rows = {user_id: row for row, user_id in enumerate(people)}
+    traces = tuple(map(_trace, items))
     sizes = [trace.steps for trace in traces]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     shape = len(names), int(starts[-1])
     last, first = np.full(shape, UNLABELLED, np.int8), np.full(shape, UNLABELLED, np.int8)
-    seen = np.full(shape, np.nan)
-    evidence = np.full(shape, np.nan)
-    for start, annotations in zip(starts, annotated, strict=False):
-        for annotation in annotations:
-            row, steps = rows[annotation.user_id], slice(start, start + len(annotation.labels))
-            last[row, steps] = [_CODES[label] for label in annotation.labels]
-            first[row, steps] = [_CODES[label] for label in annotation.first]
-            for step, changed_by in annotation.evidence.items():
-                evidence[row, start + step] = changed_by
-            whose = annotation.item_id, annotation.user_id
-            seen[row, steps] = [later.get((*whose, step), np.nan) for step in range(len(annotation.labels))]
+    seen, evidence = np.full(shape, np.nan), np.full(shape, np.nan)
+    for start, annotations in zip(starts, items, strict=False):
+        for one in annotations:
+            row, steps = rows[one.user_id], slice(start, start + len(one.labels))
+            last[row, steps] = [_CODES[label] for label in one.labels]
+            first[row, steps] = [_CODES[label] for label in one.first]
+            evidence[row, steps] = np.array(one.evidence, np.float64)
+            counts = [later.get((one.item_id, one.user_id, step)) for step in range(len(one.labels))]
+            seen[row, steps] = np.array(counts, np.float64)
     trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
     position = np.arange(shape[1]) - starts[trace]
-    gold_rows = [gold_of[one.item_id] for one in traces]
-    gold, valid = (np.concatenate([np.empty(0), *(row[kind] for row in gold_rows)]) for kind in (0, 1))
+    gold, valid = (
+        np.concatenate([np.empty(0), *(gold_of[one.item_id][kind] for one in traces)]) for kind in (0, 1)
+    )
     standing, early = (Ratings(names, codes, trace, position, len(traces)) for codes in (last, first))
-    return RatedTraces(tuple(traces), standing, early, seen, gold, valid, evidence)
+    return RatedTraces(traces, standing, early, seen, gold, valid, evidence)
+
+
+def _trace(annotations: Item) -> RatedTrace:
+    about = annotations[0]
+    # If the trace has changed since, an annotation is as long as its person's events require.
+    steps = max(len(annotation.labels) for annotation in annotations)
+    unasked = sum(annotation.unasked for annotation in annotations)
+    return RatedTrace(about.item_id, about.trace_id, about.external_id, about.dataset, about.digest, steps, unasked)
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:
@@ -191,25 +167,23 @@ def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int],
     return later
 
 
-def _read_gold(store: Store, rated: Sequence[RatedTrace]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
+def _read_gold(store: Store, items: Sequence[Item]) -> tuple[dict[int, tuple[Floats64, Floats64]], int]:
     """Return the gold labels and the validity of each item as arrays of shape (steps,), and the number of changed
     traces. For a trace that has changed since it was labelled, all values are NaN."""
     gold: dict[int, tuple[Floats64, Floats64]] = {}
     changed = 0
+    rated = [_trace(item) for item in items]
     for start in range(0, len(rated), BATCH):
-        some = rated[start : start + BATCH]
+        part = rated[start : start + BATCH]
         with store.read() as session:
-            statement = traces([one.trace_id for one in some])
-            stored = {trace.trace_id: trace for trace in load_traces(session, statement)}
-        for one in some:
-            same = stored[one.trace_id].digest == one.digest
-            changed += not same
-            silent = np.full(one.steps, np.nan)
-            gold[one.item_id] = _gold(stored[one.trace_id]) if same else (silent, silent)
+            loaded = load_traces(session, traces([one.trace_id for one in part]))
+        stored = {trace.trace_id: trace for trace in loaded}
+        for one in part:
+            trace = stored[one.trace_id]
+            if trace.digest == one.digest:
+                labels, valid = trace.labels, [step.valid for step in trace.steps]
+                gold[one.item_id] = np.array(labels, np.float64), np.array(valid, np.float64)
+            else:
+                changed += 1
+                gold[one.item_id] = (np.full(one.steps, np.nan),) * 2
     return gold, changed
-
-
-def _gold(trace: Trace) -> tuple[Floats64, Floats64]:
-    labels = [np.nan if step.label is None else float(step.label) for step in trace.steps]
-    valid = [np.nan if step.valid is None else float(step.valid) for step in trace.steps]
-    return np.array(labels), np.array(valid)

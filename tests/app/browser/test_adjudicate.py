@@ -53,7 +53,7 @@ def decide(page, keys, reason):
 
 def test_a_campaign_is_decided_by_keys(store, made, page):
     start(page, made)
-    first, second = read_adjudication(store, made.id).disagreements
+    first, second = read_adjudication(store, made.id).items
     expect(page.locator(".progress")).to_contain_text("0 of 3 steps decided")
     # The first open step, without going there.
     page.keyboard.press("1")
@@ -79,15 +79,15 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
     decide(page, "3", "Needed.")
     expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
     assert {place: one.label for place, one in read_decisions(store, made.id).items()} == {
-        (first.item_id, 1): "neu",
-        (first.item_id, 2): None,
+        (first.about.item_id, 1): "neu",
+        (first.about.item_id, 2): None,
         (second.item_id, 0): "pos",
     }
-    assert [one.label for one in past_decisions(store, first.item_id)] == ["neg", None, "neu"]
+    assert [one.label for one in past_decisions(store, first.about.item_id)] == ["neg", None, "neu"]
 
 
 def test_the_label_that_most_gave_is_taken_with_one_key(store, made, page):
-    first, second = read_adjudication(store, made.id).disagreements
+    first, second = read_adjudication(store, made.id).items
     start(page, made)
     expect(page.get_by_role("button", name="Take the majority’s label: ✕ neg")).to_be_visible()
     # Two of three said neg of step 2; of step 3 everybody says something else. A key that comes while the first
@@ -116,15 +116,15 @@ def test_the_label_that_most_gave_is_taken_with_one_key(store, made, page):
     page.keyboard.press("m")
     expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
     assert {place: (one.label, one.reason) for place, one in read_decisions(store, made.id).items()} == {
-        (first.item_id, 1): ("neg", ""),
-        (first.item_id, 2): ("neu", "Divided."),
+        (first.about.item_id, 1): ("neg", ""),
+        (first.about.item_id, 2): ("neu", "Divided."),
         (second.item_id, 0): ("pos", ""),
     }
-    assert len(past_decisions(store, first.item_id)) == 2
+    assert len(past_decisions(store, first.about.item_id)) == 2
 
 
 def test_a_decision_made_elsewhere_meanwhile_is_shown_before_another_is_stored(store, made, opened):
-    boss, item = person(store, "boss"), read_adjudication(store, made.id).disagreements[0].item_id
+    boss, item = person(store, "boss"), read_adjudication(store, made.id).items[0].about.item_id
     with opened(expected=TROUBLES) as page:
         start(page, made)
         page.locator("#step-3 input[name=reason]").fill("Later.")
@@ -151,14 +151,14 @@ def test_a_decision_made_elsewhere_meanwhile_is_shown_before_another_is_stored(s
 
 
 def test_a_reason_typed_of_a_trace_stays_out_of_another(store, made, page):
-    first, second = read_adjudication(store, made.id).disagreements
+    first, second = read_adjudication(store, made.id).items
     start(page, made)
     page.locator("#step-3 input[name=reason]").fill("Later.")
     # Nobody disagrees on it any more once the decision is there: the server shows the next one.
     other = f"/annotate/adjudicate?campaign={made.id}&item={second.item_id}"
     answer = page.request.get(other).text().replace('id="step-1"', 'id="step-3" data-was="1"')
     answer = answer.replace('data-step="0"', 'data-step="2"')
-    drawn = f"**/annotate/adjudicate?campaign={made.id}&item={first.item_id}"
+    drawn = f"**/annotate/adjudicate?campaign={made.id}&item={first.about.item_id}"
     page.route(drawn, lambda route: route.fulfill(body=answer))
     page.locator("#step-2").focus()
     decide(page, "1", "It is 2, not 3.")
@@ -192,7 +192,7 @@ def test_a_typed_decision_stays_while_the_server_is_away(store, made, opened):
         expect(page.locator("#step-2.decided")).to_be_visible()
         # Once, though it was sent twice; and the other form is as it was.
         assert [one.reason for one in read_decisions(store, made.id).values()] == ["It is 2."]
-        item = read_adjudication(store, made.id).disagreements[0].item_id
+        item = read_adjudication(store, made.id).items[0].about.item_id
         assert len(past_decisions(store, item)) == 1
         expect(page.locator("#step-3 input[name=reason]")).to_have_value("Later.")
         expect(page.locator("#step-3 .choice.neu input")).to_be_checked()

@@ -4,21 +4,22 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from sqlalchemy import update
+from sqlalchemy import true, update
 
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.people_schema import ServerSecretRow
-from stepsight.storage.database.schema import now
-from stepsight.storage.database.store import NotFoundError, insert_once
-from stepsight.storage.labelling.annotation import NewEvent
-from stepsight.storage.labelling.campaigns import create_campaign, get_campaign
+from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.store import NotFoundError, Store, insert_once
+from stepsight.storage.labelling.annotation import Annotation, NewEvent
+from stepsight.storage.labelling.campaigns import Campaign, create_campaign, get_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
-from stepsight.storage.labelling.queue import assign_next
-from stepsight.storage.labelling.record import record
+from stepsight.storage.labelling.queue import Assignment, assign_next
+from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.labelling.results.consensus import LabelledTraces
-from stepsight.storage.people.users import Role, add_user, find_user
+from stepsight.storage.people.users import Role, User, add_user, find_user
 from tests.storage.samples import add
 
 DATASET = "sums"
@@ -119,6 +120,63 @@ def change_minds(store):
     do(store, slot, ann, "evidence", 1, None)
     do(store, slot, ann, "label", 3, "pos")
     return made.id, slot
+
+
+class Scene:
+    """A campaign and the people who label in it, who are called by name; each does something in the trace that they
+    took last."""
+
+    def __init__(self, store: Store, traces: Any = TRACES, **changes: Any) -> None:
+        self.store = store
+        self.campaign: Campaign = campaign(store, traces, **changes)
+        self.tasks: dict[str, Assignment] = {}
+        self._people: dict[str, User] = {}
+
+    def who(self, name: str) -> User:
+        if name not in self._people:
+            self._people[name] = person(self.store, name)
+        return self._people[name]
+
+    def next(self, by: str = "ann") -> Assignment | None:
+        """The person's next trace, if there is one."""
+        task = assign_next(self.store, self.campaign.id, self.who(by))
+        self.tasks |= {} if task is None else {by: task}
+        return task
+
+    def take(self, by: str = "ann") -> Assignment:
+        task = self.next(by)
+        assert task is not None
+        return task
+
+    def do(
+        self, kind: str, step: int | None = None, new: Any = None, by: str = "ann", **other: Any
+    ) -> RecordedEvent:
+        return do(self.store, self.tasks[by].slot_id, self.who(by), kind, step, new, **other)
+
+    def undo(self, by: str = "ann", cause: str = "undo", **other: Any) -> RecordedEvent:
+        return self.do("", by=by, cause=cause, **other)
+
+    def label(self, labels: str = "", by: str = "ann") -> Assignment:
+        """Label the person's next trace as in `"pos - neg"`, by default pos, and submit it."""
+        task = self.take(by)
+        given = labels.split() or ["pos"] * len(task.trace.steps)
+        label_all(self.store, task, self.who(by), [None if label == "-" else label for label in given])
+        return task
+
+    def annotation(self, by: str = "ann") -> Annotation:
+        return read_annotation(self.store, self.tasks[by].slot_id)
+
+    def answers(self) -> list[SubmittedAnnotation]:
+        return list(iterate_annotations(self.store, self.campaign.id))
+
+    def expire(self, by: str = "ann") -> None:
+        expire(self.store, self.tasks[by].slot_id)
+
+    def change_trace(self, name: str = "", **values: Any) -> None:
+        """As if the trace of that name, by default every one, had been imported anew."""
+        with self.store.write() as session:
+            traces = update(TraceRow).where(TraceRow.external_id == name if name else true())
+            session.execute(traces.values({"digest": "0" * 64} | values))
 
 
 def together(store, campaign_id):

@@ -39,14 +39,26 @@ from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset
 from tests.cases import each
 from tests.messages import refused
-from tests.storage.labelling.samples import campaign, label_all, people, person, take
+from tests.storage.labelling.samples import Scene, person
 from tests.storage.samples import CLEAN, ERROR, FIRST_ERROR, MISSING, add
+
+OPEN, ACCEPTED, REJECTED, WITHDRAWN = (
+    DisputeState.OPEN,
+    DisputeState.ACCEPTED,
+    DisputeState.REJECTED,
+    DisputeState.WITHDRAWN,
+)
 
 
 @pytest.fixture
 def traces(store):
-    """`error` says pos and neg of its two steps, `clean` pos of its one."""
-    return add(store, [ERROR, CLEAN])
+    """`error` says pos and neg of its two steps, `clean` pos of its one, `first` valid, neg and nothing."""
+    return add(store, [ERROR, CLEAN, FIRST_ERROR])
+
+
+@pytest.fixture
+def dataset(store, traces):
+    return find_dataset(store, "sums")
 
 
 @pytest.fixture
@@ -65,24 +77,42 @@ def filed(store, traces, user, **changes):
     return open_dispute(store, **(given | {"user": user} | changes))
 
 
+def accept(store, dispute, judge):
+    return add_entry(store, dispute.id, judge, "", ACCEPTED)
+
+
+def change_trace(store, trace_id):
+    with store.write() as session:
+        session.execute(update(TraceRow).where(TraceRow.id == trace_id).values(digest="0" * 64))
+
+
 def test_a_dispute(store, traces, anna):
     made = filed(store, traces, anna, reason=" It is right.\n")
-    assert (made.trace, made.dataset, made.step) == ("error", "sums", 1)
+    assert (made.trace, made.dataset, made.step, made.digest) == ("error", "sums", 1, traces[0].digest)
     assert (made.gold, made.proposed, made.reason) == ("neg", "pos", "It is right.")
-    assert (made.user, made.state, made.changed, made.entries) == ("anna", DisputeState.OPEN, False, ())
-    assert made.digest == traces[0].digest
+    assert (made.user, made.state, made.changed, made.entries) == ("anna", OPEN, False, ())
     assert get_dispute(store, made.id) == made
 
 
-def test_possible_gold_values_of_a_benchmark_with_validity_only(store, anna):
-    (trace,) = add(store, [FIRST_ERROR], "first errors")
-    said = [
+def test_possible_gold_is_what_the_dataset_says(store, anna):
+    # The first error alone, at the first step: no step of it is known to be valid.
+    at_once = Trace("at once", "What?", (Step(("a",), Label.NEG), Step(("b",))))
+    add(store, [Trace.of("q", ["a", "b"], ["neg", "neu"], id="1")], "rated")
+    _, trace = add(store, [at_once, FIRST_ERROR], "first errors")
+    add(store, [MISSING], "silent")
+    names = ("rated", "first errors", "silent")
+    assert [gold_values(store, find_dataset(store, name).id) for name in names] == [RATED, OF_VALIDITY, RATED]
+    assert OF_VALIDITY == ("neg", "valid", None)
+    disputed = [
         open_dispute(store, trace.trace_id, step, proposed, "So.", anna).gold
         for step, proposed in ((0, "neg"), (1, "valid"), (2, "valid"))
     ]
-    assert said == ["valid", "neg", None]
+    assert disputed == ["valid", "neg", None]
     with refused():
         open_dispute(store, trace.trace_id, 1, "pos", "So.", anna)
+    # It is read anew when the dataset has changed.
+    add(store, [Trace.of("q", ["a"], ["pos"], id="2")], "first errors")
+    assert gold_values(store, find_dataset(store, "first errors").id) == RATED
 
 
 @each(
@@ -114,85 +144,84 @@ def test_the_same_is_filed_once_by_one_person(store, traces, anna):
         filed(store, traces, anna, proposed=None)
     filed(store, traces, person(store, "ben"))
     # Withdrawn, it may come again.
-    add_entry(store, first.id, anna, "", DisputeState.WITHDRAWN)
+    add_entry(store, first.id, anna, "", WITHDRAWN)
     filed(store, traces, anna)
     assert len(list_disputes(store)) == 5
 
 
-def test_a_discussion(store, traces, anna, judge):
+def test_a_discussion_that_keeps_all_that_was_said(store, traces, anna, judge):
     made = filed(store, traces, anna)
-    add_entry(store, made.id, judge, "Why?")
-    # Pressed twice.
-    add_entry(store, made.id, judge, "Why?")
-    add_entry(store, made.id, anna, "See step 1.")
-    add_entry(store, made.id, judge, "Agreed.", DisputeState.ACCEPTED)
-    found = get_dispute(store, made.id)
-    assert [(one.user, one.state, one.text) for one in found.entries] == [
+    # The first is sent twice.
+    for user, text in ((judge, "Why?"), (judge, "Why?"), (anna, "See step 1.")):
+        add_entry(store, made.id, user, text)
+    discussed = add_entry(store, made.id, judge, "Agreed.", ACCEPTED)
+    assert [(one.user, one.state, one.text) for one in discussed.entries] == [
         ("judge", None, "Why?"),
         ("anna", None, "See step 1."),
-        ("judge", DisputeState.ACCEPTED, "Agreed."),
+        ("judge", ACCEPTED, "Agreed."),
     ]
-    assert found.state == DisputeState.ACCEPTED
+    assert discussed.state == ACCEPTED
     with refused():
         add_entry(store, made.id, anna, " ")
     with pytest.raises(NotFoundError):
         add_entry(store, 99999, anna, "Hm.")
+    for table in (DisputeRow, DisputeEntryRow):
+        for statement in (delete(table), update(table).values(user_id=anna.id)):
+            with pytest.raises(DatabaseError, match="append-only"), store.write() as session:
+                session.execute(statement)
+    assert get_dispute(store, made.id) == discussed
 
 
 STATES = {
     # From a state, what its author can do, and what an adjudicator.
-    DisputeState.OPEN: ({DisputeState.WITHDRAWN}, {DisputeState.ACCEPTED, DisputeState.REJECTED}),
-    DisputeState.ACCEPTED: (set(), {DisputeState.OPEN, DisputeState.REJECTED}),
-    DisputeState.REJECTED: (set(), {DisputeState.OPEN, DisputeState.ACCEPTED}),
-    DisputeState.WITHDRAWN: ({DisputeState.OPEN}, set()),
+    OPEN: ({WITHDRAWN}, {ACCEPTED, REJECTED}),
+    ACCEPTED: (set(), {OPEN, REJECTED}),
+    REJECTED: (set(), {OPEN, ACCEPTED}),
+    WITHDRAWN: ({OPEN}, set()),
 }
 
 
-@pytest.mark.parametrize("state", DisputeState)
+@pytest.mark.parametrize("state", STATES)
 def test_the_states_that_each_role_may_set(store, traces, anna, judge, state):
     made = filed(store, traces, anna)
-    if state != DisputeState.OPEN:
-        add_entry(store, made.id, anna if state == DisputeState.WITHDRAWN else judge, "", state)
-    made = get_dispute(store, made.id)
-    by_author, by_adjudicator = STATES[state]
-    assert [set(made.possible(who)) for who in (anna, judge, person(store, "ben"))] == [
-        by_author, by_adjudicator, set(),
-    ]  # fmt: skip
-    for wanted in DisputeState:
-        for who, allowed in ((anna, by_author), (judge, by_adjudicator)):
-            if wanted in allowed:
-                continue
-            kind = ForbiddenError if wanted in by_author | by_adjudicator else ConflictError
-            with pytest.raises(kind):
-                add_entry(store, made.id, who, "So.", wanted)
+    if state != OPEN:
+        made = add_entry(store, made.id, anna if state == WITHDRAWN else judge, "", state)
+    by_author, by_judge = STATES[state]
+    people = (anna, judge, person(store, "ben"))
+    assert [set(made.possible(who)) for who in people] == [by_author, by_judge, set()]
+    for new in DisputeState:
+        for who, allowed in ((anna, by_author), (judge, by_judge)):
+            if new not in allowed:
+                with pytest.raises(ForbiddenError if new in by_author | by_judge else ConflictError):
+                    add_entry(store, made.id, who, "So.", new)
     assert get_dispute(store, made.id) == made
 
 
 def test_an_adjudicator_accepts_their_own_dispute_only_if_nobody_else_could(store, traces, judge):
     made = filed(store, traces, judge)
-    add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
-    add_entry(store, made.id, judge, "", DisputeState.OPEN)
+    accept(store, made, judge)
+    add_entry(store, made.id, judge, "", OPEN)
     boss = person(store, "boss", Role.ADMIN)
-    assert DisputeState.ACCEPTED in get_dispute(store, made.id).possible(judge)
     # Somebody without a password cannot log in, and so does not count.
+    assert ACCEPTED in get_dispute(store, made.id).possible(judge)
     with store.write() as session:
         session.execute(update(UserRow).where(UserRow.id == boss.id).values(password="hashed"))
-    assert DisputeState.ACCEPTED not in get_dispute(store, made.id).possible(judge)
+    assert ACCEPTED not in get_dispute(store, made.id).possible(judge)
     with refused(ForbiddenError):
-        add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
-    assert add_entry(store, made.id, boss, "", DisputeState.ACCEPTED).state == DisputeState.ACCEPTED
+        accept(store, made, judge)
+    assert accept(store, made, boss).state == ACCEPTED
 
 
 def test_two_labels_of_a_step_are_not_accepted(store, traces, anna, judge):
     one, two = filed(store, traces, anna), filed(store, traces, anna, proposed="neu")
     same, other = filed(store, traces, judge), filed(store, traces, anna, step=0, proposed="neu")
     for dispute in (one, same, other):
-        add_entry(store, dispute.id, judge, "", DisputeState.ACCEPTED)
+        accept(store, dispute, judge)
     with refused(ConflictError):
-        add_entry(store, two.id, judge, "", DisputeState.ACCEPTED)
+        accept(store, two, judge)
     for dispute in (one, same):
-        add_entry(store, dispute.id, judge, "", DisputeState.REJECTED)
-    assert add_entry(store, two.id, judge, "", DisputeState.ACCEPTED).state == DisputeState.ACCEPTED
+        add_entry(store, dispute.id, judge, "", REJECTED)
+    assert accept(store, two, judge).state == ACCEPTED
 
 
 def at_once(*acts):
@@ -215,99 +244,50 @@ def test_people_who_act_at_once(store, traces, anna, judge):
     # The same is filed once, and of two labels of a step one is accepted.
     assert at_once(*[partial(filed, store, traces, anna)] * 4) == ["done", "refused", "refused", "refused"]
     filed(store, traces, anna, proposed="neu")
-    accepting = [
-        partial(add_entry, store, one.id, judge, "", DisputeState.ACCEPTED) for one in list_disputes(store)
-    ]
-    assert at_once(*accepting) == ["done", "refused"]
-    assert count_disputes(store)[DisputeState.ACCEPTED] == 1
+    assert at_once(*[partial(accept, store, one, judge) for one in list_disputes(store)]) == ["done", "refused"]
+    assert count_disputes(store)[ACCEPTED] == 1
 
 
-def test_a_trace_that_has_changed(store, traces, anna, judge):
-    made = filed(store, traces, anna)
-    with store.write() as session:
-        session.execute(update(TraceRow).where(TraceRow.id == made.trace_id).values(digest="0" * 64))
+def test_a_dispute_of_a_trace_that_has_changed_is_rejected_and_makes_no_patch(store, traces, dataset, anna, judge):
+    made, accepted = filed(store, traces, anna), filed(store, traces, judge, step=0, proposed="neg")
+    accept(store, accepted, judge)
+    change_trace(store, made.trace_id)
     assert get_dispute(store, made.id).changed
     with refused(ConflictError):
-        add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
-    assert add_entry(store, made.id, judge, "", DisputeState.REJECTED).state == DisputeState.REJECTED
+        accept(store, made, judge)
+    assert add_entry(store, made.id, judge, "", REJECTED).state == REJECTED
+    with refused():
+        make_patch(store, dataset)
 
 
 def test_lists(store, traces, anna, judge):
     add(store, [ERROR], "more")
     first, second = filed(store, traces, anna), filed(store, traces, judge, step=0, proposed=None)
     third = filed(store, traces, anna, trace_id=traces[1].trace_id, step=0, proposed="neu")
-    add_entry(store, second.id, judge, "", DisputeState.ACCEPTED)
+    accept(store, second, judge)
 
-    def ids(which: DisputeFilter = DisputeFilter(), **part: int) -> list[int]:  # noqa: B008
-        return [one.id for one in list_disputes(store, which, **part)]
+    def ids(start: int = 0, limit: int | None = None, **which: Any) -> list[int]:
+        return [one.id for one in list_disputes(store, DisputeFilter(**which), start, limit)]
 
     assert ids() == [third.id, second.id, first.id]
-    assert ids(start=1, limit=1) == [second.id]
-    assert ids(DisputeFilter(state=DisputeState.OPEN)) == [third.id, first.id]
-    assert ids(DisputeFilter(state=DisputeState.ACCEPTED)) == [second.id]
-    assert ids(DisputeFilter(trace_id=traces[1].trace_id)) == [third.id]
-    assert ids(DisputeFilter(trace_id=2**40)) == []
-    assert (ids(DisputeFilter(dataset="sums")), ids(DisputeFilter(dataset="more"))) == (ids(), [])
-    counts = count_disputes(store, DisputeFilter(dataset="sums", state=DisputeState.OPEN))
-    assert counts == {
-        DisputeState.OPEN: 2,
-        DisputeState.ACCEPTED: 1,
-        DisputeState.REJECTED: 0,
-        DisputeState.WITHDRAWN: 0,
-    }
+    assert ids(start=1, limit=1) == ids(state=ACCEPTED) == [second.id]
+    assert ids(state=OPEN) == [third.id, first.id]
+    assert ids(trace_id=traces[1].trace_id) == [third.id]
+    assert (ids(dataset="sums"), ids(dataset="more"), ids(trace_id=2**40)) == (ids(), [], [])
+    counts = count_disputes(store, DisputeFilter(dataset="sums", state=OPEN))
+    assert counts == {OPEN: 2, ACCEPTED: 1, REJECTED: 0, WITHDRAWN: 0}
     assert disputed_datasets(store) == ["sums"]
 
 
 def test_an_annotator_sees_disputes_of_traces_they_are_unblinded_to(store, judge):
-    (anna, ben), first = people(store, 2), campaign(store, overlap=2, after_submission="everything")
-    task = take(store, first, anna)
-    label_all(store, task, anna, ["pos", "neg"])
-    two = open_dispute(store, task.trace.trace_id, 0, "neg", "So.", judge)
-    open_dispute(store, take(store, first, anna).trace.trace_id, 0, "neg", "So.", judge)
-    assert [one.id for one in list_disputes(store, DisputeFilter(unblinded_for=anna))] == [two.id]
-    assert count_disputes(store, DisputeFilter(unblinded_for=anna))[DisputeState.OPEN] == 1
-    assert list_disputes(store, DisputeFilter(unblinded_for=ben)) == []
-    assert (disputed_datasets(store, anna), disputed_datasets(store, ben)) == (["sums"], [])
-
-
-def test_nothing_is_changed_or_deleted(store, traces, anna):
-    made = filed(store, traces, anna)
-    add_entry(store, made.id, anna, "Hm.")
-    for table in (DisputeRow, DisputeEntryRow):
-        for statement in (delete(table), update(table).values(user_id=anna.id)):
-            with pytest.raises(DatabaseError, match="append-only"), store.write() as session:
-                session.execute(statement)
-    assert len(get_dispute(store, made.id).entries) == 1
-
-
-# The first error alone, at the first step: no step of it is known to be valid.
-AT_ONCE = Trace("at once", "What?", (Step(("a",), Label.NEG), Step(("b",))))
-
-
-def test_by_what_the_dataset_says(store):
-    add(store, [Trace.of("q", ["a", "b"], ["neg", "neu"], id="1")], "rated")
-    add(store, [AT_ONCE, FIRST_ERROR], "first errors")
-    add(store, [MISSING], "silent")
-    found = {name: gold_values(store, find_dataset(store, name).id) for name in ("rated", "first errors", "silent")}
-    assert found == {"rated": RATED, "first errors": OF_VALIDITY, "silent": RATED}
-    assert OF_VALIDITY == ("neg", "valid", None)
-    # It is read anew when the dataset has changed.
-    add(store, [Trace.of("q", ["a"], ["pos"], id="2")], "first errors")
-    assert gold_values(store, find_dataset(store, "first errors").id) == RATED
-
-
-# Valid, neg, unlabelled.
-TRACES = (ERROR, CLEAN, FIRST_ERROR)
-
-
-@pytest.fixture
-def stored(store):
-    return add(store, TRACES)
-
-
-@pytest.fixture
-def dataset(store, stored):
-    return find_dataset(store, "sums")
+    scene = Scene(store, overlap=2, after_submission="everything")
+    seen, ahead = scene.label("pos neg"), scene.take()
+    two, _ = (open_dispute(store, task.trace.trace_id, 0, "neg", "So.", judge) for task in (seen, ahead))
+    ann, bob = scene.who("ann"), scene.who("bob")
+    assert [one.id for one in list_disputes(store, DisputeFilter(unblinded_for=ann))] == [two.id]
+    assert count_disputes(store, DisputeFilter(unblinded_for=ann))[OPEN] == 1
+    assert list_disputes(store, DisputeFilter(unblinded_for=bob)) == []
+    assert (disputed_datasets(store, ann), disputed_datasets(store, bob)) == (["sums"], [])
 
 
 def patch(*changes):
@@ -318,50 +298,61 @@ def change(trace, step, old, new):
     return LabelChange(trace.id, trace.digest, step, old, new)
 
 
-def said(gold):
+def by_trace(gold):
     """Label and validity of each step, by trace."""
     pairs = list(zip(gold.label.tolist(), gold.valid.tolist(), strict=True))
     starts = np.cumsum(gold.counts) - gold.counts
     return {id: pairs[start : start + n] for id, start, n in zip(gold.ids, starts, gold.counts, strict=True)}
 
 
-def test_from_a_dispute_to_changed_gold(store, stored, dataset, judge):
-    one = open_dispute(store, stored[1].trace_id, 0, "neu", "Nothing needs it.", judge)
-    two = open_dispute(store, stored[0].trace_id, 1, "pos", "So it is.", judge)
-    open_dispute(store, stored[0].trace_id, 0, "neg", "Not accepted.", judge)
+def test_from_a_dispute_to_changed_gold(store, traces, dataset, judge):
+    with refused():
+        make_patch(store, dataset)
+    one = filed(store, traces, judge, trace_id=traces[1].trace_id, step=0, proposed="neu")
+    two = filed(store, traces, judge)
+    filed(store, traces, judge, step=0, proposed="neg")
     for dispute in (one, two):
-        add_entry(store, dispute.id, judge, "", DisputeState.ACCEPTED)
+        accept(store, dispute, judge)
     made, left_out = make_patch(store, dataset, name="fixes.json")
-    assert left_out == []
-    assert (made.dataset, made.sha256, made.name) == ("sums", "0" * 64, "fixes.json")
+    assert (made.dataset, made.sha256, made.name, left_out) == ("sums", "0" * 64, "fixes.json", [])
     # By the trace's id: clean before error.
     assert [(one.trace, one.step, one.old, one.new, one.by, one.dispute) for one in made.changes] == [
         ("clean", 0, "pos", "neu", "judge", one.id),
         ("error", 1, "neg", "pos", "judge", two.id),
     ]
     gold = read_gold(store, dataset)
-    assert said(gold)["error"] == [(Label.POS, 1), (Label.NEG, 0)]
+    before = by_trace(gold)
     changed = apply_patch(gold, parse_patch(format_patch(made), "fixes.json"))
-    assert said(changed) == said(gold) | {"clean": [(Label.NEU, 1)], "error": [(Label.POS, 1), (Label.POS, 1)]}
+    assert by_trace(changed) == before | {"clean": [(Label.NEU, 1)], "error": [(Label.POS, 1), (Label.POS, 1)]}
     # In memory only, and the judgments still belong to their traces.
-    assert said(read_gold(store, dataset)) == said(gold)
+    assert by_trace(read_gold(store, dataset)) == before
     assert changed.digests is gold.digests
-    opened, _ = make_patch(store, dataset, DisputeState.OPEN)
+    opened, _ = make_patch(store, dataset, OPEN)
     assert [(one.step, one.new) for one in opened.changes] == [(0, "neg")]
 
 
 @pytest.mark.parametrize(
-    ("new", "label", "valid"),
-    [("neg", 0, 0), ("neu", 1, 1), ("pos", 2, 1), ("valid", SILENT, 1), (None, SILENT, SILENT)],
+    ("step", "old", "new", "gold"),
+    [
+        (2, None, "neg", [(SILENT, 1), (Label.NEG, 0), (0, 0)]),
+        (2, None, "neu", [(SILENT, 1), (Label.NEG, 0), (1, 1)]),
+        (2, None, "pos", [(SILENT, 1), (Label.NEG, 0), (2, 1)]),
+        (2, None, "valid", [(SILENT, 1), (Label.NEG, 0), (SILENT, 1)]),
+        (2, None, None, [(SILENT, 1), (Label.NEG, 0), (SILENT, SILENT)]),
+        # A first error that is none leaves what follows unlabelled.
+        (1, "neg", "valid", [(SILENT, 1), (SILENT, 1), (SILENT, SILENT)]),
+    ],
 )
-def test_the_gold_of_a_patched_step(store, stored, dataset, new, label, valid):
-    found = apply_patch(read_gold(store, dataset), patch(change(FIRST_ERROR, 2, None, new)))
-    assert said(found)["first"] == [(SILENT, 1), (Label.NEG, 0), (label, valid)]
+def test_the_gold_of_a_patched_step(store, dataset, step, old, new, gold):
+    patched = apply_patch(read_gold(store, dataset), patch(change(FIRST_ERROR, step, old, new)))
+    assert by_trace(patched)["first"] == gold
 
 
-def test_a_first_error_that_is_none_leaves_what_follows_unlabelled(store, stored, dataset):
-    found = apply_patch(read_gold(store, dataset), patch(change(FIRST_ERROR, 1, "neg", "valid")))
-    assert said(found)["first"] == [(SILENT, 1), (SILENT, 1), (SILENT, SILENT)]
+def test_a_step_that_is_wrong_without_a_label_is_patched(store):
+    trace = Trace("bare", "q", (Step(("a",), valid=True), Step(("b",), valid=False)))
+    add(store, [trace], "bare")
+    patched = apply_patch(read_gold(store, find_dataset(store, "bare")), patch(change(trace, 1, "neg", "valid")))
+    assert by_trace(patched)["bare"] == [(SILENT, 1), (SILENT, 1)]
 
 
 @pytest.mark.parametrize(
@@ -374,43 +365,21 @@ def test_a_first_error_that_is_none_leaves_what_follows_unlabelled(store, stored
         change(FIRST_ERROR, 2, "valid", "neg"),
     ],
 )
-def test_a_patch_that_does_not_fit(store, stored, dataset, made):
+def test_a_patch_that_does_not_fit(store, dataset, made):
     with refused():
         check_patch(store, dataset, patch(change(CLEAN, 0, "pos", "neu"), made))
 
 
-def test_changed_traces_are_left_out_and_contradictions_refused(store, stored, dataset, judge):
-    with refused():
-        make_patch(store, dataset)
-    anna = person(store, "anna")
-    one = open_dispute(store, stored[0].trace_id, 1, "pos", "So.", anna)
-    two = open_dispute(store, stored[0].trace_id, 1, "pos", "Indeed.", judge)
-    made, _ = make_patch(store, dataset, DisputeState.OPEN)
+def test_changed_traces_are_left_out_and_contradictions_refused(store, traces, dataset, anna, judge):
+    one, two = filed(store, traces, anna), filed(store, traces, judge)
+    made, _ = make_patch(store, dataset, OPEN)
     # Two of the same are one change, the older.
     assert [change.dispute for change in made.changes] == [one.id]
-    three = open_dispute(store, stored[0].trace_id, 1, "neu", "Or so.", judge)
+    three = filed(store, traces, judge, proposed="neu")
     with refused():
-        make_patch(store, dataset, DisputeState.OPEN)
-    open_dispute(store, stored[1].trace_id, 0, "neu", "So.", judge)
-    with store.write() as session:
-        session.execute(update(TraceRow).where(TraceRow.id == stored[0].trace_id).values(digest="0" * 64))
-    made, left_out = make_patch(store, dataset, DisputeState.OPEN)
+        make_patch(store, dataset, OPEN)
+    filed(store, traces, judge, trace_id=traces[1].trace_id, step=0, proposed="neu")
+    change_trace(store, traces[0].trace_id)
+    made, left_out = make_patch(store, dataset, OPEN)
     assert [change.trace for change in made.changes] == ["clean"]
     assert [dispute.id for dispute in left_out] == [three.id, two.id, one.id]
-
-
-def test_only_disputes_of_changed_traces(store, stored, dataset, judge):
-    made = open_dispute(store, stored[0].trace_id, 1, "pos", "So.", judge)
-    add_entry(store, made.id, judge, "", DisputeState.ACCEPTED)
-    with store.write() as session:
-        session.execute(update(TraceRow).where(TraceRow.id == made.trace_id).values(digest="0" * 64))
-    with refused():
-        make_patch(store, dataset)
-
-
-def test_a_step_that_is_wrong_without_a_label(store):
-    trace = Trace("bare", "q", (Step(("a",), valid=True), Step(("b",), valid=False)))
-    add(store, [trace], "bare")
-    dataset = find_dataset(store, "bare")
-    found = apply_patch(read_gold(store, dataset), patch(change(trace, 1, "neg", "valid")))
-    assert said(found)["bare"] == [(SILENT, 1), (SILENT, 1)]

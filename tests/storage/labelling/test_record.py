@@ -3,7 +3,6 @@
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from sqlalchemy import delete, func, select, update
@@ -11,35 +10,14 @@ from sqlalchemy.exc import DBAPIError
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow
-from stepsight.storage.database.schema import TraceRow, now
-from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.database.schema import now
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
 from stepsight.storage.labelling.annotation import NewEvent
-from stepsight.storage.labelling.assignments import (
-    add_slot,
-    find_slot,
-    load_slot,
-)
-from stepsight.storage.labelling.campaigns import Campaign, add_guideline, close_campaign
-from stepsight.storage.labelling.queue import Assignment, assign_next
+from stepsight.storage.labelling.assignments import add_slot, find_slot
+from stepsight.storage.labelling.campaigns import add_guideline, close_campaign
 from stepsight.storage.labelling.record import read_annotation, record
-from stepsight.storage.people.users import User
 from tests.messages import refused
-from tests.storage.labelling.samples import (
-    ONE,
-    THREE,
-    TWO,
-    act,
-    campaign,
-    do,
-    expire,
-    key,
-    label_all,
-    people,
-    person,
-    redo,
-    take,
-    undo,
-)
+from tests.storage.labelling.samples import FOUR, ONE, THREE, TWO, Scene, act, campaign, person
 
 
 def log(store):
@@ -47,51 +25,34 @@ def log(store):
         return list(session.scalars(select(EventRow).order_by(EventRow.id)))
 
 
-def state(store, slot_id):
+def slots(store):
+    """State and person of each slot."""
     with store.read() as session:
-        found = session.execute(select(SlotRow.state, SlotRow.user_id).where(SlotRow.id == slot_id)).one()
-    return found.state, found.user_id
-
-
-class Scene:
-    """A campaign over one trace of three steps, and somebody who has it."""
-
-    def __init__(self, store: Store, **changes: Any) -> None:
-        self.store = store
-        self.campaign: Campaign = campaign(store, [THREE], **changes)
-        self.user: User = person(store, "ann")
-        self.task: Assignment = take(store, self.campaign, self.user)
-        self.slot = self.task.slot_id
-
-    def do(self, kind: str, *about: Any, **other: Any) -> Any:
-        return do(self.store, self.slot, self.user, kind, *about, **other)
-
-    def refused(self, kind: type[UserError], given: NewEvent) -> None:
-        before = [event.id for event in log(self.store)], state(self.store, self.slot)
-        with refused(kind):
-            record(self.store, self.slot, self.user, given)
-        assert ([event.id for event in log(self.store)], state(self.store, self.slot)) == before
+        return session.execute(select(SlotRow.state, SlotRow.user_id).order_by(SlotRow.id)).all()
 
 
 @pytest.fixture
 def scene(store):
-    return Scene(store)
+    """A campaign over one trace of three steps, and ann, who has it."""
+    made = Scene(store, [THREE])
+    made.take()
+    return made
 
 
-@pytest.fixture
-def stepwise(store):
-    return Scene(store, view="stepwise")
+def record_as(scene, given):
+    return record(scene.store, scene.tasks["ann"].slot_id, scene.who("ann"), given)
 
 
 def test_an_event_says_who_did_what_and_what_they_saw(store, scene):
     scene.do("label", 1, "neu", seconds=2.5, guideline=1)
-    found = scene.do("label", 1, "neg")
+    recorded = scene.do("label", 1, "neg")
     first, second = log(store)
-    assert (first.campaign_id, first.item_id, first.slot_id) == (scene.campaign.id, scene.task.item_id, scene.slot)
-    assert (first.user_id, first.kind, first.step, first.old, first.new) == (scene.user.id, "label", 1, None, "neu")
+    task = scene.tasks["ann"]
+    assert (first.campaign_id, first.item_id, first.slot_id) == (scene.campaign.id, task.item_id, task.slot_id)
+    assert (first.user_id, first.kind, first.step) == (scene.who("ann").id, "label", 1)
+    assert (first.old, first.new, first.revealed) == (None, "neu", None)
     assert (first.seconds, first.digest, first.guideline, first.view) == (2.5, THREE.digest, 1, "whole")
-    assert first.revealed is None
-    assert (second.id, second.moment, second.old, second.new) == (found.event_id, found.moment, "neu", "neg")
+    assert (second.id, second.moment, second.old, second.new) == (recorded.event_id, recorded.moment, "neu", "neg")
     assert now() - timedelta(minutes=1) < first.moment <= second.moment <= now()
 
 
@@ -103,34 +64,22 @@ def test_the_database_keeps_the_log(store, scene):
     assert log(store)[0].new == "pos"
 
 
-def test_the_same_again_is_stored_once(store, scene):
+def test_the_same_again_is_stored_once_also_at_the_same_moment(store, scene):
     given = act("label", 0, "pos", seconds=1.0)
-    first = record(store, scene.slot, scene.user, given)
-    again = record(store, scene.slot, scene.user, given.model_copy(update={"seconds": 9.0}))
-    assert not first.repeated
-    assert (again.event_id, again.moment, again.repeated) == (first.event_id, first.moment, True)
-    assert len(log(store)) == 1
-
-
-def test_at_the_same_moment_too(store, scene):
-    given = act("label", 0, "pos")
     with ThreadPoolExecutor(6) as pool:
-        found = list(pool.map(lambda _: record(store, scene.slot, scene.user, given), range(12)))
-    assert len({one.event_id for one in found}) == 1
-    assert sum(not one.repeated for one in found) == 1
+        recorded = list(pool.map(lambda _: record_as(scene, given), range(12)))
+    recorded.append(record_as(scene, given.model_copy(update={"seconds": 9.0})))
+    assert len({(event.event_id, event.moment) for event in recorded}) == 1
+    assert sum(not event.repeated for event in recorded) == 1
     assert len(log(store)) == 1
 
 
 def test_it_is_answered_as_before_whatever_happened_since(store, scene):
-    labels = [act("label", step, "pos") for step in range(3)]
-    for given in labels:
-        record(store, scene.slot, scene.user, given)
-    submit = act("submit")
-    first = record(store, scene.slot, scene.user, submit)
+    given = [*(act("label", step, "pos") for step in range(3)), act("submit")]
+    recorded = [record_as(scene, event) for event in given]
     close_campaign(store, scene.campaign.id)
-    for given in (*labels, submit):
-        assert record(store, scene.slot, scene.user, given).repeated
-    assert record(store, scene.slot, scene.user, submit).event_id == first.event_id
+    again = [record_as(scene, event) for event in given]
+    assert [(event.event_id, event.repeated) for event in again] == [(event.event_id, True) for event in recorded]
 
 
 @pytest.mark.parametrize(
@@ -140,262 +89,249 @@ def test_it_is_answered_as_before_whatever_happened_since(store, scene):
 )
 def test_a_key_is_for_one_thing(scene, change):
     given = act("label", 0, "pos")
-    record(scene.store, scene.slot, scene.user, given)
-    scene.refused(ConflictError, given.model_copy(update=change))
+    record_as(scene, given)
+    with refused(ConflictError):
+        record_as(scene, given.model_copy(update=change))
+    assert len(log(scene.store)) == 1
 
 
 def test_a_key_is_for_one_slot_and_one_person(store):
-    scene, other = Scene(store, overlap=2), person(store, "bob")
+    scene = Scene(store, [THREE], overlap=2)
+    scene.take()
     given = act("label", 0, "pos")
-    record(store, scene.slot, scene.user, given)
-    theirs = take(store, scene.campaign, other)
+    record_as(scene, given)
+    theirs = scene.take("bob").slot_id
     with refused(ConflictError):
-        record(store, theirs.slot_id, scene.user, given)
-    assert not record(store, theirs.slot_id, other, given).repeated
+        record(store, theirs, scene.who("ann"), given)
+    assert not record(store, theirs, scene.who("bob"), given).repeated
 
 
-def test_undo_is_repeated_once_too(store, scene):
+def test_undo_is_repeated_once_and_says_what_it_takes_back(store, scene):
     scene.do("label", 0, "pos")
-    scene.do("label", 0, "neg")
-    first = undo(store, scene.slot, scene.user, "u")
-    assert undo(store, scene.slot, scene.user, "u").event_id == first.event_id
-    assert read_annotation(store, scene.slot).labels[0] == "pos"
+    second = scene.do("label", 0, "neg")
+    first = scene.undo(key="u", of=second.annotation.undo[-1])
+    assert scene.undo(key="u").event_id == first.event_id
+    assert scene.annotation().labels[0] == "pos"
     with refused(ConflictError):
-        redo(store, scene.slot, scene.user, "u")
+        scene.undo(cause="redo", key="u")
+    event = log(store)[-1]
+    assert (event.kind, event.step, event.old, event.new) == ("label", 0, "neg", "pos")
+    assert (event.cause, event.of) == ("undo", second.event_id)
+    # Another one than the newest is meant.
+    with refused(ConflictError):
+        scene.undo(cause="redo", of="no-such")
 
 
-@pytest.mark.parametrize(
-    ("kind", "about"),
-    [("label", (3, "pos")), ("comment", (99, "Text.")), ("reveal", (None, 2)), ("submit", ())],
-    ids=str,
+STEPWISE = {"view": "stepwise"}
+FIRST = [("label", 0, "pos")]
+DONE = [("label", 0, "pos"), ("label", 1, "neu"), ("label", 2, "pos"), ("submit",)]
+SEEN = [*FIRST, ("reveal", None, 2), ("label", 1, "neg"), ("reveal", None, 3)]
+UNDO, REDO = ("", None, None, {"cause": "undo"}), ("", None, None, {"cause": "redo"})
+CONFLICTS = (
+    *("changed", "submitted", "reopened", "closed", "withdrawn", "skipped", "undo of a submission"),
+    "another guideline",
 )
-def test_events_that_the_trace_does_not_allow_are_refused(scene, kind, about):
-    scene.refused(UserError, act(kind, *about))
+# What is refused in a campaign with these settings after these events.
+REFUSED = {
+    "a step too far": ({}, [], ("label", 3, "pos")),
+    "a comment too far": ({}, [], ("comment", 99, "Text.")),
+    "reveal whole": ({}, [], ("reveal", None, 2)),
+    "evidence whole": ({}, [], ("evidence", 0, 2)),
+    "an error of another list": ({"error_kinds": ("sign", "unit")}, [], ("error", 0, "calculation")),
+    "submit nothing": ({}, [], ("submit",)),
+    "submit some": ({}, [("label", 0, "pos"), ("label", 2, "unsure")], ("submit",)),
+    "submit up to the error": ({"after_error": False}, [("label", 1, "neg")], ("submit",)),
+    # Not even how many steps there are.
+    "label ahead": (STEPWISE, [], ("label", 1, "pos")),
+    "label far ahead": (STEPWISE, [], ("label", 8, "pos")),
+    "comment ahead": (STEPWISE, [], ("comment", 1, "Text.")),
+    "correction ahead": (STEPWISE, [], ("correction", 1, "Text.")),
+    "error ahead": (STEPWISE, [], ("error", 1, "circular")),
+    "reveal unlabelled": (STEPWISE, [], ("reveal", None, 2)),
+    "reveal two": (STEPWISE, FIRST, ("reveal", None, 3)),
+    "submit unseen": (STEPWISE, FIRST, ("submit",)),
+    "more in view": (STEPWISE, FIRST, ("label", 0, "neu", {"revealed": 2})),
+    "reveal all": (STEPWISE, SEEN, ("reveal", None, 4)),
+    "label behind the end": (STEPWISE, SEEN, ("label", 3, "pos")),
+    "evidence ahead": (STEPWISE, SEEN[:-1], ("evidence", 0, 2)),
+    "evidence before": (STEPWISE, SEEN, ("evidence", 2, 1)),
+    "evidence itself": (STEPWISE, SEEN, ("evidence", 1, 1)),
+    "submitted label": ({}, DONE, ("label", 0, "neg")),
+    "submitted comment": ({}, DONE, ("comment", 0, "Text.")),
+    "submitted submit": ({}, DONE, ("submit",)),
+    "submitted skip": ({}, DONE, ("skip", None, "Why not.")),
+    "reopened reopen": ({}, [*DONE, ("reopen",)], ("reopen",)),
+    "final reopen": ({"after_submission": "gold"}, DONE, ("reopen",)),
+    "closed label": ({}, [("close",)], ("label", 0, "pos")),
+    "closed reopen": ({}, [*DONE, ("close",)], ("reopen",)),
+    "withdrawn withdraw": ({}, [*DONE, ("close",), ("withdraw",)], ("withdraw",)),
+    "withdrawn label": ({}, [*DONE, ("withdraw",)], ("label", 0, "pos")),
+    "skipped label": ({}, [("skip", None, "I know the author.")], ("label", 0, "pos")),
+    "changed label": ({}, [("change",)], ("label", 0, "pos")),
+    "another guideline": ({}, [("amend",)], ("label", 1, "pos", {"guideline": 1})),
+    "nothing to undo": ({}, [], UNDO),
+    "nothing to redo": ({}, FIRST, REDO),
+    "undo of a submission": ({}, DONE, UNDO),
+    # Submitting and taking back cannot be undone.
+    "undo of taking back": ({}, [*DONE, ("reopen",), UNDO, UNDO, UNDO], UNDO),
+    "submit after undo": ({}, [*DONE, ("reopen",), UNDO], ("submit",)),
+}
+
+
+def perform(scene, kind, step=None, new=None, other=None):
+    if kind == "close":
+        close_campaign(scene.store, scene.campaign.id)
+    elif kind == "amend":
+        add_guideline(scene.store, scene.campaign.id, "Be strict.", person(scene.store, "boss"))
+    elif kind == "change":
+        scene.change_trace()
+    else:
+        scene.do(kind, step, new, **(other or {}))
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_trace_or_the_state_does_not_allow_is_refused_and_not_stored(store, name):
+    changes, before, event = REFUSED[name]
+    scene = Scene(store, [THREE], **changes)
+    scene.take()
+    for one in before:
+        perform(scene, *one)
+    stored = [event.id for event in log(store)], slots(store)
+    kind = ConflictError if name.startswith((*CONFLICTS, "final")) else UserError
+    with refused(kind) as caught:
+        perform(scene, *event)
+    assert type(caught.value) is kind
+    assert ([event.id for event in log(store)], slots(store)) == stored
 
 
 def test_of_too_many_events_on_a_trace_only_its_end_is_stored(scene, monkeypatch):
     monkeypatch.setattr("stepsight.storage.labelling.record.MOST_EVENTS", 3)
     for step in range(3):
         scene.do("label", step, "pos")
-    scene.refused(UserError, act("label", 0, "neg"))
+    with refused():
+        scene.do("label", 0, "neg")
     scene.do("submit")
-    assert state(scene.store, scene.slot)[0] == "submitted"
+    assert scene.annotation().submitted
 
 
-def test_an_answer_is_complete_when_every_step_is_labelled(scene):
-    scene.do("label", 0, "pos")
-    scene.do("label", 2, "unsure")
-    scene.refused(UserError, act("submit"))
-    scene.do("label", 1, "neg")
-    scene.do("submit")
-    assert state(scene.store, scene.slot)[0] == "submitted"
+@pytest.mark.parametrize("view", ["whole", "stepwise"])
+def test_an_error_may_end_it_if_the_campaign_says_so(store, view):
+    scene = Scene(store, [THREE], view=view, after_error=False)
+    scene.label("neg")
+    assert scene.annotation().submitted
 
 
-def test_an_answer_ends_at_the_first_error_if_the_campaign_says_so(store):
-    scene = Scene(store, after_error=False)
-    scene.do("label", 1, "neg")
-    scene.refused(UserError, act("submit"))
-    scene.do("label", 0, "pos")
-    scene.do("submit")
-    assert state(store, scene.slot)[0] == "submitted"
-
-
-def test_step_by_step_nothing_is_said_of_what_is_not_revealed(stepwise):
-    for kind, new in (("label", "pos"), ("comment", "Text."), ("correction", "Text."), ("error", "circular")):
-        stepwise.refused(UserError, act(kind, 1, new))
-    # Not even how many there are.
-    stepwise.refused(UserError, act("label", 8, "pos"))
-    stepwise.refused(UserError, act("reveal", None, 2))
-    stepwise.do("label", 0, "pos")
-    stepwise.refused(UserError, act("reveal", None, 3))
-    stepwise.refused(UserError, act("submit"))
-    stepwise.refused(UserError, act("label", 0, "neu", revealed=2))
-    stepwise.do("reveal", None, 2)
-    stepwise.do("label", 1, "neg", revealed=2)
-    # Seen from two windows, the step is revealed once.
-    stepwise.do("reveal", None, 2)
-    stepwise.do("reveal", None, 3)
-    stepwise.refused(UserError, act("reveal", None, 4))
-    stepwise.refused(UserError, act("label", 3, "pos"))
-    assert [(event.kind, event.old, event.revealed) for event in log(stepwise.store)] == [
+def test_step_by_step_the_log_says_how_many_steps_were_in_view(store):
+    scene = Scene(store, [THREE], view="stepwise")
+    scene.take()
+    # Seen from two windows, a step is revealed once.
+    for event in (*SEEN[:2], ("label", 1, "neg", {"revealed": 2}), ("reveal", None, 2), SEEN[-1]):
+        perform(scene, *event)
+    assert [(event.kind, event.old, event.revealed) for event in log(store)] == [
         ("label", None, 1), ("reveal", 1, 1), ("label", None, 2), ("reveal", 2, 2), ("reveal", 2, 2),
     ]  # fmt: skip
 
 
-def test_step_by_step_an_error_may_end_it(store):
-    scene = Scene(store, view="stepwise", after_error=False)
-    scene.do("label", 0, "neg")
-    scene.do("submit")
-    assert read_annotation(store, scene.slot).submitted
-
-
-def test_once_submitted_it_stays_until_it_is_taken_back(scene):
-    label_all(scene.store, scene.task, scene.user, ["pos", "neu", "pos"])
-    for given in (act("label", 0, "neg"), act("submit"), act("skip", None, "Why not."), act("comment", 0, "Text.")):
-        scene.refused(ConflictError, given)
-    scene.refused(ConflictError, NewEvent(key="u", cause="undo"))
+def test_a_submission_is_taken_back_and_undo_reaches_back_across_it(scene):
+    scene.label("pos neu pos")
     scene.do("reopen")
-    assert state(scene.store, scene.slot)[0] == "leased"
-    scene.refused(ConflictError, act("reopen"))
-    undo(scene.store, scene.slot, scene.user, "u2")
-    scene.refused(UserError, act("submit"))
+    assert scene.annotation().submitted is False
+    scene.do("comment", 1, "Why?")
+    before = [scene.annotation()]
+    for _ in range(3):
+        scene.undo()
+        before.append(scene.annotation())
+    assert [(one.labels, one.comments[1]) for one in before] == [
+        (("pos", "neu", "pos"), "Why?"), (("pos", "neu", "pos"), None), (("pos", "neu", None), None),
+        (("pos", None, None), None),
+    ]  # fmt: skip
+    for expected in before[-2::-1]:
+        assert scene.undo(cause="redo").annotation == expected
     scene.do("label", 2, "neg")
     scene.do("submit")
-    assert read_annotation(scene.store, scene.slot).labels == ("pos", "neu", "neg")
+    assert scene.annotation().labels == ("pos", "neu", "neg")
 
 
-def test_a_closed_campaign_takes_nothing_but_a_withdrawal(scene):
-    label_all(scene.store, scene.task, scene.user, ["pos", "neu", "pos"])
-    close_campaign(scene.store, scene.campaign.id)
-    scene.refused(ConflictError, act("reopen"))
-    scene.do("withdraw")
-    assert state(scene.store, scene.slot)[0] == "skipped"
-    scene.refused(ConflictError, act("withdraw"))
+def test_a_campaign_takes_its_own_kinds_of_error(store):
+    scene = Scene(store, [TWO], error_kinds=("sign", "unit"))
+    scene.take()
+    scene.do("error", 0, "unit")
+    assert scene.annotation().errors == ("unit", None)
+    scene.undo()
+    assert scene.annotation().errors == (None, None)
 
 
 def test_another_guideline_has_to_be_read_first(store, scene):
     scene.do("label", 0, "pos", guideline=1)
-    add_guideline(store, scene.campaign.id, "Be strict.", person(store, "boss"))
-    scene.refused(ConflictError, act("label", 1, "pos", guideline=1))
+    perform(scene, "amend")
     scene.do("label", 1, "pos", guideline=2)
     scene.do("label", 2, "pos")
     assert [event.guideline for event in log(store)] == [1, 2, 2]
 
 
-def test_a_trace_that_changed_is_not_labelled_on(store, scene):
-    with store.write() as session:
-        session.execute(update(TraceRow).values(digest="changed"))
-    scene.refused(ConflictError, act("label", 0, "pos"))
-
-
 def test_a_slot_of_somebody_else_or_of_nobody(store):
-    made = campaign(store, [ONE], overlap=2)
-    one, other = people(store, 2)
-    task = take(store, made, one)
-    with refused(ConflictError):
-        do(store, task.slot_id, other, "label", 0, "pos")
-    with store.read() as session:
-        free = session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one()
-    with refused(ForbiddenError):
-        do(store, free, other, "label", 0, "pos")
-    for wrong in (0, 99, 2**40):
-        with refused(NotFoundError):
-            do(store, wrong, other, "label", 0, "pos")
+    scene = Scene(store, [ONE], overlap=2)
+    taken, bob = scene.take().slot_id, scene.who("bob")
+    for slot, kind in (
+        (taken, ConflictError),
+        (taken + 1, ForbiddenError),
+        (99, NotFoundError),
+        (2**40, NotFoundError),
+    ):
+        with refused(kind):
+            record(store, slot, bob, act("label", 0, "pos"))
     assert log(store) == []
+    # Nobody holds the second.
+    assert read_annotation(store, taken + 1).labels == (None,)
+    with pytest.raises(NotFoundError):
+        read_annotation(store, 99)
 
 
 def test_a_late_person_continues_unless_somebody_took_the_trace(store):
-    made = campaign(store, [ONE])
-    one, other = people(store, 2)
-    task = take(store, made, one)
-    do(store, task.slot_id, one, "label", 0, "pos")
-    expire(store, task.slot_id)
-    do(store, task.slot_id, one, "label", 0, "neu")
-    assert assign_next(store, made.id, other) is None
-    expire(store, task.slot_id)
-    assert take(store, made, other).slot_id == task.slot_id
+    scene = Scene(store, [ONE], overlap=2)
+    scene.take("third")
+    slot = scene.take().slot_id
+    scene.do("label", 0, "pos")
+    scene.expire()
+    scene.do("label", 0, "neu")
+    assert scene.next("bob") is None
+    scene.expire()
+    assert scene.take("bob").slot_id == slot
     with refused(ConflictError):
-        do(store, task.slot_id, one, "label", 0, "neg")
+        scene.do("label", 0, "neg")
     # What the first one did stays, and is not the second one's.
     assert [event.new for event in log(store)] == ["pos", "neu"]
-    assert read_annotation(store, task.slot_id).labels == (None,)
-    assert read_annotation(store, task.slot_id, one.id).labels == ("neu",)
+    assert scene.annotation("bob").labels == (None,)
+    assert read_annotation(store, slot, scene.who("ann").id).labels == ("neu",)
+    # Whoever gets a lost trace again continues, in another slot.
+    scene.expire("third")
+    assert scene.take().slot_id != slot
+    assert scene.annotation().labels == ("neu",)
 
 
 def test_every_act_renews_the_lease(store):
-    scene = Scene(store, lease=100)
+    scene = Scene(store, [THREE], lease=100)
+    scene.take()
     with store.write() as session:
         session.execute(update(SlotRow).values(expires=now() + timedelta(seconds=5)))
     scene.do("label", 0, "pos")
     with store.read() as session:
-        left = session.scalars(select(SlotRow.expires)).one()
-    assert left is not None
+        left = session.scalars(select(SlotRow.expires)).one() or now()
     assert timedelta(seconds=60) < left - now() <= timedelta(seconds=100)
 
 
 @pytest.mark.parametrize("kind", ["skip", "withdraw"])
 def test_a_trace_that_is_given_up_goes_to_somebody_else(store, kind):
-    made = campaign(store, [ONE])
-    one, other = people(store, 2)
-    task = take(store, made, one)
+    scene = Scene(store, [ONE])
     if kind == "withdraw":
-        label_all(store, task, one, ["pos"])
-        do(store, task.slot_id, one, "withdraw")
-    else:
-        do(store, task.slot_id, one, "skip", None, "I know the author.")
-    assert state(store, task.slot_id) == ("skipped", one.id)
-    with refused(ConflictError):
-        do(store, task.slot_id, one, "label", 0, "pos")
-    assert assign_next(store, made.id, one) is None
-    theirs = take(store, made, other)
-    assert (theirs.item_id, theirs.slot_id == task.slot_id) == (task.item_id, False)
-    assert assign_next(store, made.id, person(store, "third")) is None
-
-
-def test_nothing_to_undo_or_redo(scene):
-    scene.refused(UserError, NewEvent(key="a", cause="undo"))
-    scene.refused(UserError, NewEvent(key="b", cause="redo"))
-    label_all(scene.store, scene.task, scene.user, ["pos", "pos", "pos"])
-    scene.do("reopen")
-    for number in range(3):
-        undo(scene.store, scene.slot, scene.user, f"u{number}")
-    # Submitting and taking back cannot be undone.
-    scene.refused(UserError, NewEvent(key="c", cause="undo"))
-
-
-def test_undo_says_what_it_takes_back(scene):
-    first = scene.do("label", 0, "pos")
-    second = scene.do("label", 0, "neg")
-    scene.refused(ConflictError, NewEvent(key="a", cause="undo", of=first.annotation.undo[-1]))
-    scene.do("", cause="undo", of=second.annotation.undo[-1])
-    event = log(scene.store)[-1]
-    assert (event.kind, event.step, event.old, event.new) == ("label", 0, "neg", "pos")
-    assert (event.cause, event.of) == ("undo", second.event_id)
-
-
-def test_a_free_slot_has_no_labels(store):
-    made = campaign(store, [TWO], overlap=2)
-    take(store, made, people(store, 1)[0])
-    with store.read() as session:
-        free = session.scalars(select(SlotRow.id).where(SlotRow.state == "free")).one()
-    assert read_annotation(store, free).labels == (None, None)
-    with pytest.raises(NotFoundError):
-        read_annotation(store, 99)
-
-
-def test_undo_and_redo_reach_back_across_submissions(store):
-    made = campaign(store, [TWO])
-    (user,) = people(store, 1)
-    task = take(store, made, user)
-    slot = task.slot_id
-    label_all(store, task, user, ["pos", "neg"])
-    with refused(ConflictError):
-        undo(store, slot, user, key())
-    do(store, slot, user, "reopen")
-    do(store, slot, user, "comment", 1, "Why?")
-    before = [read_annotation(store, slot)]
-    for _ in range(3):
-        undo(store, slot, user, key())
-        before.append(read_annotation(store, slot))
-    assert [draft.labels for draft in before] == [("pos", "neg"), ("pos", "neg"), ("pos", None), (None, None)]
-    assert [draft.comments[1] for draft in before] == ["Why?", None, None, None]
-    for expected in before[-2::-1]:
-        redo(store, slot, user, key())
-        found = read_annotation(store, slot)
-        assert (found.labels, found.comments, found.undo, found.redo) == (
-            expected.labels, expected.comments, expected.undo, expected.redo,
-        )  # fmt: skip
-
-
-def first(store):
-    with store.read() as session:
-        return load_slot(session, session.scalars(select(SlotRow.id).order_by(SlotRow.id)).first() or 0)
-
-
-@pytest.fixture
-def slot(store):
-    campaign(store, [TWO], lease=100, view="stepwise", after_error=False)
-    return first(store)
+        scene.label()
+    mine = scene.tasks.get("ann") or scene.take()
+    scene.do(kind, None, "I know the author." if kind == "skip" else None)
+    assert slots(store) == [("skipped", scene.who("ann").id), ("free", None)]
+    assert scene.next() is None
+    theirs = scene.take("bob")
+    assert (theirs.item_id, theirs.slot_id == mine.slot_id) == (mine.item_id, False)
+    assert scene.next("third") is None
 
 
 def test_public_ids_tell_neither_order_nor_gaps(store):
@@ -404,28 +340,45 @@ def test_public_ids_tell_neither_order_nor_gaps(store):
         # As a hidden gold item's is made, long after the others.
         late = [add_slot(session, made.id, item) for item in (1, 2)]
     with store.read() as session:
-        ids = session.execute(select(SlotRow.id, SlotRow.public_id).order_by(SlotRow.id)).all()
-    public = [row.public_id for row in ids]
-    assert len(set(public)) == len(ids) == 102
+        public = list(session.scalars(select(SlotRow.public_id).order_by(SlotRow.id)))
+    assert len(set(public)) == 102
     assert all(len(one) == 16 and set(one) <= set("0123456789abcdef") for one in public)
     # Of 102 in a random order, hardly ever more than 80 or fewer than 20 are larger than the one before.
     assert 20 < sum(one < other for one, other in pairwise(public)) < 80
-    assert [find_slot(store, row.public_id) for row in ids[-2:]] == late
+    assert [find_slot(store, one) for one in public[-2:]] == late
 
 
 @pytest.mark.parametrize("link", ["1", "", "00000000", "x" * 300])
-def test_a_link_to_no_slot_says_where_to_go_on(store, slot, link):
-    assert slot.id == 1
+def test_a_link_to_no_slot_says_where_to_go_on(scene, link):
     with refused(NotFoundError):
-        find_slot(store, link)
+        find_slot(scene.store, link)
 
 
-def test_slots_that_are_added_at_once_get_numbers_of_their_own(store, slot):
+def test_slots_that_are_added_at_once_get_numbers_of_their_own(store, scene):
     def add(_: int) -> int:
         with store.write() as session:
-            return add_slot(session, slot.campaign_id, slot.item_id)
+            return add_slot(session, scene.campaign.id, scene.tasks["ann"].item_id)
 
     with ThreadPoolExecutor(6) as pool:
         assert len(set(pool.map(add, range(12)))) == 12
     with store.read() as session:
         assert session.scalar(select(func.max(SlotRow.number))) == 12
+
+
+def test_evidence_is_the_newest_step_in_view_unless_another_is_named(store):
+    scene = Scene(store, [FOUR], view="stepwise")
+    scene.take()
+    for step in range(3):
+        scene.do("label", step, "pos")
+        scene.do("reveal", None, step + 2)
+    scene.do("label", 0, "neg")
+    assert scene.annotation().evidence == (3, None, None, None)
+    scene.do("evidence", 0, 1)
+    assert scene.annotation().evidence == (1, None, None, None)
+    scene.do("evidence", 0, None)
+    assert scene.undo().annotation.evidence == (1, None, None, None)
+
+
+def test_an_event_of_no_kind_needs_a_cause():
+    with refused():
+        NewEvent(key="a")

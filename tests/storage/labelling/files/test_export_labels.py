@@ -1,18 +1,24 @@
+"""Labels in files: what each format says of them, and that a file is whole or not there."""
+
 import csv
 import json
 import os
 import stat
+from datetime import UTC, datetime
 
 import pytest
 
-from stepsight.core.trace import Trace
+from stepsight.core.trace import Label, Trace
 from stepsight.storage.database.store import NotFoundError
-from stepsight.storage.importers import find_kind, parse_row
+from stepsight.storage.importers import KINDS, find_kind, parse_row
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, LabelExport, export_labels
-from stepsight.storage.labelling.queue import assign_next
+from stepsight.storage.labelling.files.label_formats import argilla_user, prm800k_rows
+from stepsight.storage.labelling.results.annotations import SubmittedAnnotation
+from stepsight.storage.labelling.results.consensus import LabelledTrace
+from stepsight.storage.traces.queries import StoredTrace
 from tests.messages import refused
 from tests.storage.labelling.labelled_sums import AGREED, HOW, SAID, labelled
-from tests.storage.labelling.samples import ONE, THREE, TWO, campaign, label_all, people, take
+from tests.storage.labelling.samples import DATASET, ONE, THREE, TWO, Scene
 from tests.storage.samples import add
 
 
@@ -29,11 +35,11 @@ def test_the_labels_of_all_or_of_each_as_our_json_lines(store, path):
     labelled(store)
     done = export_labels(store, "first", path, "jsonl")
     assert (done.rows, done.what, done.left_out) == (3, "traces", {})
-    found = rows(path)
-    assert {row["id"]: tuple(row["labels"]) for row in found} == AGREED
-    assert {row["id"]: tuple(row["how"]) for row in found} == HOW
-    assert [answer["labels"] for answer in found[1]["answers"]] == list(SAID["three"])
-    two = found[0]["answers"][0]
+    written = rows(path)
+    assert {row["id"]: tuple(row["labels"]) for row in written} == AGREED
+    assert {row["id"]: tuple(row["how"]) for row in written} == HOW
+    assert [answer["labels"] for answer in written[1]["answers"]] == list(SAID["three"])
+    two = written[0]["answers"][0]
     assert two["annotator"] == "annotator 1"
     assert two["comments"] == ["=1+1 begins like a formula, “quoted”", None]
     assert (two["corrections"], two["errors"]) == ([None, "So 2.\nDone."], [None, "counterfactual"])
@@ -49,18 +55,16 @@ def test_our_own_importers_read_what_is_written(store, path, kind):
     labelled(store)
     export_labels(store, "first", path, kind)
     traces = [parse_row(find_kind(kind), row, f"row {n}") for n, row in enumerate(rows(path), start=1)]
-    valid = {trace.problem: [step.valid for step in trace.steps] for trace in traces}
-    two, three, one = "What is 1 + 1?", "What is 2 + 2?", "What is 3 + 3?"
     # The last step of "three" is unlabelled, so that nobody can tell its first error, nor that it has none.
-    expected = {two: [True, False], three: [True, True, None], one: [True]}
-    assert valid == expected
+    assert {trace.problem: [step.valid for step in trace.steps] for trace in traces} == {
+        TWO.problem: [True, False], THREE.problem: [True, True, None], ONE.problem: [True],
+    }  # fmt: skip
 
 
 def test_a_step_of_stepwise_supervision_is_valid_wrong_or_unlabelled(store, path):
-    made = campaign(store, [TWO, ONE, THREE])
-    (user,) = people(store, 1)
-    for labels in (["neu", "neg"], ["unsure"], ["pos", "unsure", "neg"]):
-        label_all(store, take(store, made, user), user, labels)
+    scene = Scene(store, [TWO, ONE, THREE])
+    for labels in ("neu neg", "unsure", "pos unsure neg"):
+        scene.label(labels)
     done = export_labels(store, "first", path, "stepwise")
     assert (done.rows, done.left_out) == (2, {"traces without a label": 1})
     assert [(row["prompt"], row["labels"]) for row in rows(path)] == [
@@ -72,32 +76,52 @@ def test_a_table_with_a_row_per_step_and_nothing_to_calculate(store, path):
     labelled(store)
     export_labels(store, "first", path, "csv", per_annotator=True)
     with open(path, encoding="utf-8-sig", newline="") as file:
-        found = list(csv.DictReader(file))
+        table = list(csv.DictReader(file))
     # 3 annotators, each 2 + 3 + 1 steps.
-    assert len(found) == 18
-    first = found[0]
+    assert len(table) == 18
+    first = table[0]
     assert (first["id"], first["step"], first["label"], first["annotator"]) == ("two", "1", "pos", "annotator 1")
     assert first["comment"] == "'=1+1 begins like a formula, “quoted”"
-    assert found[1]["text"] == "So 3.\nDone."
-    assert [row["label"] for row in found if (row["id"], row["step"]) == ("three", "3")] == [
-        "unsure",
-        "unsure",
-        "pos",
+    assert table[1]["text"] == "So 3.\nDone."
+    last = [row["label"] for row in table if (row["id"], row["step"]) == ("three", "3")]
+    assert last == ["unsure", "unsure", "pos"]
+
+
+def test_a_record_of_argilla_is_a_step_and_a_consensus_is_a_suggestion(store, tmp_path):
+    scene = Scene(store, overlap=2)
+    scene.label("pos neg")
+    scene.label("unsure neg", by="bob")
+    export_labels(store, "first", tmp_path / "each", "argilla", per_annotator=True)
+    first, second = json.loads((tmp_path / "each").read_text())
+    assert second["fields"] == {"problem": "What is 1 + 1?", "before": "It is a sum.", "step": "So 3.\nDone."}
+    about = {"dataset": DATASET, "trace": "two", "steps": 2, "step": 2, "annotators": ["ann", "bob"]}
+    assert second["metadata"] == about
+    assert first["responses"]["label"] == [
+        {"value": "pos", "user_id": argilla_user("ann")},
+        {"value": "unsure", "user_id": argilla_user("bob")},
     ]
+    # One says pos and one is unsure, which is a tie; both say neg of the other step.
+    export_labels(store, "first", tmp_path / "together", "argilla")
+    records = json.loads((tmp_path / "together").read_text())
+    agreed = {"label": {"value": "neg", "score": None, "agent": "consensus"}}
+    assert [(record["suggestions"], record["responses"]) for record in records] == [({}, {}), (agreed, {})]
 
 
 def test_hidden_gold_items_are_told_apart_or_left_out(store, path):
     add(store, [Trace.of("What is 9 + 9?", ["18."], ["pos"], id="hidden")], "known")
-    made = campaign(store, [TWO], gold_rate=0.5, gold_dataset="known")
-    (user,) = people(store, 1)
-    while (task := assign_next(store, made.id, user)) is not None:
-        label_all(store, task, user, ["pos"] * len(task.trace.steps))
-    done = export_labels(store, "first", path, "prm800k", per_annotator=True)
-    assert (done.rows, done.left_out) == (1, {"hidden gold items": 1})
-    done = export_labels(store, "first", path, "jsonl", per_annotator=True, force=True)
-    assert (done.rows, [row["chosen"] for row in rows(path)]) == (2, ["ordered", "gold"])
-    done = export_labels(store, "first", path, "jsonl", force=True)
-    assert (done.rows, done.left_out) == (1, {"hidden gold items": 1})
+    scene = Scene(store, [TWO], gold_rate=0.5, gold_dataset="known")
+    while scene.next() is not None:
+        scene.label()
+    hidden = {"hidden gold items": 1}
+    for format, each, count, left_out in (
+        ("prm800k", True, 1, hidden),
+        ("jsonl", True, 2, {}),
+        ("jsonl", False, 1, hidden),
+    ):
+        done = export_labels(store, "first", path, format, per_annotator=each, force=True)
+        assert (done.rows, done.left_out) == (count, left_out)
+        if count == 2:
+            assert [row["chosen"] for row in rows(path)] == ["ordered", "gold"]
 
 
 def test_a_file_appears_whole_or_not_at_all(sqlite_store, path):
@@ -118,3 +142,61 @@ def test_a_file_appears_whole_or_not_at_all(sqlite_store, path):
 def test_a_summary_says_what_is_not_in_the_file():
     done = LabelExport("labels.jsonl", 1200, "traces", {"traces without a label": 3})
     assert str(done) == "labels.jsonl: 1,200 traces.\n  not in it: 3 traces without a label"
+
+
+NONE = (None,) * 3
+
+
+def answer(user="ada", flag=None):
+    return SubmittedAnnotation(
+        labels=NONE, comments=NONE, corrections=NONE, errors=NONE, flag=flag, revealed=3, submitted=True, undo=(),
+        redo=(), first=NONE, suggested=NONE, evidence=NONE, asks=False, item_id=1, slot_id=1, trace_id=1,
+        external_id="7", dataset="sums", user_id=1, user=user, chosen="ordered", digest="", view="whole",
+        guideline=1, moment=datetime(2026, 3, 1, 9, 30, tzinfo=UTC), seconds=1.5, unasked=0,
+    )  # fmt: skip
+
+
+def prm800k(*labels, answers=()):
+    """What all annotators agree on of three steps, as a record of PRM800K."""
+    trace = Trace.of("What?", ["First.", ["Second.", "Still."], "Third."], ["neg", None, None], id="7")
+    about = {"trace_id": 1, "dataset_id": 1, "dataset": "sums", "position": 0}
+    stored = StoredTrace(trace.id, trace.problem, trace.steps, trace.meta, **about)
+    (row,) = prm800k_rows([LabelledTrace(stored, labels, ("majority",) * 3, tuple(answers) or (answer(),))], "")
+    return row
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected", "reason"),
+    [
+        (("pos", "neu", "pos"), [1, 0, 1], "solution"),
+        # As in PRM800K the labels end at the error; the solution goes on in pre_generated_steps.
+        (("pos", "neg", None), [1, -1], "found_error"),
+        (("neg", None, None), [-1], "found_error"),
+        # Which has no labels after an error, but has them before.
+        (("pos", "neg", "pos"), [1, -1, 1], "found_error"),
+        ((None, "neg", "neg"), [None, -1, -1], "found_error"),
+        (("pos", None, "pos"), [1, None, 1], "give_up"),
+        ((None, None, None), [None, None, None], "give_up"),
+    ],
+)
+def test_ratings_of_prm800k_and_why_they_end(labels, expected, reason):
+    row = prm800k(*labels)
+    steps, texts = row["label"]["steps"], ["First.", "Second.\nStill.", "Third."]
+    assert [step["completions"][0]["rating"] for step in steps] == expected
+    # The solution does not go on from its first error.
+    error = labels.index("neg") if "neg" in labels else None
+    assert [step["chosen_completion"] for step in steps] == [None if i == error else 0 for i in range(len(steps))]
+    assert (row["label"]["finish_reason"], row["question"]["pre_generated_steps"]) == (reason, texts)
+    trace = KINDS["prm800k"].read(row)
+    assert [step.text for step in trace.steps] == texts[: len(expected)]
+    by_rating = {1: Label.POS, 0: Label.NEU, -1: Label.NEG, None: None}
+    assert list(trace.labels) == [by_rating[rating] for rating in expected]
+
+
+def test_annotators_and_times_of_prm800k_and_when_a_problem_is_bad():
+    bad, fine = answer(flag="No annotation."), answer("ben")
+    row = prm800k("pos", "pos", "pos", answers=[bad, fine])
+    assert (row["labeler"], row["timestamp"]) == ("consensus", "2026-03-01T09:30:00+00:00")
+    # Twice 1.5 seconds; most have to say that it is bad.
+    assert (row["label"]["total_time"], row["label"]["finish_reason"]) == (3000, "solution")
+    assert prm800k("pos", "pos", "pos", answers=[bad, bad, fine])["label"]["finish_reason"] == "bad_problem"

@@ -1,7 +1,6 @@
-"""Tasks of Label Studio: written, read back, and what they may have in them. Records of Argilla are written."""
+"""Tasks of Label Studio: written, read back, and what they may have in them."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -9,14 +8,13 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
 from stepsight.storage.labelling.files.export_labels import export_labels
-from stepsight.storage.labelling.files.formats.argilla import user_id
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.results.annotations import iterate_annotations
 from stepsight.storage.people.users import local_user
 from tests.cases import each
 from tests.messages import refused
-from tests.storage.labelling.samples import DATASET, TRACES, campaign, label_all, people, take
+from tests.storage.labelling.samples import DATASET, TRACES, Scene, campaign
 from tests.storage.samples import add
 
 SAID = {"annotator 1": ["pos", "neg"], "annotator 2": ["unsure", "neg"]}
@@ -34,17 +32,13 @@ def other(tmp_path, sqlite_template):
 
 @pytest.fixture
 def written(sqlite_store, tmp_path):
-    """Exports what two people said of one trace."""
-    first = campaign(sqlite_store, overlap=2)
-    for person, labels in zip(people(sqlite_store, 2), SAID.values(), strict=True):
-        label_all(sqlite_store, take(sqlite_store, first, person), person, labels)
-
-    def write(format: str, **how: bool) -> Path:
-        path = tmp_path / f"{format}-{len(how)}.json"
-        export_labels(sqlite_store, "first", path, format, **how)
-        return path
-
-    return write
+    """What two people said of one trace."""
+    scene = Scene(sqlite_store, overlap=2)
+    for name, labels in SAID.items():
+        scene.label(" ".join(labels), by=name)
+    path = tmp_path / "label-studio.json"
+    export_labels(sqlite_store, "first", path, "label-studio", per_annotator=True)
+    return path
 
 
 def read(store, path, **who):
@@ -54,15 +48,19 @@ def read(store, path, **who):
 
 
 def test_each_ones_labels_are_read_back(other, written):
-    path = written("label-studio", per_annotator=True)
-    assert read(other, path) == SAID
-    again = import_labels(other, path, local_user(other), campaign="again", dataset=DATASET)
+    assert read(other, written) == SAID
+    again = import_labels(other, written, local_user(other), campaign="again", dataset=DATASET)
     assert (again.added, again.repeated) == (0, 2)
-    assert read(other, path) == SAID
+    assert read(other, written) == SAID
+
+
+def test_labels_that_go_back_into_their_campaign_are_known(sqlite_store, written):
+    done = import_labels(sqlite_store, written, local_user(sqlite_store), campaign="first")
+    assert (done.added, done.repeated) == (0, 2)
 
 
 def test_a_task_has_the_choice_of_each_step(written):
-    (task,) = json.loads(written("label-studio", per_annotator=True).read_text())
+    (task,) = json.loads(written.read_text())
     assert task["data"] == {
         "id": "two",
         "dataset": DATASET,
@@ -76,25 +74,6 @@ def test_a_task_has_the_choice_of_each_step(written):
         ("label_1", "step_1", {"choices": ["neg"]}),
     ]
     assert [r["value"]["choices"] for r in two["result"]] == [["unsure"], ["neg"]]
-
-
-def test_a_record_is_a_step_and_a_consensus_is_a_suggestion(written):
-    first, second = json.loads(written("argilla", per_annotator=True).read_text())
-    assert second["fields"] == {"problem": "What is 1 + 1?", "before": "It is a sum.", "step": "So 3.\nDone."}
-    assert second["metadata"] | {"annotators": ""} == {
-        "dataset": DATASET, "trace": "two", "steps": 2, "step": 2, "annotators": "",
-    }  # fmt: skip
-    assert first["responses"]["label"] == [
-        {"value": "pos", "user_id": user_id("annotator 1")},
-        {"value": "unsure", "user_id": user_id("annotator 2")},
-    ]
-    # One says pos and one is unsure, which is a tie; both say neg of the other step.
-    together = json.loads(written("argilla").read_text())
-    assert [record["suggestions"] for record in together] == [
-        {},
-        {"label": {"value": "neg", "score": None, "agent": "consensus"}},
-    ]
-    assert all(record["responses"] == {} for record in together)
 
 
 def studio(changes=None, **annotation):

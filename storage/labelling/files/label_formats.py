@@ -1,0 +1,329 @@
+"""The formats for exporting labels, and the writer of their files.
+
+A format turns the versions of a trace into rows: the trace with the consensus, or with the labels of each
+annotator. To add a format, add its function and a line to `FORMATS`. Label Studio's is in `label_studio`, beside
+its reader.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from stepsight.storage.exports.table_files import table_parts
+from stepsight.storage.labelling.files.export_events import line
+from stepsight.storage.labelling.files.label_studio import tasks
+from stepsight.storage.labelling.results.annotations import UNASKED, SubmittedAnnotation
+from stepsight.storage.labelling.results.consensus import CONSENSUS, LabelledTrace
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class LabelFormat:
+    """A file format for labels.
+
+    `rows(versions, campaign)` returns the rows of a trace. They are lines of JSON, the elements of a JSON array if
+    `array` is True, or those of a CSV table with `columns`. If `labelled_only` is True, traces without a label are
+    left out. If `with_gold` is True, an export per annotator includes hidden gold items. `with_evidence` is True if
+    the rows say which step changed a label.
+    """
+
+    title: str
+    rows: Callable[[list[LabelledTrace], str], Iterable[Row]]
+    array: bool = False
+    columns: dict[str, type] | None = None
+    labelled_only: bool = False
+    with_gold: bool = False
+    with_evidence: bool = False
+
+    def write(self, traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Counter[str]) -> int:
+        """Write the file and return the number of traces written, where the versions of a trace, which are
+        adjacent, count each. What the format cannot express is counted in `left_out`, by reason."""
+        written = 0
+
+        def rows() -> Iterator[Row]:
+            nonlocal written
+            for _, same in groupby(traces, key=lambda labelled: labelled.trace.trace_id):
+                versions = list(same)
+                if self.labelled_only:
+                    left_out["traces without a label"] += sum(not any(one.labels) for one in versions)
+                    versions = [one for one in versions if any(one.labels)]
+                if self.with_evidence:
+                    left_out[UNASKED] += sum(each.unasked for one in versions for each in one.annotations)
+                written += len(versions)
+                yield from self.rows(versions, campaign) if versions else ()
+
+        with open(path, "wb") as file:
+            if self.columns is not None:
+                file.writelines(table_parts(self.columns, rows(), "csv"))
+            elif self.array:
+                for number, row in enumerate(rows()):
+                    file.write(f"{',' if number else '['}\n{line(row)}".encode())
+                file.write(b"\n]\n" if written else b"[]\n")
+            else:
+                file.writelines(f"{line(row)}\n".encode() for row in rows())
+        return written
+
+
+def json_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
+    """Yield rows of StepSight's own format: JSON Lines, which `stepsight import jsonl` reads as traces.
+
+        {"id": "7", "problem": "…", "steps": ["…", ["…", "…"]], "labels": ["pos", null], "how": ["majority", "tie"],
+         "campaign": "check", "dataset": "mr-math-invalid", "digest": "…", "chosen": "random", "answers": [
+            {"annotator": "ada", "view": "whole", "labels": ["pos", "unsure"], "first": ["pos", "unsure"],
+             "errors": [null, null], "comments": [null, "which sum?"], "corrections": [null, null], "flag": null,
+             "guideline": 1, "submitted": "2026-03-01T09:30:00+00:00",
+             "seconds": 41.5}],
+         "decisions": [{"step": 1, "label": null, "reason": "…", "annotator": "eve", "own": false, "moment": "…"}]}
+
+    Lists have one entry per step, which may be null. `step` is 0-based. A row for a single annotator has no `how`
+    and no `decisions`. `digest` distinguishes the trace, including its gold labels, from other traces with the same
+    id. The annotations are complete, with labels, notes, decisions, people, times and durations. Only individual
+    events are missing; they are in the format `events`. An answer may also have `evidence`, the step that changed
+    the annotator's mind about each step.
+    """
+    for labelled in versions:
+        trace, how = labelled.trace, labelled.how
+        row: Row = {
+            "id": trace.id,
+            "problem": trace.problem,
+            "steps": [s.substeps[0] if len(s.substeps) == 1 else list(s.substeps) for s in trace.steps],
+            "labels": list(labelled.labels),
+        }
+        row |= {} if how is None else {"how": list(how)}
+        row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
+        row["answers"] = list(map(_answer, labelled.annotations))
+        if how is not None:
+            row["decisions"] = [
+                {
+                    "step": decision.step,
+                    "label": decision.label,
+                    "reason": decision.reason,
+                    "annotator": decision.user,
+                    "own": decision.own,
+                    "moment": decision.moment.isoformat(),
+                }
+                for decision in labelled.decisions
+            ]
+        yield row
+
+
+def _answer(annotation: SubmittedAnnotation) -> Row:
+    named = any(by is not None for by in annotation.evidence)
+    return {
+        "annotator": annotation.user,
+        "view": annotation.view,
+        "labels": list(annotation.labels),
+        "first": list(annotation.first),
+        "errors": list(annotation.errors),
+        "comments": list(annotation.comments),
+        "corrections": list(annotation.corrections),
+        "flag": annotation.flag,
+        "guideline": annotation.guideline,
+        "submitted": annotation.moment.isoformat(),
+        "seconds": annotation.seconds,
+    } | ({"evidence": list(annotation.evidence)} if named else {})
+
+
+# The type of each column: text, integer or number. All but the first few may be empty.
+COLUMNS: dict[str, type] = {
+    "campaign": str,
+    "dataset": str,
+    "id": str,
+    "step": int,
+    "text": str,
+    "label": str,
+    "how": str,
+    "annotators": int,
+    "annotator": str,
+    "first": str,
+    "error": str,
+    "comment": str,
+    "correction": str,
+    "flag": str,
+    "chosen": str,
+    "view": str,
+    "guideline": int,
+    "submitted": str,
+    "seconds": float,
+    "evidence": int,
+}
+
+
+def table_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
+    """Yield the rows of a CSV table with one row per step. Steps count from 1, as on the web pages."""
+    for labelled in versions:
+        yield from step_rows(labelled, campaign)
+
+
+def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[Row]:
+    """Yield one row per step of a labelled trace.
+
+    In a row for the consensus, `label` is the agreed label, `how` says how it came about, and `annotators` is the
+    number of people who labelled the trace. In a row for a single `annotator`, `label` is that person's label,
+    which may be `unsure`. Values for the whole trace are repeated in each row.
+    """
+    trace, annotation = labelled.trace, labelled.annotations[0]
+    for place, step in enumerate(trace.steps):
+        row = dict.fromkeys(COLUMNS) | {
+            "campaign": campaign,
+            "dataset": trace.dataset,
+            "id": trace.id,
+            "step": place + 1,
+            "text": step.text,
+            "label": labelled.labels[place],
+            "annotators": len(labelled.annotations),
+            "chosen": labelled.chosen,
+        }
+        if labelled.how is not None:
+            yield row | {"how": labelled.how[place]}
+            continue
+        changed_by = annotation.evidence[place]
+        yield row | {
+            "label": annotation.labels[place],
+            "annotator": annotation.user,
+            "first": annotation.first[place],
+            "error": annotation.errors[place],
+            "comment": annotation.comments[place],
+            "correction": annotation.corrections[place],
+            "flag": annotation.flag,
+            "view": annotation.view,
+            "guideline": annotation.guideline,
+            "submitted": annotation.moment.isoformat(),
+            "seconds": annotation.seconds,
+            "evidence": None if changed_by is None else changed_by + 1,
+        }
+
+
+_RATINGS = {"neg": -1, "neu": 0, "pos": 1, None: None}
+
+
+def prm800k_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
+    """Yield records of PRM800K, which `storage.importers.benchmarks.prm800k` can read.
+
+        {"labeler": "ada", "timestamp": "2026-03-01T09:30:00+00:00", "generation": null,
+         "is_quality_control_question": false, "is_initial_screening_question": false,
+         "question": {"problem": "…", "ground_truth_answer": null, "pre_generated_answer": null,
+                      "pre_generated_steps": ["I notice …", "So 60 …", "Thus …"]},
+         "label": {"steps": [
+            {"completions": [{"text": "I notice …", "rating": 1, "flagged": null}],
+             "human_completion": null, "chosen_completion": 0},
+            {"completions": [{"text": "So 60 …", "rating": -1, "flagged": null}],
+             "human_completion": null, "chosen_completion": null}],
+          "total_time": 164458, "finish_reason": "found_error"}}
+
+    Ratings of -1, 0 and 1 stand for neg, neu and pos, and null for unlabelled. As in PRM800K, the labels end at the
+    first error if nothing after it was labelled, and the whole solution is in `pre_generated_steps`. PRM800K has no
+    labels after an error, but if annotators gave any, they are written too.
+
+    `finish_reason` is `bad_problem` if more than half of the annotators flagged the problem. Otherwise it is
+    `found_error` if a step is neg, `solution` if every step was labelled and none is neg, and `give_up` if some
+    step was not labelled. If there are several annotators, `labeler` is "consensus" and the timestamp is the latest
+    one.
+    """
+    for labelled in versions:
+        trace, error = labelled.trace, labelled.first_error
+        texts = [step.text for step in trace.steps]
+        ends = error is not None and not any(labelled.labels[error + 1 :])
+        last = error + 1 if error is not None and ends else len(texts)
+        if 2 * len(labelled.flags) > len(labelled.annotations):
+            reason = "bad_problem"
+        elif error is not None:
+            reason = "found_error"
+        else:
+            reason = "give_up" if None in labelled.labels else "solution"
+        yield {
+            "labeler": labelled.annotator or CONSENSUS,
+            "timestamp": labelled.moment.isoformat(),
+            "generation": None,
+            "is_quality_control_question": False,
+            "is_initial_screening_question": False,
+            "question": {
+                "problem": trace.problem,
+                "ground_truth_answer": trace.meta.get("ground_truth_answer"),
+                "pre_generated_answer": trace.meta.get("pre_generated_answer"),
+                "pre_generated_steps": texts,
+            },
+            "label": {
+                "steps": [
+                    {
+                        "completions": [{"text": text, "rating": _RATINGS[label], "flagged": None}],
+                        "human_completion": None,
+                        # The solution does not continue from an error that was found.
+                        "chosen_completion": None if place == error else 0,
+                    }
+                    for place, (text, label) in enumerate(zip(texts[:last], labelled.labels, strict=False))
+                ],
+                "total_time": round(labelled.seconds * 1000),
+                "finish_reason": reason,
+            },
+        }
+
+
+def stepwise_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
+    """Yield rows of stepwise supervision, which `storage.importers.stepwise` can read.
+
+        {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
+         "labels": [true, false]}
+
+    True stands for pos and neu, which are both valid. False stands for neg, and null for unlabelled.
+    """
+    for labelled in versions:
+        yield {
+            "prompt": labelled.trace.problem,
+            "completions": [step.text for step in labelled.trace.steps],
+            "labels": [None if label is None else label != "neg" for label in labelled.labels],
+        }
+
+
+def argilla_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
+    """Yield Argilla's records, one per step of a trace, with the labels of each version.
+
+        {"id": "mr-math-invalid/7/2", "fields": {"problem": "…", "before": "…", "step": "…"},
+         "metadata": {"dataset": "mr-math-invalid", "trace": "7", "step": 2, "steps": 3, "annotators": ["ada"]},
+         "suggestions": {}, "responses": {"label": [{"value": "neg", "user_id": "…"}]}, "vectors": {}}
+
+    With one record per step, traces of any length fit the same Argilla dataset. Its fields are `problem`, `before`
+    (the preceding steps) and `step`, and its question `label` takes neg, neu, pos or unsure. `step` in the metadata
+    is 1-based. Annotators' labels are written as responses, and the consensus as a suggestion by the agent
+    `consensus`. A response needs a `user_id`, which is derived from the annotator's name. `annotators` names
+    everybody who labelled the trace.
+    """
+    trace = versions[0].trace
+    texts = [step.text for step in trace.steps]
+    about = {"dataset": trace.dataset, "trace": trace.id, "steps": len(texts)}
+    names = [labelled.annotator or CONSENSUS for labelled in versions]
+    for place, text in enumerate(texts):
+        suggestions, responses = {}, []
+        for labelled in versions:
+            if labelled.annotator is None and (label := labelled.labels[place]) is not None:
+                suggestions["label"] = {"value": label, "score": None, "agent": CONSENSUS}
+            elif labelled.annotator is not None and (label := labelled.annotations[0].labels[place]) is not None:
+                responses.append({"value": label, "user_id": argilla_user(labelled.annotator)})
+        yield {
+            "id": f"{trace.dataset}/{trace.id}/{place + 1}",
+            "fields": {"problem": trace.problem, "before": "\n\n".join(texts[:place]), "step": text},
+            "metadata": about | {"step": place + 1, "annotators": names},
+            "suggestions": suggestions,
+            "responses": {"label": responses} if responses else {},
+            "vectors": {},
+        }
+
+
+def argilla_user(name: str) -> str:
+    """Return a UUID that is always the same for the same annotator name."""
+    return str(uuid5(NAMESPACE_URL, f"stepsight:{name}"))
+
+
+FORMATS: dict[str, LabelFormat] = {
+    "prm800k": LabelFormat("PRM800K: ratings of each step", prm800k_rows),
+    "stepwise": LabelFormat("stepwise supervision: prompt, completions, labels", stepwise_rows, labelled_only=True),
+    "label-studio": LabelFormat("Label Studio: tasks with a choice per step", tasks, array=True, with_gold=True),
+    "argilla": LabelFormat("Argilla: a record per step", argilla_rows, array=True, with_gold=True),
+    "jsonl": LabelFormat("JSON Lines: every annotation in full", json_rows, with_gold=True, with_evidence=True),
+    "csv": LabelFormat("CSV, a row per step", table_rows, columns=COLUMNS, with_gold=True, with_evidence=True),
+}
