@@ -247,8 +247,8 @@ class Rules:
 
     def find(self, method: str, path: str) -> Rule | None:
         """Return the first rule that matches the method and path of a request, or None if no rule does."""
-        wanted = "GET" if method == "HEAD" else method
-        return next((rule for rule in self.rules if wanted in rule.methods and rule.path.fullmatch(path)), None)
+        method = "GET" if method == "HEAD" else method
+        return next((rule for rule in self.rules if method in rule.methods and rule.path.fullmatch(path)), None)
 
     def methods(self, path: str) -> list[str]:
         """Return the methods that a path accepts, in alphabetical order."""

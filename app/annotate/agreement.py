@@ -100,15 +100,12 @@ def measure_agreement(
     key = ("agreement", *ids, named, draws)
 
     def measure() -> CampaignAgreement:
-        read = partial(read_ratings, store, named=named)
-        return _measure(read(campaign), None if against is None else read(against), draws)
+        ratings = read_ratings(store, campaign, named=named)
+        others = None if against is None else read_ratings(store, against, named=named)
+        tables = [*_of_campaign(ratings, draws), *_of_views(ratings, others, draws)]
+        return CampaignAgreement(ratings, others, tuple(table for table in tables if table.rows))
 
     return store.cache.get(key, version, measure, _size)
-
-
-def _measure(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> CampaignAgreement:
-    tables = [*_of_campaign(ratings, draws), *_of_views(ratings, against, draws)]
-    return CampaignAgreement(ratings, against, tuple(table for table in tables if table.rows))
 
 
 def _of_campaign(ratings: CampaignRatings, draws: int) -> list[Table]:
@@ -374,7 +371,10 @@ def router(store: Store) -> APIRouter:
         if address.table:
             if address.table == "steps" and hidden:
                 raise hidden_error()
-            return _file(measured, address.table)
+            table = measured.find_table(address.table)
+            name = f"agreement-{campaign.id}-{table.name}.csv"
+            headers = {"content-disposition": f'attachment; filename="{name}"'}
+            return Response(to_csv(table), media_type="text/csv", headers=headers)
         content = _page(store, address, measured, heatmap, adjudicates=has_right(request, Right.ADJUDICATE))
         title = f"Agreement: {measured.ratings.campaign.name}"
         return HTMLResponse(plain_page(title, content, "Annotate"))
@@ -390,13 +390,6 @@ def _check_closed(store: Store, address: AgreementAddress) -> None:
             raise ForbiddenError(
                 "The labels of an open campaign are not public.", "Log in, or wait until it is closed."
             )
-
-
-def _file(measured: CampaignAgreement, name: str) -> Response:
-    """Return the named table as a CSV download. Raises `NotFoundError` if the table does not exist."""
-    table = measured.find_table(name)
-    disposition = f'attachment; filename="agreement-{measured.ratings.campaign.id}-{table.name}.csv"'
-    return Response(to_csv(table), media_type="text/csv", headers={"content-disposition": disposition})
 
 
 def _page(

@@ -85,7 +85,7 @@ MAJORITY = "the majority"
 def overall_table(rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate Krippendorff's alpha and the share of agreeing pairs, for step labels and for first errors."""
     ratings, traces = rated.last, np.arange(len(rated.traces))
-    asked = (
+    ratings_of = (
         (ratings.labels, Scale.ORDINAL, ratings.trace, "steps"),
         (ratings.labels, Scale.NOMINAL, ratings.trace, "steps"),
         (ratings.validity, Scale.NOMINAL, ratings.trace, "steps"),
@@ -93,7 +93,7 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
     )
     alphas = [
         (figure, alpha(values, level, trace, weights), unit)
-        for figure, (values, level, trace, unit) in zip(FIGURES, asked, strict=True)
+        for figure, (values, level, trace, unit) in zip(FIGURES, ratings_of, strict=True)
     ]
     return _alphas("agreement", "Krippendorff's alpha, with 95 % intervals over traces", alphas)
 
@@ -191,12 +191,11 @@ def reasons(values: Iterable[tuple[str, Cell]]) -> tuple[str, ...]:
     for name, value in values:
         if isinstance(value, Value) and not value.exists and value.reason:
             by_reason[value.reason].append(name)
-    return tuple(f"{_some(names)}: {reason}" for reason, names in by_reason.items())
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    notes = []
+    for reason, names in by_reason.items():
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        notes.append(f"{', '.join(names[:_NAMED])}{more}: {reason}")
+    return tuple(notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +330,10 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
     )
     rows: list[_Row] = []
     for name, of, reach in _later(rated.later, changed, in_both, after):
-        cells = name, *_when(changed & of, first, last), share(of[reach], trace[reach], weights, NOTHING)
+        moved = changed & of
+        counts = (moved, moved & (last == Label.NEG), moved & (first == Label.NEG))
+        sums = (int(count.sum()) for count in counts)
+        cells: tuple[Cell, ...] = (name, *sums, share(of[reach], trace[reach], weights, NOTHING))
         rows.append(dict(zip(columns, cells, strict=True)))
     return table_of("later", "When minds changed: by how many later steps were in view", rows)
 
@@ -349,11 +351,6 @@ def _later(
         rest = count == _MOST_LATER and most > count
         when = later >= count if rest else later == count
         yield f"{count} or more" if rest else f"{count}", changed & when, in_both & (after >= count)
-
-
-def _when(changed: NDArray[np.bool_], first: Codes, last: Codes) -> tuple[int, int, int]:
-    to, back = changed & (last == Label.NEG), changed & (first == Label.NEG)
-    return int(changed.sum()), int(to.sum()), int(back.sum())
 
 
 def pair_table(rated: RatedTraces, weights: Weights) -> Table:

@@ -153,6 +153,9 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
     the guideline, and has a form to close the campaign. Raises `NotFoundError` if the campaign does not exist."""
     campaign = get_campaign(store, campaign_id)
     versions = range(1, campaign.guideline + 1)
+    assigned = {one.id for one in list_annotators(store, campaign.id)}
+    # Empty on a server on which nobody can log in.
+    able = [one for one in list_users(store) if one.active and one.role is not Role.VIEWER and one.name != LOCAL]
     return render(
         "annotate/campaign.html",
         campaign=campaign,
@@ -161,18 +164,10 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
         start_word=start_word(store, campaign, user),
         bars=progress_bars(campaign, campaign_progress(store, campaign.id), own=False),
         people=annotator_progress(store, campaign.id),
-        annotators=_annotators(store, campaign),
+        annotators=[(one, one.id in assigned) for one in able],
         formats=LABEL_FORMATS,
         guidelines={version: guideline_text(store, campaign.id, version) for version in versions},
     )
-
-
-def _annotators(store: Store, campaign: Campaign) -> list[tuple[User, bool]]:
-    """Return all users who may label, each with a flag that is True if the user is assigned to the campaign. The
-    result is empty on a server on which nobody can log in."""
-    assigned = {user.id for user in list_annotators(store, campaign.id)}
-    able = [user for user in list_users(store) if user.active and user.role is not Role.VIEWER]
-    return [(user, user.id in assigned) for user in able if user.name != LOCAL]
 
 
 def choose_html(store: Store, title: str, path: str) -> Markup:
@@ -384,17 +379,14 @@ def router(store: Store) -> APIRouter:
             labelled = select(ItemRow.trace_id).join(SlotRow, SlotRow.item_id == ItemRow.id).where(*others)
             trace_ids = session.scalars(labelled).all()
         check_traces(store, user, *trace_ids)
+        each = "-by-person" if address.each and address.format != EVENTS else ""
+        ending = _ENDINGS.get(address.format, "jsonl")
         # A format that cannot express the labels fails only at the end.
         return whole_file(
             lambda path: export_labels(
                 store, campaign.name, path, address.format, per_annotator=bool(address.each)
             ),
-            _name(campaign.name, address),
+            f"{slug(campaign.name)}-labels-{address.format}{each}.{ending}",
         )
 
     return routes
-
-
-def _name(campaign: str, address: LabelsAddress) -> str:
-    each = "-by-person" if address.each and address.format != EVENTS else ""
-    return f"{slug(campaign)}-labels-{address.format}{each}.{_ENDINGS.get(address.format, 'jsonl')}"

@@ -179,20 +179,15 @@ def marked_step(campaign: Campaign, trace: Trace, number: int) -> list[Markup]:
 def score_bars(scores: Sequence[ShownScores], number: int) -> list[ScoreBar]:
     """Build a bar for each evaluator that scores step `number`, counted from 0."""
     bars = []
-    for one in scores:
-        validity = one.validity[number]
+    for shown in scores:
+        validity, redundancy = shown.validity[number], shown.redundancy[number]
         if validity is not None:
-            redundancy = one.redundancy[number]
-            label = _label(validity, redundancy) if one.in_words else ""
-            bars.append(ScoreBar(f"{one.evaluator}, {one.mode}", validity, redundancy, label))
+            label = ""
+            if shown.in_words:
+                # Each score of a verdict is 0 or 1.
+                label = ("neu" if redundancy else "pos") if validity else "neg"
+            bars.append(ScoreBar(f"{shown.evaluator}, {shown.mode}", validity, redundancy, label))
     return bars
-
-
-def _label(validity: float, redundancy: float | None) -> str:
-    """Return the label that a verdict in words stands for. Each of the verdict's scores is 0 or 1."""
-    if not validity:
-        return "neg"
-    return "neu" if redundancy else "pos"
 
 
 def review_html(assignment: Assignment, annotation: Annotation, review: Review | None, person: int) -> Markup:
@@ -238,7 +233,9 @@ def agrees(label: str | None, gold: Step) -> bool | None:
 def _row(
     number: int, trace: Trace, annotation: Annotation, review: Review | None, agreement: bool | None
 ) -> dict[str, Any]:
-    label = annotation.labels[number]
+    label, dispute = annotation.labels[number], ""
+    if review is not None and review.trace.has_gold:
+        dispute = DisputeAddress(trace=review.trace.trace_id, step=number + 1).url()
     peers = []
     for peer in review.peers if review else ():
         theirs = peer.labels[number]
@@ -255,16 +252,8 @@ def _row(
         "correction": annotation.corrections[number],
         "agrees": agreement,
         "peers": peers,
-        "dispute": _dispute_url(review, number),
+        "dispute": dispute,
     }
-
-
-def _dispute_url(review: Review | None, number: int) -> str:
-    """Return the URL of the form for disputing a step's gold label, or "" if the trace has no gold labels or they
-    are hidden."""
-    if review is None or not review.trace.has_gold:
-        return ""
-    return DisputeAddress(trace=review.trace.trace_id, step=number + 1).url()
 
 
 def _error_name(error: str | None) -> str:

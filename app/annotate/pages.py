@@ -271,6 +271,7 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
     campaign, trace = assignment.campaign, assignment.trace
     seen = len(trace.steps) if not campaign.stepwise else annotation.revealed
     review = read_review(store, assignment.slot_id, user)
+    progress = campaign_progress(store, campaign.id, user.id)
     return JSONResponse({
         "slot": assignment.public_id,
         "campaign": {"id": campaign.id, "name": campaign.name, "after_error": campaign.after_error,
@@ -287,7 +288,7 @@ def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
         "scores": [asdict(scores) for scores in read_scores(store, assignment.slot_id, user, annotation)],
         "equations": _failing(assignment, seen),
         "state": annotation.as_json(),
-        "progress": _progress(store, campaign.id, user),
+        "progress": asdict(progress) if sees_everybody(user) else {"mine": progress.mine},
         "after": None if review is None else _reviewed(review),
     })  # fmt: skip
 
@@ -302,11 +303,6 @@ def _failing(assignment: Assignment, seen: int) -> list[list[str]]:
     for i, (owner, checks) in enumerate(zip(trace.owners.tolist(), checks_of(trace), strict=True)):
         failing[owner] += [finding(trace, i, check) for check in faults(checks)]
     return failing[:seen]
-
-
-def _progress(store: Store, campaign_id: int, user: User) -> dict[str, int]:
-    progress = campaign_progress(store, campaign_id, user.id)
-    return asdict(progress) if sees_everybody(user) else {"mine": progress.mine}
 
 
 def _reviewed(review: Review) -> dict[str, Any]:

@@ -115,12 +115,8 @@ def is_value_of(kind: str, value: Any) -> bool:
     if kind in ("reveal", EVIDENCE):
         return isinstance(value, int) and not isinstance(value, bool) and value >= 0
     if kind == SUGGEST:
-        return isinstance(value, list) and all(one is None or one in LABELS for one in value)
-    return kind == DECIDE and _decides(value)
-
-
-def _decides(value: Any) -> bool:
-    if not isinstance(value, dict) or not isinstance(value.get("reason", ""), str):
+        return isinstance(value, list) and all(label is None or label in LABELS for label in value)
+    if kind != DECIDE or not isinstance(value, dict) or not isinstance(value.get("reason", ""), str):
         return False
     label = value.get("label")
     return label is None or (isinstance(label, str) and label in LABEL_NAMES)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Select, func, insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
@@ -73,10 +73,24 @@ def lock_person(session: Session, user: User) -> None:
 
 def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
     """Return the slot with this database id. Raises `NotFoundError` if the slot does not exist."""
-    wanted = _slots().where(SlotRow.id == in_range(slot_id))
+    slot, campaign = SlotRow, CampaignRow
+    version = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign.id)
+    columns: list[Any] = [
+        *(slot.id, slot.public_id, slot.state, slot.user_id, slot.expires, slot.campaign_id, slot.item_id),
+        *(ItemRow.chosen, ItemRow.trace_id, ItemRow.digest, TraceRow.digest.label("current_digest")),
+        *(TraceRow.n_steps, campaign.evaluator_id, campaign.closed, campaign.settings),
+        version.scalar_subquery().label("guideline"),
+    ]
+    statement = (
+        select(*columns)
+        .join_from(slot, ItemRow, ItemRow.id == slot.item_id)
+        .join(TraceRow, TraceRow.id == ItemRow.trace_id)
+        .join(campaign, campaign.id == slot.campaign_id)
+        .where(slot.id == in_range(slot_id))
+    )
     if lock:
-        wanted = wanted.with_for_update(of=SlotRow, key_share=True)
-    row = session.execute(wanted).mappings().one_or_none()
+        statement = statement.with_for_update(of=SlotRow, key_share=True)
+    row = session.execute(statement).mappings().one_or_none()
     if row is None:
         raise NotFoundError(f"There is no slot {slot_id}.")
     return Slot(**dict(row) | {"settings": read_settings(CampaignSettings, row["settings"])})
@@ -86,8 +100,8 @@ def find_slot(store: Store, public_id: str) -> int:
     """Return the database id of the slot with this public id. Raises `NotFoundError` if no slot has this id."""
     with store.read() as session:
         # PostgreSQL cannot compare with every text, and no slot has such an id.
-        known = SlotRow.public_id == (public_id if public_id.isprintable() else "")
-        slot_id = session.scalar(select(SlotRow.id).where(known))
+        named = SlotRow.public_id == (public_id if public_id.isprintable() else "")
+        slot_id = session.scalar(select(SlotRow.id).where(named))
     if slot_id is None:
         raise NotFoundError(
             f"There is no assignment {public_id!r}.",
@@ -121,18 +135,19 @@ def check_open(slot: Slot) -> None:
 def take(session: Session, slot_id: int, user: User, lease: int) -> None:
     """Give a person a slot that is free or whose lease has expired. `lease` is in seconds."""
     moment = now()
-    _set(session, slot_id, state=LEASED, user_id=user.id, taken=moment, expires=_end(moment, lease), ended=None)
+    expires = moment + timedelta(seconds=lease)
+    _set(session, slot_id, state=LEASED, user_id=user.id, taken=moment, expires=expires, ended=None)
 
 
 def renew(session: Session, slot_id: int, lease: int) -> None:
     """Restart the lease of the person who holds a slot, or who resumes work on it."""
-    _set(session, slot_id, state=LEASED, expires=_end(now(), lease), ended=None)
+    _set(session, slot_id, state=LEASED, expires=now() + timedelta(seconds=lease), ended=None)
 
 
 def shorten(session: Session, campaign_id: int, lease: int) -> None:
     """Shorten the leases of a campaign that end later than a new lease would. Such leases began before the clock
     was set back. Without this, a person who has left would keep a trace for too long."""
-    latest = _end(now(), lease)
+    latest = now() + timedelta(seconds=lease)
     too_late = (SlotRow.campaign_id == campaign_id, SlotRow.state == LEASED, SlotRow.expires > latest)
     session.execute(update(SlotRow).where(*too_late).values(expires=latest))
 
@@ -155,24 +170,3 @@ def add_slot(session: Session, campaign_id: int, item_id: int) -> int:
 
 def _set(session: Session, slot_id: int, **values: Any) -> None:
     session.execute(update(SlotRow).where(SlotRow.id == slot_id).values(**values))
-
-
-def _end(moment: datetime, lease: int) -> datetime:
-    return moment + timedelta(seconds=lease)
-
-
-def _slots() -> Select[Any]:
-    slot, campaign = SlotRow, CampaignRow
-    version = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign.id)
-    columns: list[Any] = [
-        *(slot.id, slot.public_id, slot.state, slot.user_id, slot.expires, slot.campaign_id, slot.item_id),
-        *(ItemRow.chosen, ItemRow.trace_id, ItemRow.digest, TraceRow.digest.label("current_digest")),
-        *(TraceRow.n_steps, campaign.evaluator_id, campaign.closed, campaign.settings),
-        version.scalar_subquery().label("guideline"),
-    ]
-    return (
-        select(*columns)
-        .join_from(slot, ItemRow, ItemRow.id == slot.item_id)
-        .join(TraceRow, TraceRow.id == ItemRow.trace_id)
-        .join(campaign, campaign.id == slot.campaign_id)
-    )

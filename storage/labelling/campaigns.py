@@ -152,11 +152,11 @@ def guideline_text(store: Store, campaign_id: int, version: int | None = None) -
 
     Raises `NotFoundError` if the version does not exist.
     """
-    wanted = _guidelines(in_range(campaign_id))
+    versions = _guidelines(in_range(campaign_id))
     if version is not None:
-        wanted = wanted.where(GuidelineRow.version == in_range(version))
+        versions = versions.where(GuidelineRow.version == in_range(version))
     with store.read() as session:
-        guideline = session.scalars(wanted.limit(1)).one_or_none()
+        guideline = session.scalars(versions.limit(1)).one_or_none()
     if guideline is None:
         raise NotFoundError(f"Campaign {campaign_id} has no guideline {version or ''}".rstrip() + ".")
     return guideline.text
@@ -189,13 +189,13 @@ def _create(
 ) -> Campaign:
     if session.scalar(select(CampaignRow.id).where(CampaignRow.name == plan.name)) is not None:
         raise ConflictError(f"There is a campaign {plan.name!r} already.", "Choose another name.")
-    found = {"population": None if plan.sample is None else population, "asks_evidence": plan.stepwise}
+    settled = {"population": None if plan.sample is None else population, "asks_evidence": plan.stepwise}
     row = CampaignRow(
         name=plan.name,
         dataset_id=dataset_id,
         evaluator_id=plan.evaluator,
         created_by=user.id,
-        **plan.model_copy(update=found).columns(),
+        **plan.model_copy(update=settled).columns(),
     )
     session.add(row)
     session.flush()
@@ -210,9 +210,9 @@ def _create(
 def _insert_items(session: Session, campaign_id: int, queue: Sequence[Place]) -> None:
     for start in range(0, len(queue), _BATCH):
         part = queue[start : start + _BATCH]
-        wanted = select(TraceRow.id, TraceRow.digest, TraceRow.text_digest)
-        found = session.execute(wanted.where(TraceRow.id.in_([one.trace_id for one in part]))).all()
-        digests = {id: {"digest": digest, "text_digest": text} for id, digest, text in found}
+        columns = select(TraceRow.id, TraceRow.digest, TraceRow.text_digest)
+        loaded = session.execute(columns.where(TraceRow.id.in_([one.trace_id for one in part]))).all()
+        digests = {id: {"digest": digest, "text_digest": text} for id, digest, text in loaded}
         if len(digests) < len(part):
             raise ConflictError("A trace has been deleted in the meantime.", "Try again.")
         rows = [
@@ -224,8 +224,8 @@ def _insert_items(session: Session, campaign_id: int, queue: Sequence[Place]) ->
 
 def _insert_slots(session: Session, campaign_id: int, overlap: int) -> None:
     """Insert the slots of the queue. Hidden gold items get a slot only when they are assigned to somebody."""
-    wanted = select(ItemRow.id).where(ItemRow.campaign_id == campaign_id, ItemRow.chosen != GOLD)
-    items = session.scalars(wanted.order_by(ItemRow.place)).all()
+    ids = select(ItemRow.id).where(ItemRow.campaign_id == campaign_id, ItemRow.chosen != GOLD)
+    items = session.scalars(ids.order_by(ItemRow.place)).all()
     for start in range(0, len(items), _BATCH):
         rows = [
             {"campaign_id": campaign_id, "item_id": item, "number": number, "state": "free"}
@@ -236,8 +236,8 @@ def _insert_slots(session: Session, campaign_id: int, overlap: int) -> None:
 
 
 def _locked(session: Session, campaign_id: int) -> CampaignRow:
-    wanted = select(CampaignRow).where(CampaignRow.id == in_range(campaign_id))
-    row = session.scalars(wanted.with_for_update(key_share=True)).one_or_none()
+    campaigns = select(CampaignRow).where(CampaignRow.id == in_range(campaign_id))
+    row = session.scalars(campaigns.with_for_update(key_share=True)).one_or_none()
     if row is None:
         raise NotFoundError(f"There is no campaign {campaign_id}.")
     return row
@@ -295,8 +295,14 @@ class ChangeableCampaign(Changeable[CampaignRow]):
             "actions": count(session, EventRow.campaign_id == row.id),
             "invitations": count(session, InvitationRow.campaign_id == row.id),
         }
+        dataset = session.scalars(select(DatasetRow.name).where(DatasetRow.id == row.dataset_id)).one()
+        later, unexported = counts["actions"] - (row.exported or 0), None
+        if later > 0:
+            actions = "1 action of people is" if later == 1 else f"{later:,} actions of people are"
+            hint = "Download every event first, as JSON Lines."
+            unexported = ConflictError(f"{actions} in no complete export.", hint)
         lines = {
-            f"its queue of {counted(counts['traces'], 'trace')} of {_dataset(session, row)}": True,
+            f"its queue of {counted(counts['traces'], 'trace')} of {dataset}": True,
             counted(counts["annotations"], "submitted annotation"): counts["annotations"],
             f"{counted(counts['actions'], 'logged action')} by {', '.join(names)}": counts["actions"],
             f"{counted(counts['invitations'], 'open invitation')} to it": counts["invitations"],
@@ -306,7 +312,7 @@ class ChangeableCampaign(Changeable[CampaignRow]):
             counts,
             tuple(line for line, is_there in lines.items() if is_there),
             kept="The traces stay, and so does the record of what people have seen of them.",
-            obstacle=busy(_importing(session, row)) or _unexported(session, row),
+            obstacle=busy(_importing(session, row)) or unexported,
         )
 
     def remove(self, session: Session, row: CampaignRow) -> None:
@@ -334,14 +340,6 @@ def note_export(store: Store, campaign_id: int, events: int) -> None:
         session.execute(update(CampaignRow).where(CampaignRow.id == campaign_id).values(exported=events))
 
 
-def _unexported(session: Session, row: CampaignRow) -> ConflictError | None:
-    later = count(session, EventRow.campaign_id == row.id) - (row.exported or 0)
-    if later <= 0:
-        return None
-    actions = "1 action of people is" if later == 1 else f"{later:,} actions of people are"
-    return ConflictError(f"{actions} in no complete export.", "Download every event first, as JSON Lines.")
-
-
 def _remove_events(session: Session, campaign_id: int) -> None:
     """Delete the log of a campaign: repeatedly delete the events to which no other event refers, until none are
     left."""
@@ -357,10 +355,6 @@ def _importing(session: Session, row: CampaignRow) -> list[str]:
     active = select(Job).where(Job.state.in_(ACTIVE), Job.task == Task.IMPORT)
     jobs = session.scalars(active.order_by(Job.id))
     return [job.subject for job in jobs if job.request.get("campaign") == row.name]
-
-
-def _dataset(session: Session, row: CampaignRow) -> str | None:
-    return session.scalar(select(DatasetRow.name).where(DatasetRow.id == row.dataset_id))
 
 
 def list_annotators(store: Store, campaign_id: int) -> list[User]:
@@ -384,13 +378,13 @@ def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | N
         row.restricted = user_ids is not None
         if user_ids is None:
             return
-        wanted = {in_range(id) for id in user_ids}
-        found = set(session.scalars(select(UserRow.id).where(UserRow.id.in_(wanted), UserRow.ended.is_(None))))
-        if missing := wanted - found:
+        chosen = {in_range(id) for id in user_ids}
+        active = set(session.scalars(select(UserRow.id).where(UserRow.id.in_(chosen), UserRow.ended.is_(None))))
+        if missing := chosen - active:
             raise NotFoundError(f"There is no active user {min(missing)}.")
         mine = CampaignAnnotatorRow.campaign_id == campaign_id
-        session.execute(delete(CampaignAnnotatorRow).where(mine, CampaignAnnotatorRow.user_id.not_in(wanted)))
-        add_annotators(session, campaign_id, wanted, by.id)
+        session.execute(delete(CampaignAnnotatorRow).where(mine, CampaignAnnotatorRow.user_id.not_in(chosen)))
+        add_annotators(session, campaign_id, chosen, by.id)
 
 
 def add_annotators(session: Session, campaign_id: int, user_ids: Collection[int], by: int) -> None:

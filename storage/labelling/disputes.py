@@ -126,7 +126,12 @@ def open_dispute(
         raise ConflictError("The trace has changed since the page was loaded.", "Reload it.")
     if not 0 <= step < len(trace.steps):
         raise UserError(f"There is no step {step + 1}: the trace has {len(trace.steps)}.")
-    _check_proposal(proposed, gold_of(trace.steps[step]), gold_values(store, trace.dataset_id))
+    gold, possible = gold_of(trace.steps[step]), gold_values(store, trace.dataset_id)
+    if proposed not in possible:
+        offered = ", ".join(value or "null" for value in possible)
+        raise UserError(f"The proposal is {proposed!r:.40}, and the gold can say {offered} here.")
+    if proposed == gold:
+        raise UserError(f"The gold says {gold or 'nothing'} of this step already.", "Propose something else.")
     with store.write() as session:
         # Locked until the transaction ends, so that nobody files the same dispute twice at once.
         session.get_one(TraceRow, trace_id, with_for_update=True)
@@ -135,7 +140,7 @@ def open_dispute(
             trace_id=trace_id,
             digest=trace.digest,
             step=step,
-            gold=gold_of(trace.steps[step]),
+            gold=gold,
             proposed=proposed,
             reason=reason,
             user_id=user.id,
@@ -216,21 +221,16 @@ def gold_values(store: Store, dataset_id: int) -> GoldValues:
     """
     with store.read() as session:
         revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == dataset_id))
-    key = ("gold values", dataset_id)
-    return store.cache.get(key, revision, lambda: _read_gold_values(store, dataset_id), sys.getsizeof)
 
+    def read() -> GoldValues:
+        steps = select(StepRow.trace_id).join(TraceRow, TraceRow.id == StepRow.trace_id)
+        steps = steps.where(TraceRow.dataset_id == dataset_id).limit(1)
+        with store.read() as session:
+            rated = session.scalar(steps.where(StepRow.label != Label.NEG.value))
+            marked = session.scalar(steps.where(StepRow.valid.is_not(None)))
+        return OF_VALIDITY if rated is None and marked is not None else RATED
 
-def _read_gold_values(store: Store, dataset_id: int) -> GoldValues:
-    if _has_step(store, dataset_id, StepRow.label != Label.NEG.value):
-        return RATED
-    return OF_VALIDITY if _has_step(store, dataset_id, StepRow.valid.is_not(None)) else RATED
-
-
-def _has_step(store: Store, dataset_id: int, condition: ColumnElement[bool]) -> bool:
-    """True if any step of the dataset meets `condition`."""
-    steps = select(StepRow.trace_id).join(TraceRow, TraceRow.id == StepRow.trace_id)
-    with store.read() as session:
-        return session.scalar(steps.where(TraceRow.dataset_id == dataset_id, condition).limit(1)) is not None
+    return store.cache.get(("gold values", dataset_id), revision, read, sys.getsizeof)
 
 
 def _last_state() -> ColumnElement[str]:
@@ -266,7 +266,11 @@ def _existing(session: Session, dispute_id: int) -> Dispute:
 
 def _load(session: Session, ids: Sequence[int]) -> list[Dispute]:
     """Return the disputes with these ids, in the same order."""
-    entries, able = _entries(session, ids), _deciders(session)
+    entries = _entries(session, ids)
+    # Those who log in and may accept disputes.
+    decides = UserRow.role.in_((Role.ADJUDICATOR.value, Role.ADMIN.value))
+    logs_in = and_(UserRow.password.is_not(None), UserRow.ended.is_(None))
+    able = set(session.scalars(select(UserRow.id).where(decides, logs_in)))
     statement = select(
         *DisputeRow.__table__.columns,
         TraceRow.external_id.label("trace"),
@@ -287,13 +291,6 @@ def _load(session: Session, ids: Sequence[int]) -> list[Dispute]:
     return [disputes[id] for id in ids if id in disputes]
 
 
-def _deciders(session: Session) -> set[int]:
-    """Return the ids of the people who log in and may accept disputes."""
-    roles = UserRow.role.in_((Role.ADJUDICATOR.value, Role.ADMIN.value))
-    lets_in = and_(UserRow.password.is_not(None), UserRow.ended.is_(None))
-    return set(session.scalars(select(UserRow.id).where(roles, lets_in)))
-
-
 def _entries(session: Session, ids: Sequence[int]) -> Mapping[int, list[DisputeEntry]]:
     row = DisputeEntryRow
     entries: dict[int, list[DisputeEntry]] = {}
@@ -304,14 +301,6 @@ def _entries(session: Session, ids: Sequence[int]) -> Mapping[int, list[DisputeE
             DisputeEntry(user, None if state is None else DisputeState(state), text, moment)
         )
     return entries
-
-
-def _check_proposal(proposed: str | None, gold: str | None, words: Sequence[str | None]) -> None:
-    if proposed not in words:
-        offered = ", ".join(word or "null" for word in words)
-        raise UserError(f"The proposal is {proposed!r:.40}, and the gold can say {offered} here.")
-    if proposed == gold:
-        raise UserError(f"The gold says {gold or 'nothing'} of this step already.", "Propose something else.")
 
 
 def _refuse_twice(session: Session, trace_id: int, step: int, proposed: str | None, user: User) -> None:

@@ -99,7 +99,10 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
     if not least:
         return []
     rng = random.Random(f"gold {plan.seed}")
-    taken = _texts(session, plan.dataset, ids)
+    of_dataset = select(TraceRow.id, TraceRow.text_digest).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
+    chosen = set(ids)
+    rows = session.execute(of_dataset.where(DatasetRow.name == plan.dataset))
+    taken = {text for id, text in rows if id in chosen}
     most = plan.qualification_items + math.ceil(len(ids) * plan.gold_rate / (1 - plan.gold_rate)) + _SPARE
     sources = (plan.gold_dataset,) if plan.gold_dataset is not None else (plan.dataset, GALLERY)
     for name in sources:
@@ -108,22 +111,15 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
             others = _alike(others, ids, having)
         if len(others) >= least:
             return rng.sample(others, min(most, len(others)))
-    found = "no trace outside the campaign has"
-    if least > 1:
-        found = f"fewer than {least} traces outside the campaign have"
+    few = (
+        f"fewer than {least} traces outside the campaign have" if least > 1 else "no trace outside the campaign has"
+    )
     ways = "Draw a sample of the traces (--sample), name" if plan.gold_dataset is None else "Name"
     raise UserError(
-        f"{' and '.join(sources)}: {found} gold for all that is labelled.",
+        f"{' and '.join(sources)}: {few} gold for all that is labelled.",
         f"{ways} another dataset for the gold items, or ask for none. They need an answer and scores where the"
         " others have those and the campaign shows them.",
     )
-
-
-def _texts(session: Session, dataset: str, ids: Sequence[int]) -> set[str]:
-    """Return the text digests of the given traces of a dataset."""
-    chosen = set(ids)
-    texts = select(TraceRow.id, TraceRow.text_digest).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
-    return {text for id, text in session.execute(texts.where(DatasetRow.name == dataset)) if id in chosen}
 
 
 def _with_full_gold(session: Session, dataset: str) -> list[tuple[int, str]]:

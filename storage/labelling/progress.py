@@ -58,10 +58,11 @@ def campaign_progress(store: Store, campaign_id: int, user_id: int | None = None
         under_way = under_way.where(
             SlotRow.campaign_id == campaign_id, SlotRow.state.in_((FREE, LEASED)), ItemRow.chosen != GOLD
         )
+        own = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user_id, SlotRow.state == SUBMITTED)
         return CampaignProgress(
             submitted=counts.get(SUBMITTED, 0),
             slots=sum(count for state, count in counts.items() if state != SKIPPED),
-            mine=0 if user_id is None else _count_mine(session, campaign_id, user_id),
+            mine=session.scalar(select(func.count()).where(*own)) or 0,
             items_done=campaign.items - (session.scalar(under_way) or 0),
             items=campaign.items,
         )
@@ -94,11 +95,6 @@ def _counts(session: Session, campaign_id: int) -> dict[str, int]:
         .group_by(SlotRow.state)
     )
     return dict(session.execute(counts).all())
-
-
-def _count_mine(session: Session, campaign_id: int, user_id: int) -> int:
-    mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user_id, SlotRow.state == SUBMITTED)
-    return session.scalar(select(func.count()).where(*mine)) or 0
 
 
 def _qualification(session: Session, campaign: Campaign, user_id: int) -> str | None:

@@ -96,7 +96,8 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
         if campaign.closed is not None:
             raise ConflictError(f"The campaign {campaign.name!r} is closed.", "Choose another one.")
         shorten(session, campaign.id, campaign.lease)
-        slot_id = _find_own(session, campaign, user)
+        # An expired lease counts until somebody else takes the slot.
+        slot_id = session.scalar(_own(campaign, user).with_for_update(of=SlotRow, key_share=True))
         if slot_id is not None:
             renew(session, slot_id, campaign.lease)
             return _assignment(session, campaign, slot_id)
@@ -109,7 +110,7 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
 
 
 def next_availability(store: Store, campaign: Campaign, user: User) -> Availability:
-    """Return what `assign_next` would find for a person now, but without assigning a trace."""
+    """Return what `assign_next` would give a person now, but without assigning a trace."""
     if campaign.closed is not None or not may_label_in(store, campaign, user):
         return "nothing"
     with store.read() as session:
@@ -171,11 +172,6 @@ def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignmen
     return Assignment(
         slot.id, slot.public_id, slot.item_id, campaign, trace, answer, slot.expires, campaign.guideline
     )
-
-
-def _find_own(session: Session, campaign: Campaign, user: User) -> int | None:
-    """Return the id of the slot that a person holds. An expired lease counts until somebody else takes the slot."""
-    return session.scalar(_own(campaign, user).with_for_update(of=SlotRow, key_share=True))
 
 
 def _own(campaign: Campaign, user: User) -> Select[int]:

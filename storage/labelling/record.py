@@ -162,8 +162,12 @@ def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[EventRow]) -
 
 def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
     """Raise an error if the trace or the current annotation does not allow the event."""
-    if event.step is not None:
-        _check_step(slot, annotation, event.step)
+    step = event.step
+    if step is not None and step >= annotation.revealed < slot.n_steps:
+        # The number of steps is hidden too.
+        raise UserError(f"Step {step + 1} is not revealed yet.", "Label the steps before it first.")
+    if step is not None and step >= slot.n_steps:
+        raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.n_steps}.")
     if event.revealed is not None and event.revealed > annotation.revealed:
         raise UserError(
             f"The page shows {event.revealed} steps, and {annotation.revealed} are revealed.", "Reload it."
@@ -178,14 +182,6 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
         _check_reveal(slot, annotation, event.new)
     elif event.kind == "submit":
         _check_complete(slot, annotation)
-
-
-def _check_step(slot: Slot, annotation: Annotation, step: int) -> None:
-    if step >= annotation.revealed < slot.n_steps:
-        # The number of steps is hidden too.
-        raise UserError(f"Step {step + 1} is not revealed yet.", "Label the steps before it first.")
-    if step >= slot.n_steps:
-        raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.n_steps}.")
 
 
 def _check_evidence(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
@@ -227,23 +223,19 @@ def _check_complete(slot: Slot, annotation: Annotation) -> None:
 def _insert(
     session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent, of: EventRow | None
 ) -> EventRow:
-    sent = event.model_dump(include={"kind", "step", "new", "cause", "key", "seconds"})
+    old: str | int | None = annotation.revealed if event.kind == "reveal" else None
+    if event.kind in UNDOABLE:
+        old = annotation.value(event.kind, event.step)
     stored = EventRow(
-        **sent,
+        **event.model_dump(include={"kind", "step", "new", "cause", "key", "seconds"}),
         **slot.of_event(user),
-        old=_replaced(annotation, event),
+        old=old,
         of=None if of is None else of.id,
         revealed=annotation.revealed if slot.settings.stepwise else None,
     )
     session.add(stored)
     session.flush()
     return stored
-
-
-def _replaced(annotation: Annotation, event: NewEvent) -> str | int | None:
-    if event.kind in UNDOABLE:
-        return annotation.value(event.kind, event.step)
-    return annotation.revealed if event.kind == "reveal" else None
 
 
 def _update_slot(session: Session, slot: Slot, event: NewEvent) -> None:

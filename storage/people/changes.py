@@ -81,15 +81,15 @@ class Changeable(ABC, Generic[Row]):
         try:
             with store.write() as session:
                 row = self.find(session, lock=True)
-                found = self.dependents(session, row)
-                if found.obstacle:
-                    raise found.obstacle
+                dependents = self.dependents(session, row)
+                if dependents.obstacle:
+                    raise dependents.obstacle
                 self.remove(session, row)
         except IntegrityError:
             raise ConflictError("Something has come to refer to it meanwhile.", "Look again.") from None
-        extent = ", ".join(f"{what} {count:,}" for what, count in found.counts.items() if count)
-        _LOG.info("%s deleted: %s %s (%s)", user.name if user else LOCAL, self.kind, found.name, extent)
-        return found
+        extent = ", ".join(f"{what} {count:,}" for what, count in dependents.counts.items() if count)
+        _LOG.info("%s deleted: %s %s (%s)", user.name if user else LOCAL, self.kind, dependents.name, extent)
+        return dependents
 
     def rename(self, store: Store, new: str) -> None:
         """Give it the name `new`. Raises `NotFoundError` if it does not exist, `UserError` if the name is invalid,

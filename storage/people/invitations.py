@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Row, Select, delete, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import aliased
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationRow
@@ -47,7 +47,11 @@ def invite(store: Store, role: Role, name: str | None, by: User, campaign_id: in
         if name is not None:
             check_new_name(session, name)
         if campaign_id is not None:
-            _check_campaign(session, campaign_id, role)
+            if role is Role.VIEWER:
+                raise UserError("A viewer cannot label in a campaign.", "Choose another role, or no campaign.")
+            unclosed = (CampaignRow.id == in_range(campaign_id), CampaignRow.closed.is_(None))
+            if session.scalar(select(CampaignRow.id).where(*unclosed)) is None:
+                raise NotFoundError(f"There is no open campaign {campaign_id}.")
     return _add(store, InvitationRow(name=name, role=role.value, created_by=by.id, campaign_id=campaign_id))
 
 
@@ -108,7 +112,14 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
             invitation, by = _invitation(row), row.InvitationRow.created_by
             campaign_id = row.InvitationRow.campaign_id
             session.execute(delete(InvitationRow).where(InvitationRow.id == invitation.id))
-            user = _reset(session, invitation) if invitation.resets else _new(session, invitation, name)
+            if invitation.resets:
+                user = session.scalars(select(UserRow).where(UserRow.name == invitation.name)).one()
+                end_logins(session, user)
+            else:
+                name = (invitation.name or name).strip()
+                check_new_name(session, name)
+                user = UserRow(name=name, role=invitation.role.value)
+                session.add(user)
             user.password = hashed
             session.flush()
             if campaign_id is not None:
@@ -117,28 +128,6 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
             return user_of_row(user)
     except IntegrityError:
         raise ConflictError("Somebody has taken that name in the meantime.", "Choose another name.") from None
-
-
-def _new(session: Session, invitation: Invitation, name: str) -> UserRow:
-    name = (invitation.name or name).strip()
-    check_new_name(session, name)
-    row = UserRow(name=name, role=invitation.role.value)
-    session.add(row)
-    return row
-
-
-def _reset(session: Session, invitation: Invitation) -> UserRow:
-    row = session.scalars(select(UserRow).where(UserRow.name == invitation.name)).one()
-    end_logins(session, row)
-    return row
-
-
-def _check_campaign(session: Session, campaign_id: int, role: Role) -> None:
-    if role is Role.VIEWER:
-        raise UserError("A viewer cannot label in a campaign.", "Choose another role, or no campaign.")
-    open_one = select(CampaignRow.id).where(CampaignRow.id == in_range(campaign_id), CampaignRow.closed.is_(None))
-    if session.scalar(open_one) is None:
-        raise NotFoundError(f"There is no open campaign {campaign_id}.")
 
 
 def _add(store: Store, row: InvitationRow) -> str:

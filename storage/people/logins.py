@@ -95,7 +95,10 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
     cannot lock users out where they normally log in. The attempt is counted immediately, so that parallel attempts
     get no more tries than sequential ones.
     """
-    by_name, by_address, home = _name_key(name), _address_key(address), _home_key(name, address)
+    # Some people type their password into the field for the name, and it must not be readable here, nor must the
+    # addresses be from which a person logs in.
+    by_name, by_address = f"name {_digest(name)}", _address_key(address)
+    home = f"home {_digest(f'{by_name} {by_address}')}"
     rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
     with store.write() as session:
         moment = now()
@@ -105,7 +108,8 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
         session.add_all(rows)
         session.flush()
         attempt = Attempt(by_name, home, tuple(row.id for row in rows))
-        if _is_at_home(session, home):
+        homes = select(HomeRow.key).where(HomeRow.key == home, HomeRow.moment > moment - AT_HOME)
+        if session.scalar(homes) is not None:
             limits = [_Limit(home, FREE_BY_NAME, LONGEST_BY_NAME)]
         else:
             limits = [
@@ -144,21 +148,6 @@ def _left(session: Session, limit: _Limit, attempt: Attempt) -> timedelta:
     moments = list(session.scalars(rows))
     pause = limit.pause(len(moments))
     return min(pause, max(moments) + pause - now()) if moments else timedelta(0)
-
-
-def _is_at_home(session: Session, key: str) -> bool:
-    homes = select(HomeRow.key).where(HomeRow.key == key, HomeRow.moment > now() - AT_HOME)
-    return session.scalar(homes) is not None
-
-
-def _name_key(name: str) -> str:
-    # Some people type their password into the field for the name, and it must not be readable here.
-    return f"name {_digest(name)}"
-
-
-def _home_key(name: str, address: str) -> str:
-    # Nor must the addresses be readable from which a person logs in.
-    return f"home {_digest(f'{_name_key(name)} {_address_key(address)}')}"
 
 
 def _digest(text: str) -> str:

@@ -238,8 +238,8 @@ def find_row(session: Session, name: str) -> UserRow | None:
     """Return the row of the user with this name, or else of the first whose name is the same in the form in which
     passwords are compared. The search takes equally long if there is none."""
     newest_first = select(UserRow.id, UserRow.name).order_by(UserRow.id.desc())
-    ids = {known: id for id, known in session.execute(newest_first)}
-    forms = {as_compared(known): id for known, id in ids.items()}
+    ids = {taken: id for id, taken in session.execute(newest_first)}
+    forms = {as_compared(taken): id for taken, id in ids.items()}
     return session.get(UserRow, ids.get(name) or forms.get(as_compared(name)) or 0)
 
 
@@ -250,7 +250,7 @@ def check_new_name(session: Session, name: str) -> None:
         raise UserError("The name of the user shows nothing.", "Give a name that can be read.")
     if find_row(session, name) is not None or as_compared(name) == LOCAL:
         raise UserError(f"The name {name!r:.80} is in use.", "Choose another name.")
-    if any(reads_alike(name, known) for known in (LOCAL, *session.scalars(select(UserRow.name)))):
+    if any(reads_alike(name, taken) for taken in (LOCAL, *session.scalars(select(UserRow.name)))):
         raise UserError(f"The name {name!r:.80} reads like one that is in use.", "Choose another name.")
 
 

@@ -251,10 +251,10 @@ def _guidelines(session: Session, campaign_id: int) -> Iterator[Row]:
 def _items(session: Session, campaign_id: int) -> Iterator[Row]:
     row = ItemRow
     columns = (row.id, row.place, DatasetRow.name, TraceRow.external_id, row.digest, row.chosen)
-    wanted = select(*columns).join(TraceRow, TraceRow.id == ItemRow.trace_id)
-    wanted = wanted.join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
-    wanted = wanted.where(ItemRow.campaign_id == campaign_id).order_by(ItemRow.place)
-    for part in session.execute(wanted, execution_options=_IN_PARTS).partitions():
+    items = select(*columns).join(TraceRow, TraceRow.id == ItemRow.trace_id)
+    items = items.join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
+    items = items.where(ItemRow.campaign_id == campaign_id).order_by(ItemRow.place)
+    for part in session.execute(items, execution_options=_IN_PARTS).partitions():
         slots = _slots(session, [item.id for item in part])
         for id, place, dataset, trace, digest, chosen in part:
             item = {"item": place, "dataset": dataset, "trace": trace, "digest": digest, "chosen": chosen}

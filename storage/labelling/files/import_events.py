@@ -1,7 +1,7 @@
 """Importing a campaign and its complete event log, as written by `storage.labelling.files.export_events`."""
 
 from collections.abc import Iterator
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 from sqlalchemy import insert, select
@@ -35,7 +35,6 @@ from stepsight.storage.labelling.files.export_events import (
     EventLine,
     GuidelineLine,
     ItemLine,
-    SlotLine,
     iterate_rows,
 )
 from stepsight.storage.labelling.plan import Ordering
@@ -127,7 +126,7 @@ class EventImporter:
     def _compare(self, campaign_id: int) -> None:
         ours = iterate_rows(self._session, campaign_id)
         last = self._head[0]
-        for mine, theirs in zip_longest(ours, self._everything()):
+        for mine, theirs in zip_longest(ours, chain([self._head], self._rows)):
             last = theirs[0] if theirs is not None else last
             if theirs is None or mine != theirs[1]:
                 raise UserError(
@@ -137,10 +136,6 @@ class EventImporter:
             self.events += "event" in theirs[1]
             self.items += "event" not in theirs[1] and "item" in theirs[1]
         self.repeated = True
-
-    def _everything(self) -> Located:
-        yield self._head
-        yield from self._rows
 
     def _create_campaign(self) -> int:
         line = self._campaign
@@ -194,13 +189,10 @@ class EventImporter:
         item_id = self._insert(ItemRow, values | digests)
         self._steps[line.item] = item_id, trace.n_steps, trace.digest
         for slot in line.slots:
-            self._slot(line.item, item_id, slot)
+            columns = {name: getattr(slot, name) for name in SLOT} | {"campaign_id": self._id, "item_id": item_id}
+            columns["user_id"] = None if slot.annotator is None else self.persons.id(slot.annotator)
+            self._slots[line.item, slot.number] = self._insert(SlotRow, columns)
         self.items += 1
-
-    def _slot(self, place: int, item_id: int, line: SlotLine) -> None:
-        values = {name: getattr(line, name) for name in SLOT} | {"campaign_id": self._id, "item_id": item_id}
-        values["user_id"] = None if line.annotator is None else self.persons.id(line.annotator)
-        self._slots[place, line.number] = self._insert(SlotRow, values)
 
     def _event(self, line: EventLine) -> dict[str, Any]:
         if line.item not in self._steps:

@@ -83,7 +83,10 @@ def import_labels(
             raise UserError(f"{path}: no row found, the file is empty.", "Check the path.")
         rows = chain([first], rows)
         if "format" in first[1]:
-            return _import_events(session, rows, campaign)
+            log = EventImporter(session, rows, campaign)
+            log.run()
+            added = 0 if log.repeated else log.events
+            return LabelImport(log.name, "events", added, log.events - added)
         if label_source(first[1]) is LabelSource.LABEL_STUDIO:
             if campaign is None:
                 raise UserError(f"{path}: its rows name no campaign.", "Name one (--campaign).")
@@ -113,13 +116,6 @@ def import_label_lines(
     with store.read() as session:
         of = select(CampaignRow.dataset_id).where(CampaignRow.name == done.campaign)
         return done, session.scalars(of).one()
-
-
-def _import_events(session: Session, rows: Located, campaign: str | None) -> LabelImport:
-    importer = EventImporter(session, rows, campaign)
-    importer.run()
-    added = 0 if importer.repeated else importer.events
-    return LabelImport(importer.name, "events", added, importer.events - added)
 
 
 def _dataset_of(session: Session, path: str, campaign: str, dataset: str | None) -> str:

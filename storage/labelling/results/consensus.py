@@ -136,9 +136,9 @@ class LabelledTraces:
         self.left_out = Counter()
         items = self._items()
         while batch := list(islice(items, _BATCH)):
-            wanted = traces({item.about.trace_id for item in batch})
+            statement = traces({item.about.trace_id for item in batch})
             with self._store.read() as session:
-                stored = {trace.trace_id: trace for trace in load_traces(session, wanted)}
+                stored = {trace.trace_id: trace for trace in load_traces(session, statement)}
             for item in batch:
                 trace = stored[item.about.trace_id]
                 if trace.digest == item.about.digest:
@@ -193,12 +193,12 @@ def read_trace_labels(store: Store, trace_id: int) -> list[TraceLabels]:
             (load_campaign(session, campaign), item, tuple(read_annotations(session, campaign, item)))
             for item, campaign in session.execute(of_trace)
         ]
-    found = []
+    labelled = []
     for campaign, item_id, annotations in items:
         if annotations:
             item = AnnotatedItem(annotations, {one.step: one for one in past_decisions(store, item_id)})
-            found.append(TraceLabels(campaign, *find_consensus(item, campaign.after_error), annotations))
-    return found
+            labelled.append(TraceLabels(campaign, *find_consensus(item, campaign.after_error), annotations))
+    return labelled
 
 
 @dataclass(frozen=True)
