@@ -16,7 +16,7 @@ from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import outputs_of_evaluator, thresholds_in_force
-from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, standing
+from stepsight.storage.judgments.judgments import StoredJudgment, read_judgments, read_many, standing
 from stepsight.storage.labelling.annotation import SUGGEST, Annotation, needed_labels, read_events
 from stepsight.storage.labelling.assignments import LEASED, SUBMITTED, Slot, check_owner, load_slot
 from stepsight.storage.labelling.plan import AfterSubmission, Shows
@@ -24,6 +24,9 @@ from stepsight.storage.labelling.results.annotations import read_annotations
 from stepsight.storage.people.blindness import is_unblinded
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, get_trace
+
+# An evaluator's verdict on the whole trace is shown, where there is one.
+_MODES = (Mode.OFFLINE, Mode.ONLINE)
 
 
 @dataclass(frozen=True)
@@ -65,81 +68,77 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
     Raises `NotFoundError`, `ForbiddenError` and `ConflictError` in the same cases as
     `storage.labelling.queue.open_slot`.
     """
-    with store.read() as session:
-        slot = load_slot(session, slot_id)
-        check_owner(slot, user)
+    slot = _own_slot(store, slot_id, user)
     shown = slot.settings.after_submission
-    if slot.state != SUBMITTED or shown is AfterSubmission.NOTHING:
-        return None
-    if not is_unblinded(store, user, slot.trace_id):
+    if slot.state != SUBMITTED or shown is AfterSubmission.NOTHING or not is_unblinded(store, user, slot.trace_id):
         return None
     trace = get_trace(store, slot.trace_id)
     if shown is AfterSubmission.GOLD:
         return Review(trace, (), ())
-    return Review(trace, shown_scores(trace, read_judgments(store, trace)), _read_peers(store, slot, user))
+    with store.read() as session:
+        annotations = read_annotations(session, slot.campaign_id, slot.item_id)
+    peers = (PeerAnnotation(one.labels, one.errors) for one in annotations if one.user_id != user.id)
+    return Review(trace, shown_scores(trace, read_judgments(store, trace)), tuple(peers))
 
 
 def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
     """Return the scores of the revealed steps by the campaign's evaluator, or () if the campaign hides scores. In a
     stepwise campaign the scores are online, because offline scores depend on steps that are not yet revealed."""
-    with store.read() as session:
-        slot = load_slot(session, slot_id)
-        check_owner(slot, user)
+    slot = _own_slot(store, slot_id, user)
     if slot.settings.shows is not Shows.SCORES:
         return ()
-    trace = get_trace(store, slot.trace_id)
     if not slot.settings.stepwise:
-        return scores_to_confirm(store, slot, trace)
+        return _of_evaluator(store, slot, _MODES)
     end = annotation.revealed
     return tuple(
         replace(scores, validity=scores.validity[:end], redundancy=scores.redundancy[:end])
-        for scores in _shown(trace, _by_evaluator(store, slot, trace), Mode.ONLINE).values()
+        for scores in _of_evaluator(store, slot, (Mode.ONLINE,))
     )
 
 
-def scores_to_confirm(store: Store, slot: Slot, trace: StoredTrace) -> tuple[ShownScores, ...]:
-    """Return the scores of the campaign's evaluator as a person sees them before submission."""
-    return shown_scores(trace, _by_evaluator(store, slot, trace))
+def _own_slot(store: Store, slot_id: int, user: User) -> Slot:
+    with store.read() as session:
+        slot = load_slot(session, slot_id)
+        check_owner(slot, user)
+        return slot
 
 
-def _by_evaluator(store: Store, slot: Slot, trace: StoredTrace) -> list[StoredJudgment]:
-    return [judgment for judgment in read_judgments(store, trace) if judgment.evaluator.id == slot.evaluator_id]
+def _of_evaluator(store: Store, slot: Slot, modes: Sequence[Mode]) -> tuple[ShownScores, ...]:
+    """Return the scores of the campaign's evaluator."""
+    if slot.evaluator_id is None:
+        return ()
+    trace = get_trace(store, slot.trace_id)
+    return shown_scores(trace, read_many(store, [trace], slot.evaluator_id)[0], modes)
 
 
-def shown_scores(trace: StoredTrace, judgments: list[StoredJudgment]) -> tuple[ShownScores, ...]:
-    """Return each evaluator's standing offline scores, or else its online ones, sorted by evaluator name."""
-    both = [_shown(trace, judgments, mode) for mode in (Mode.ONLINE, Mode.OFFLINE)]
-    return tuple(sorted((both[0] | both[1]).values(), key=lambda scores: scores.evaluator))
+def shown_scores(
+    trace: StoredTrace, judgments: Sequence[StoredJudgment], modes: Sequence[Mode] = _MODES
+) -> tuple[ShownScores, ...]:
+    """Return each evaluator's scores of steps in the first of these modes in which some stand, sorted by evaluator
+    name."""
+    by_evaluator: dict[int, list[StoredJudgment]] = {}
+    for judgment in judgments:
+        if judgment.evaluator.outputs.has_steps:
+            by_evaluator.setdefault(judgment.evaluator.id, []).append(judgment)
+    shown = []
+    for own in by_evaluator.values():
+        standing_ones = ((mode, standing(own, mode)) for mode in modes)
+        shown += [_scores(trace, judgment, mode) for mode, judgment in standing_ones if judgment is not None][:1]
+    return tuple(sorted(shown, key=lambda scores: scores.evaluator))
 
 
-def _shown(trace: StoredTrace, judgments: list[StoredJudgment], mode: Mode) -> dict[int, ShownScores]:
-    """Return the step scores that stand in a mode, keyed by evaluator id."""
-    by_evaluator = {
-        id: standing((one for one in judgments if one.evaluator.id == id), mode)
-        for id in dict.fromkeys(one.evaluator.id for one in judgments if one.evaluator.outputs.has_steps)
-    }
-    return {id: _shown_scores(trace, one, mode) for id, one in by_evaluator.items() if one is not None}
-
-
-def _shown_scores(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownScores:
+def _scores(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownScores:
     scores = judgment.online if mode is Mode.ONLINE else judgment.offline
     assert scores is not None
-    steps = scores.by_step(trace.owners)
+    steps, evaluator = scores.by_step(trace.owners), judgment.evaluator
     missing = [not row.any() for row in steps.probs]
     validity, redundancy = (
         tuple(None if none else round(float(value), 4) for none, value in zip(missing, values, strict=True))
         for values in (steps.validity, steps.redundancy)
     )
-    if judgment.evaluator.outputs == Outputs.VALIDITY:
+    if evaluator.outputs == Outputs.VALIDITY:
         redundancy = (None,) * len(validity)
-    in_words = judgment.evaluator.outputs.in_words
-    return ShownScores(judgment.evaluator.name, mode, validity, redundancy, in_words)
-
-
-def _read_peers(store: Store, slot: Slot, user: User) -> tuple[PeerAnnotation, ...]:
-    with store.read() as session:
-        annotations = read_annotations(session, slot.campaign_id, slot.item_id)
-    return tuple(PeerAnnotation(one.labels, one.errors) for one in annotations if one.user_id != user.id)
+    return ShownScores(evaluator.name, mode, validity, redundancy, evaluator.outputs.in_words)
 
 
 def add_suggestions(store: Store, slot_id: int, user: User) -> None:
@@ -166,7 +165,7 @@ def add_suggestions(store: Store, slot_id: int, user: User) -> None:
 def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
     if slot.evaluator_id is None:
         return ()
-    shown = scores_to_confirm(store, slot, get_trace(store, slot.trace_id))
+    shown = _of_evaluator(store, slot, _MODES)
     if not shown:
         return ()
     with store.read() as session:

@@ -82,14 +82,6 @@ def act(kind, step=None, new=None, **other):
     return NewEvent(**({"key": key(), "step": step, "new": new} | kinds | other))
 
 
-def undo(store, slot_id, user, key):
-    return record(store, slot_id, user, NewEvent(key=key, cause="undo"))
-
-
-def redo(store, slot_id, user, key):
-    return record(store, slot_id, user, NewEvent(key=key, cause="redo"))
-
-
 def do(store, slot_id, user, kind, *about, **other):
     """Record an act under a fresh key: kind, then step and new as the kind takes them."""
     return record(store, slot_id, user, act(kind, *about, **other))
@@ -103,23 +95,6 @@ def label_all(store, task, user, labels):
         if label is not None:
             do(store, task.slot_id, user, "label", step, label)
     do(store, task.slot_id, user, "submit")
-
-
-def change_minds(store):
-    """A stepwise campaign and a slot of it: somebody calls step 1 pos, changes that to neg at step 3, and
-    step 2 to neg by a slip."""
-    made = campaign(store, [FOUR], view="stepwise", after_error=True)
-    ann = person(store, "ann")
-    slot = take(store, made, ann).slot_id
-    for step, label in enumerate(["pos", "pos", "pos"]):
-        do(store, slot, ann, "label", step, label)
-        do(store, slot, ann, "reveal", None, step + 2)
-        if step == 1:
-            do(store, slot, ann, "label", 0, "neg")
-    do(store, slot, ann, "label", 1, "neg")
-    do(store, slot, ann, "evidence", 1, None)
-    do(store, slot, ann, "label", 3, "pos")
-    return made.id, slot
 
 
 class Scene:
@@ -177,6 +152,25 @@ class Scene:
         with self.store.write() as session:
             traces = update(TraceRow).where(TraceRow.external_id == name if name else true())
             session.execute(traces.values({"digest": "0" * 64} | values))
+
+
+def change_minds(store):
+    """A stepwise campaign in which somebody called step 1 pos, and neg at step 3, and step 2 neg by a slip."""
+    scene = Scene(store, [FOUR], view="stepwise")
+    scene.take()
+    for step in range(3):
+        scene.do("label", step, "pos")
+        scene.do("reveal", None, step + 2)
+        if step == 1:
+            scene.do("label", 0, "neg")
+    for kind, step, new in (
+        ("label", 1, "neg"),
+        ("evidence", 1, None),
+        ("label", 3, "pos"),
+        ("submit", None, None),
+    ):
+        scene.do(kind, step, new)
+    return scene
 
 
 def together(store, campaign_id):

@@ -42,7 +42,6 @@ from stepsight.storage.labelling.queue import next_availability, open_slot
 from stepsight.storage.people.blindness import is_something_hidden
 from stepsight.storage.people.invitations import accept, find_invitation, invite, list_invitations
 from stepsight.storage.people.users import Role, end_user
-from stepsight.storage.traces.dataset_changes import ChangeableDataset
 from tests.cases import each
 from tests.messages import refused
 from tests.storage.labelling.samples import GUIDELINE, TRACES, TWO, Scene, campaign, person

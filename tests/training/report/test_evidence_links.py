@@ -9,14 +9,13 @@ from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.report.stored_tables import evidence_table
 from stepsight.training.report.tables import rows_as_json
-from tests.storage.labelling.samples import DATASET, change_minds, do, person
+from tests.storage.labelling.samples import DATASET, change_minds
 from tests.storage.samples import evaluator
 
 
 def test_an_evaluator_is_measured_by_the_steps_that_people_name(sqlite_store):
     """Step 3 changed the label of step 1, and the evaluator's verdict on it falls there."""
-    _, slot = change_minds(sqlite_store)
-    do(sqlite_store, slot, person(sqlite_store, "ann"), "submit")
+    change_minds(sqlite_store)
     dataset = find_dataset(sqlite_store, DATASET)
     mini, other = evaluator(sqlite_store), evaluator(sqlite_store, "other")
     (trace,) = iterate_traces(sqlite_store, dataset.id)

@@ -14,7 +14,7 @@ from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.results.annotations import UNASKED, iterate_annotations
 from stepsight.storage.labelling.results.ratings import read_ratings
 from stepsight.storage.people.users import local_user
-from tests.storage.labelling.samples import DATASET, FOUR, THREE, TRACES, Scene
+from tests.storage.labelling.samples import DATASET, FOUR, THREE, TRACES, Scene, change_minds
 from tests.storage.samples import add
 
 
@@ -124,22 +124,7 @@ def other(tmp_path, sqlite_template):
 
 @pytest.fixture
 def changed(store):
-    """A stepwise campaign in which somebody called step 1 pos, and neg at step 3, and step 2 neg by a slip."""
-    scene = Scene(store, [FOUR], view="stepwise")
-    scene.take()
-    for step in range(3):
-        scene.do("label", step, "pos")
-        scene.do("reveal", None, step + 2)
-        if step == 1:
-            scene.do("label", 0, "neg")
-    for kind, step, new in (
-        ("label", 1, "neg"),
-        ("evidence", 1, None),
-        ("label", 3, "pos"),
-        ("submit", None, None),
-    ):
-        scene.do(kind, step, new)
-    return scene
+    return change_minds(store)
 
 
 def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back(changed):
