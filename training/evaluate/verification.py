@@ -119,16 +119,18 @@ def _judge(store: Store, scorer: Scorer, traces: Sequence[Trace]) -> list[tuple[
     reused. New ones are stored if all traces come from the store."""
     row = register_loaded(store, scorer.evaluator)
     stored = [trace for trace in traces if isinstance(trace, StoredTrace)]
-    scored: dict[int, StepScores] = {}
+    stored_scores: dict[int, StepScores] = {}
     for start in range(0, len(stored), _TOGETHER):
         part = stored[start : start + _TOGETHER]
         for trace, some in zip(part, read_many(store, part, row.id), strict=True):
             judgment = standing(some, Mode.OFFLINE)
             if judgment is not None and judgment.offline is not None:
-                scored[trace.trace_id] = judgment.offline
-    missing = [trace for trace in traces if not (isinstance(trace, StoredTrace) and trace.trace_id in scored)]
+                stored_scores[trace.trace_id] = judgment.offline
+    missing = [
+        trace for trace in traces if not (isinstance(trace, StoredTrace) and trace.trace_id in stored_scores)
+    ]
     judged: list[tuple[Trace, StepScores]] = [
-        (trace, scored[trace.trace_id]) for trace in stored if trace.trace_id in scored
+        (trace, stored_scores[trace.trace_id]) for trace in stored if trace.trace_id in stored_scores
     ]
 
     def noted(judgments: Iterable[Judgment]) -> Iterator[Judgment]:

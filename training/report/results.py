@@ -434,7 +434,8 @@ def _by_third(
     for place, of_row in values.items():
         row = rows[place]
         if of_row.keys() & columns.keys():
-            start = head(row) if kind == CellKind.PERCENT else {EVALUATOR: row.evaluator}
+            start: dict[Column, Cell] = {EVALUATOR: row.evaluator}
+            start |= head(row) if kind == CellKind.PERCENT else {}
             entries.append((row, start | cells(columns, of_row, kind)))
             for key, title in shown.items() if not row.is_baseline else ():
                 reasons = third_reasons(of_thirds(of_row, key), f"{title} ")
