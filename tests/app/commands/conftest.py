@@ -1,20 +1,26 @@
 """Command lines as they are typed, in a folder of their own."""
 
-from multiprocessing import forkserver
+import shutil
 
 import pytest
 
 from tests.transcripts import Transcript
 
 
-@pytest.fixture(scope="session")
-def processes_can_be_forked():
-    """The process from which others are forked stays in the folder where it starts, which must not be a test's."""
-    forkserver.ensure_running()
+@pytest.fixture
+def tmp_path(tmp_path_factory):
+    """A folder that stays, but empty, after the test: a process that a command has started in it may outlive it."""
+    folder = tmp_path_factory.mktemp("typed")
+    yield folder
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 @pytest.fixture
-def typed(command, request, monkeypatch, tmp_path, processes_can_be_forked):
+def typed(command, request, monkeypatch, tmp_path):
     """Runs command lines in the folder and on the store of the test, and compares all that they print with the
     transcript of the test."""
     monkeypatch.chdir(tmp_path)
