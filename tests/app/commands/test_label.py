@@ -11,7 +11,7 @@ from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import find_campaign, guideline_text, list_annotators
 from tests.app.annotate.test_agreement import labelled
-from tests.storage.labelling.samples import THREE, TRACES, TWO, campaign, do, label_all, people, take
+from tests.storage.labelling.samples import THREE, TRACES, TWO, do, label_all, people, take
 from tests.storage.samples import add, evaluator, judge
 
 CREATE = "campaign create first sums --guideline guideline.md"
@@ -90,8 +90,8 @@ def test_the_command_takes_every_option_of_the_page(typed, filled):
 
 
 def test_agreement_is_printed_and_every_number_is_in_its_json(typed, sqlite_store):
-    labelled(sqlite_store, campaign(sqlite_store, (TWO, THREE), overlap=3))
-    labelled(sqlite_store, campaign(sqlite_store, None, name="again", overlap=3))
+    labelled(sqlite_store, (TWO, THREE))
+    labelled(sqlite_store, None, name="again")
     # As in the test of the page: 1 - 14 * 6 / 94 of 15 labels, of which 9 of 15 pairs agree.
     typed("agreement first --draws 50")
     written = json.loads(typed.run("agreement first --against again --draws 50 --json").out)
