@@ -82,7 +82,7 @@ def load_evaluator(
     checkpoint = open_checkpoint(folder)
     kind = recognise(checkpoint)
     place = check_placement(resolve_placement(place, checkpoint))
-    card = read_card_of(checkpoint, kind)
+    encoder, thresholds, provenance = read_card_of(checkpoint, kind)
     loaded = kind.load(checkpoint, place)
     if context_of(loaded.backbone) is None:
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
@@ -92,11 +92,11 @@ def load_evaluator(
     return ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
         model=StepModel(loaded.backbone, loaded.head).eval(),
-        encoder=card.encoder,
-        identify=_identity(checkpoint, card.template.to_dict(), *more),
+        encoder=encoder,
+        identify=_identity(checkpoint, encoder.template.to_dict(), *more),
         format=format_of(checkpoint, kind),
-        thresholds=card.thresholds,
-        provenance=card.provenance,
+        thresholds=thresholds,
+        provenance=provenance,
         outputs=outputs_of(loaded.rows),
     )
 

@@ -205,23 +205,23 @@ def _opened(server: Server, address: ServerAddress) -> VllmEvaluator:
     model = server.now(find_model(server, address.model))
     checkpoint = _describing(address, model)
     kind = recognise(checkpoint)
-    card = read_card_of(checkpoint, kind)
+    encoder, thresholds, provenance = read_card_of(checkpoint, kind)
     _check_tokenizer(server, address, checkpoint, model)
-    reading, causal = _tried(server, model, checkpoint, kind, card.encoder)
+    reading, causal = _tried(server, model, checkpoint, kind, encoder)
     name = address.model.rstrip("/").rpartition("/")[2]
     return VllmEvaluator(
         name=f"{name} (vllm)",
         format=format_of(checkpoint, kind),
-        thresholds=card.thresholds,
-        provenance=card.provenance,
+        thresholds=thresholds,
+        provenance=provenance,
         outputs=outputs_of(reading.rows if isinstance(reading, _Classes) else VALIDITY),
         server=server,
         model=model,
-        encoder=card.encoder,
+        encoder=encoder,
         reading=reading,
         causal=causal,
         longest=_longest(checkpoint, model, reading),
-        identity=_identity(address.model, kind, card.template, checkpoint, reading, causal=causal),
+        identity=_identity(address.model, kind, encoder.template, checkpoint, reading, causal=causal),
     )
 
 

@@ -1,7 +1,6 @@
 """The list of checkpoint formats, and the recognition of a folder's format."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from stepsight.core.errors import UserError
@@ -64,20 +63,10 @@ def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:
     return llada.NAME if kind is _STEPSIGHT and llada.recognises(checkpoint.config) else kind.name
 
 
-@dataclass(frozen=True)
-class Card:
-    """The values in stepsight.json, completed by the defaults of the format, and the encoder that results from
-    them."""
-
-    template: PromptTemplate
-    thresholds: Thresholds
-    provenance: dict[str, Any]
-    encoder: Encoder
-
-
-def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
-    """Read a checkpoint's stepsight.json, with defaults from the format `kind`. Raises `UserError`, with a message
-    that names the folder, if a value is invalid or the tokenizer is missing."""
+def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> tuple[Encoder, Thresholds, dict[str, Any]]:
+    """Return the encoder, the thresholds and the provenance that a checkpoint's stepsight.json gives, with defaults
+    from the format `kind`. Raises `UserError`, with a message that names the folder, if a value is invalid or the
+    tokenizer is missing."""
     if kind is _TOKEN_CLASSIFICATION:
         check_separator(str(checkpoint.folder), checkpoint.card)
     defaults = kind.template(checkpoint)
@@ -88,7 +77,7 @@ def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> Card:
         encoder = kind.encoder(checkpoint.open_vocabulary(), template)
     except UserError as error:
         raise error.at(str(checkpoint.folder)) from None
-    return Card(template, thresholds, provenance, encoder)
+    return encoder, thresholds, provenance
 
 
 def _object(card: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -21,15 +21,8 @@ from stepsight.core.metrics.table import Items
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 
-
-@dataclass(frozen=True)
-class LabelledFall:
-    """The fall in validity when a step of a solution to `problem` is left out. `needed` is True if the gold label
-    calls the step needed."""
-
-    problem: str
-    fall: float
-    needed: bool
+LabelledFall = tuple[str, float, bool]
+"""The problem of a step, the fall in validity when it is left out, and whether its gold label calls it needed."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +44,10 @@ def measure_falls(falls: Iterable[LabelledFall]) -> NeededSteps:
     """
     listed = list(falls)
     # In an order that does not depend on that of the file.
-    problems = {problem: place for place, problem in enumerate(sorted({fall.problem for fall in listed}))}
-    needed = np.array([fall.needed for fall in listed], np.bool_)
-    scores = np.array([fall.fall for fall in listed], np.float64)
-    items = Items(scores, needed, needed, np.array([problems[fall.problem] for fall in listed], np.int64))
+    problems = {problem: place for place, problem in enumerate(sorted({problem for problem, _, _ in listed}))}
+    needed = np.array([is_needed for _, _, is_needed in listed], np.bool_)
+    scores = np.array([fall for _, fall, _ in listed], np.float64)
+    items = Items(scores, needed, needed, np.array([problems[problem] for problem, _, _ in listed], np.int64))
     value = auc(items, resamples(len(problems)))
     return NeededSteps(value, int(needed.sum()), int((~needed).sum()), len(problems))
 

@@ -36,7 +36,7 @@ class Decoder(nn.Module):
         super().__init__()
         self.config = config
         self.embed_tokens = Weights(config.vocab_size, config.hidden_size)
-        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.num_hidden_layers))
+        self.layers = nn.ModuleList(_layer(config) for _ in range(config.num_hidden_layers))
         self.norm = Weights(config.hidden_size)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> tuple[Tensor]:
@@ -62,31 +62,6 @@ class Decoder(nn.Module):
         return (network.states(input_ids.flatten(), positions, attend).view(rows, tokens, -1),)
 
 
-class DecoderLayer(nn.Module):
-    """The weights of one layer."""
-
-    def __init__(self, config: DecoderConfig) -> None:
-        super().__init__()
-        width, inner, head = config.hidden_size, config.intermediate_size, config.head_dim
-        heads, kv_heads = config.num_attention_heads, config.num_key_value_heads
-        self.self_attn = nn.ModuleDict(
-            {
-                "q_proj": Weights(heads * head, width, bias=config.biased),
-                "k_proj": Weights(kv_heads * head, width, bias=config.biased),
-                "v_proj": Weights(kv_heads * head, width, bias=config.biased),
-                "o_proj": Weights(width, heads * head),
-            }
-        )
-        self.mlp = nn.ModuleDict(
-            {
-                "gate_proj": Weights(inner, width),
-                "up_proj": Weights(inner, width),
-                "down_proj": Weights(width, inner),
-            }
-        )
-        self.input_layernorm, self.post_attention_layernorm = Weights(width), Weights(width)
-
-
 class Weights(nn.Module):
     """A weight of the given shape and, if `bias` is True, a bias with one element per row. Both are filled from
     files later."""
@@ -97,6 +72,33 @@ class Weights(nn.Module):
         self.weight = nn.Parameter(torch.empty(shape, device="meta"), requires_grad=False)
         rows = nn.Parameter(torch.empty(shape[0], device="meta"), requires_grad=False) if bias else None
         self.bias = rows
+
+
+def _layer(config: DecoderConfig) -> nn.ModuleDict:
+    """Create the weights of one layer."""
+    width, inner = config.hidden_size, config.intermediate_size
+    heads, kv_heads = (
+        count * config.head_dim for count in (config.num_attention_heads, config.num_key_value_heads)
+    )
+    attention = {
+        "q_proj": Weights(heads, width, bias=config.biased),
+        "k_proj": Weights(kv_heads, width, bias=config.biased),
+        "v_proj": Weights(kv_heads, width, bias=config.biased),
+        "o_proj": Weights(width, heads),
+    }
+    mlp = {
+        "gate_proj": Weights(inner, width),
+        "up_proj": Weights(inner, width),
+        "down_proj": Weights(width, inner),
+    }
+    return nn.ModuleDict(
+        {
+            "self_attn": nn.ModuleDict(attention),
+            "mlp": nn.ModuleDict(mlp),
+            "input_layernorm": Weights(width),
+            "post_attention_layernorm": Weights(width),
+        }
+    )
 
 
 def read_decoder(checkpoint: Checkpoint, dtype: torch.dtype, attention: str | None) -> Decoder | None:

@@ -137,7 +137,7 @@ def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterat
         falls = Dependence(left_out, 0.5).largest_falls() if known else ()
         for step in left_out.known if known else ():
             if step in known:
-                yield LabelledFall(trace.problem, float(falls[step]), known[step])
+                yield trace.problem, float(falls[step]), known[step]
 
 
 def _needs(trace: StoredTrace) -> dict[int, bool]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.evidence import LabelledFall, evidence_hits, hit, measure_falls, step_changes
+from stepsight.core.metrics.evidence import evidence_hits, hit, measure_falls, step_changes
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Trace
 from tests.cases import each
@@ -15,7 +15,7 @@ FALLS = (
 
 
 def test_the_auc_counts_pairs_and_its_resamples_draw_whole_problems():
-    found = measure_falls(LabelledFall(*fall) for fall in FALLS)
+    found = measure_falls(FALLS)
     # Of nine pairs 0.4 wins three, 0.2 two, and 0.1 one and a half.
     assert found.auc.number == pytest.approx(6.5 / 9)
     assert (found.needed, found.others, found.problems) == (3, 3, 3)
@@ -25,7 +25,7 @@ def test_the_auc_counts_pairs_and_its_resamples_draw_whole_problems():
 
 
 def test_steps_of_one_kind_have_no_auc():
-    for falls in ([], [LabelledFall("p", 0.1, True)]):
+    for falls in ([], [("p", 0.1, True)]):
         assert not measure_falls(falls).auc.exists
 
 
