@@ -204,12 +204,14 @@ class ScorePage:
         """Save the displayed result with its judgments, and return a note that links to the saved trace. If the
         result has no permalink, the entered solution is saved instead."""
         entered = state.displayed()
-        saved = save_trace(self.store, entered.saved_trace, SAVED if state.dataset is None else state.dataset)
+        trace, is_new = save_trace(
+            self.store, entered.saved_trace, SAVED if state.dataset is None else state.dataset
+        )
         for chosen in filter(self.evaluators.gives_scores, entered.evaluators):
-            name, mode = self.evaluators.fit(chosen, saved.trace)
-            judgment = self.evaluators.judge(name, saved.trace, mode)
+            name, mode = self.evaluators.fit(chosen, trace)
+            judgment = self.evaluators.judge(name, trace, mode)
             save_judgments(self.store, self.evaluators.register(self.store, name).id, [judgment])
-        return {"saved": render("score/saved.html", saved=saved)}
+        return {"saved": render("score/saved.html", trace=trace, is_new=is_new)}
 
     def _opened(
         self,

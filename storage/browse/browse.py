@@ -23,7 +23,7 @@ from stepsight.storage.browse.metadata import MetaField, read_fields
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import read_versions, thresholds_in_force
-from stepsight.storage.traces.queries import Neighbours, TraceSummary
+from stepsight.storage.traces.queries import Neighbours
 
 Counts = Mapping[str, Mapping[str, int]]
 MOST_SHOWN = 50
@@ -31,16 +31,25 @@ MOST_SHOWN = 50
 
 
 @dataclass(frozen=True)
-class BrowseRow(TraceSummary):
-    """A trace as a row of a list.
+class BrowseRow:
+    """A trace as a row of a list, without its steps.
 
-    `group` is the benchmark's class of the trace, or "" if it has none. `validity` is the solution validity that
-    the filter's evaluator gave in the filter's mode, and `redundancy` the solution redundancy. Scores that are
-    missing are None. `change` is the largest
-    absolute retroactive change. `first_wrong` is the 0-based index of the first step that the evaluator calls
-    wrong. `mistake` is one of `OUTCOME_NAMES`, or "" if unknown.
+    `first_error` is 0-based. `group` is the benchmark's class of the trace, or "" if it has none. `validity` is the
+    solution validity that the filter's evaluator gave in the filter's mode, and `redundancy` the solution
+    redundancy. Scores that are missing are None. `change` is the largest absolute retroactive change. `first_wrong`
+    is the 0-based index of the first step that the evaluator calls wrong. `mistake` is one of `OUTCOME_NAMES`, or
+    "" if unknown.
     """
 
+    trace_id: int
+    id: str
+    position: int
+    problem: str
+    n_steps: int
+    n_substeps: int
+    first_error: int | None
+    has_gold: bool
+    n_redundant: int
     group: str = ""
     validity: float | None = None
     online_validity: float | None = None

@@ -67,21 +67,6 @@ class StoredTrace(Trace):
 
 
 @dataclass(frozen=True)
-class TraceSummary:
-    """A trace as a row of a list, without its steps. `first_error` is 0-based."""
-
-    trace_id: int
-    id: str
-    position: int
-    problem: str
-    n_steps: int
-    n_substeps: int
-    first_error: int | None
-    has_gold: bool
-    n_redundant: int
-
-
-@dataclass(frozen=True)
 class Neighbours:
     """The database ids of the previous and the next trace in a list, or None at the ends of the list."""
 

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -287,19 +287,11 @@ SAVED = "saved"
 _ID_LENGTH = 16
 
 
-@dataclass(frozen=True)
-class SavedTrace:
-    """A trace that was saved. `new` is True if its dataset did not contain it before."""
-
-    trace: StoredTrace
-    new: bool
-
-
-def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> SavedTrace:
+def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> tuple[StoredTrace, bool]:
     """Store a trace under an id derived from its content, so that saving the same trace again changes nothing.
 
-    Raises `UserError` if the dataset name is invalid, or if it belongs to an imported dataset, whose metrics would
-    change.
+    Returns the stored trace, and True if its dataset did not contain it before. Raises `UserError` if the dataset
+    name is invalid, or if it belongs to an imported dataset, whose metrics would change.
     """
     check_name(dataset, "the name of the dataset")
     named = replace(trace, id=trace.digest[:_ID_LENGTH])
@@ -312,5 +304,5 @@ def save_trace(store: Store, trace: Trace, dataset: str = SAVED) -> SavedTrace:
             )
         writer = TraceWriter(session, dataset, SAVED, "")
         writer.add([("the trace", named)])
-        new = bool(writer.added)
-    return SavedTrace(find_trace(store, dataset, named.id), new)
+        is_new = bool(writer.added)
+    return find_trace(store, dataset, named.id), is_new

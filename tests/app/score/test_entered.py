@@ -220,34 +220,6 @@ def test_every_trace_of_the_gallery_survives_the_text_box():
         assert typed(trace.problem, Entered.of(trace).solution_text().text).steps == steps_of(trace), trace.id
 
 
-def test_a_state_is_read():
-    state = {
-        "problem": "q",
-        "solution": "",
-        "steps": [["a", "b"]],
-        "evaluators": ["tiny"],
-        "validity": 0.4,
-        "redundancy": 1,
-        "before": "t",
-        "kept": True,
-        "earlier": "e",
-        "token": "u",
-        "dataset": "mine",
-        "thinking": True,
-        "run": "r",
-    }
-    assert PageState.read(state).model_dump() == state | {"steps": (("a", "b"),), "evaluators": ("tiny",)}
-
-
-@each(
-    "state",
-    ["{", [], 7, None, {"steps": 7}, {"steps": [7]}, {"validity": 1.5}, {"evaluators": "x"}, {"problem": 1}],
-)
-def test_a_malformed_state_is_refused(state):
-    with pytest.raises(UserError, match="Reload the page"):
-        PageState.read(state)
-
-
 def test_edited_steps_stand_for_the_text_and_are_written_as_one():
     state = PageState(problem="q", solution="1. a\n2. b", steps=(("b",), ("c",)))
     assert state.solution_text() == SolutionText("1. b\n2. c", (("b",), ("c",)))

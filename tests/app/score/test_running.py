@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
-from stepsight.app.score.entered import Entered
+from stepsight.app.score.entered import Entered, PageState
 from stepsight.app.score.files import CSV_PATH, JSON_PATH, score_files
 from stepsight.app.score.page import ScorePage
 from stepsight.app.score.running import EvaluatorScoring, RunningScores
@@ -83,7 +83,7 @@ def test_a_failing_equation_is_shown_before_any_step_is_judged():
 def test_a_page_reads_what_is_known_under_its_key_until_it_has_the_result(tiny, tmp_path):
     evaluators, scorer = hold_up(tiny)
     scorer.known = [np.array(WRONG, np.float32)]
-    entered = {"problem": TRACE.problem, "solution": "1. So 3.\n2. Done.", "evaluators": ["tiny"], "run": "mine"}
+    entered = PageState(problem=TRACE.problem, solution="1. So 3.\n2. Done.", evaluators=("tiny",), run="mine")
     with open_store(str(tmp_path / "store.db")) as store, ThreadPoolExecutor(1) as pool:
         page = ScorePage(store, evaluators)
         result = pool.submit(page.score, entered, asked())

@@ -108,20 +108,19 @@ def test_statistics_are_refreshed_on_the_way(sqlite_store, monkeypatch):
 
 
 def test_a_saved_trace_is_in_the_dataset_for_such(store):
-    saved = save_trace(store, MISSING)
-    assert saved.new
-    assert (saved.trace.dataset, saved.trace.steps, saved.trace.problem) == (SAVED, MISSING.steps, MISSING.problem)
-    assert saved.trace.id == MISSING.digest[:16]
-    assert get_trace(store, saved.trace.trace_id) == saved.trace
+    trace, is_new = save_trace(store, MISSING)
+    assert is_new
+    assert (trace.dataset, trace.steps, trace.problem) == (SAVED, MISSING.steps, MISSING.problem)
+    assert trace.id == MISSING.digest[:16]
+    assert get_trace(store, trace.trace_id) == trace
 
 
 def test_the_same_trace_twice_is_one(store):
-    first, second = save_trace(store, MISSING), save_trace(store, MISSING)
-    assert (first.new, second.new) == (True, False)
-    assert first.trace == second.trace
+    trace, _ = save_trace(store, MISSING)
+    assert save_trace(store, MISSING) == (trace, False)
     save_trace(store, CLEAN)
     assert find_dataset(store, SAVED).traces == 2
-    assert [trace.problem for trace in iterate_traces(store, first.trace.dataset_id)] == [
+    assert [trace.problem for trace in iterate_traces(store, trace.dataset_id)] == [
         MISSING.problem,
         CLEAN.problem,
     ]
@@ -130,8 +129,8 @@ def test_the_same_trace_twice_is_one(store):
 def test_gold_makes_another_trace_and_another_dataset_another_copy(store):
     bare = type(ERROR).of(ERROR.problem, [step.substeps for step in ERROR.steps])
     save_trace(store, ERROR)
-    assert save_trace(store, bare).new
-    assert save_trace(store, ERROR, "mine").new
+    assert save_trace(store, bare)[1]
+    assert save_trace(store, ERROR, "mine")[1]
     assert {dataset.name: dataset.traces for dataset in list_datasets(store)} == {SAVED: 2, "mine": 1}
 
 
