@@ -20,13 +20,13 @@ from stepsight.storage.jobs.jobs import start_fetch, start_job
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.left_outs import save_left_out
+from stepsight.storage.labelling.adjudication import decide
 from stepsight.storage.labelling.annotation import NewEvent
 from stepsight.storage.labelling.campaigns import add_guideline, create_campaign, set_annotators
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import record
-from stepsight.storage.labelling.results.adjudication import decide
 from stepsight.storage.people.invitations import accept, invite
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, add_user, end_user

@@ -25,9 +25,7 @@ from stepsight.app.web.pages import Number, PageQuery, body, read_query
 from stepsight.core.trace import find_answer
 from stepsight.core.validation import Model
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotation import LONGEST, Count, Key
-from stepsight.storage.labelling.campaigns import get_campaign, guideline_text
-from stepsight.storage.labelling.results.adjudication import (
+from stepsight.storage.labelling.adjudication import (
     Adjudication,
     AnnotatedItem,
     Decision,
@@ -35,7 +33,9 @@ from stepsight.storage.labelling.results.adjudication import (
     past_decisions,
     read_adjudication,
 )
-from stepsight.storage.labelling.results.annotations import SubmittedAnnotation, vote
+from stepsight.storage.labelling.annotated_items import SubmittedAnnotation, vote
+from stepsight.storage.labelling.annotation import LONGEST, Count, Key
+from stepsight.storage.labelling.campaigns import get_campaign, guideline_text
 from stepsight.storage.people.blindness import hidden_traces
 from stepsight.storage.people.server_secret import shuffle_people
 from stepsight.storage.people.users import User

@@ -49,7 +49,7 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import ForbiddenError, NotFoundError, Store
 from stepsight.storage.judgments.evaluators import read_versions
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, list_campaigns
-from stepsight.storage.labelling.results.ratings import CampaignRatings, RatedTrace, RatedTraces, read_ratings
+from stepsight.storage.labelling.ratings import CampaignRatings, RatedTrace, RatedTraces, read_ratings
 from stepsight.storage.people.blindness import hidden_error, hidden_traces
 from stepsight.training.report.html import table_html
 from stepsight.training.report.tables import CellKind, Table, show, to_csv

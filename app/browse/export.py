@@ -29,9 +29,9 @@ from stepsight.storage.exports.table_files import (
     trace_lines,
 )
 from stepsight.storage.labelling.campaigns import list_campaigns
+from stepsight.storage.labelling.consensus import LabelledTraces
 from stepsight.storage.labelling.files.label_formats import COLUMNS as LABEL_COLUMNS
 from stepsight.storage.labelling.files.label_formats import step_rows
-from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.people.blindness import hidden_traces
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.report.tables import slug

@@ -35,7 +35,7 @@ SUGGEST = "suggest"
 """The kind of the event that records an evaluator's suggested labels; `new` holds a label, or None, per step.
 No client sends one: see `storage.labelling.review`."""
 DECIDE = "decide"
-"""The kind of a decision, which belongs to no slot: see `storage.labelling.results.adjudication`."""
+"""The kind of a decision, which belongs to no slot: see `storage.labelling.adjudication`."""
 KINDS = (*UNDOABLE, "reveal", "skip", "submit", "reopen", "withdraw")
 """The actions possible in a slot. `new` holds: for `label`, one of `LABELS` or None; for `comment`, `correction`
 and `flag`, a text or None; for `error`, one of the campaign's kinds of

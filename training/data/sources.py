@@ -21,7 +21,7 @@ from stepsight.storage.importers.column_mapping import columns_kind
 from stepsight.storage.importers.rows.fields import located, text
 from stepsight.storage.importers.rows.kind import FileKind, Row, Rows, json_rows
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign, list_campaigns
-from stepsight.storage.labelling.results.consensus import LabelledTraces
+from stepsight.storage.labelling.consensus import LabelledTraces
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.data.sources_config import DRILLS, GENERATED, RELABEL, STORE, TraceOrigin
 from stepsight.training.synth import drills

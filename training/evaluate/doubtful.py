@@ -20,7 +20,7 @@ from stepsight.storage.judgments.evaluators import (
     find_thresholds,
     with_distinct_names,
 )
-from stepsight.storage.labelling.results.consensus import StepVotes, read_votes
+from stepsight.storage.labelling.consensus import StepVotes, read_votes
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
 from stepsight.training.evaluate.strength import read_card

@@ -26,7 +26,7 @@ from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.labelling.campaigns import list_campaigns
-from stepsight.storage.labelling.results.ratings import read_ratings
+from stepsight.storage.labelling.ratings import read_ratings
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate, with_thresholds
 from stepsight.training.report.dataset import dataset_part

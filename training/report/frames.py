@@ -21,10 +21,10 @@ from stepsight.core.files.label_patch import read_patch
 from stepsight.storage.database.store import Store, snapshot
 from stepsight.storage.exports.frames import named_evaluators
 from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.storage.labelling.consensus import LabelledTraces
 from stepsight.storage.labelling.files.export_events import iterate_rows
 from stepsight.storage.labelling.files.label_formats import COLUMNS as LABEL_COLUMNS
 from stepsight.storage.labelling.files.label_formats import step_rows
-from stepsight.storage.labelling.results.consensus import LabelledTraces
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
 

@@ -9,9 +9,9 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import atomic_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import find_campaign, note_export
+from stepsight.storage.labelling.consensus import LabelledTraces
 from stepsight.storage.labelling.files.export_events import write_events
 from stepsight.storage.labelling.files.label_formats import FORMATS
-from stepsight.storage.labelling.results.consensus import LabelledTraces
 
 EVENTS = "events"
 LABEL_FORMATS = {name: format.title for name, format in FORMATS.items()} | {EVENTS: "JSON Lines: every event"}
@@ -44,7 +44,7 @@ def export_labels(
 ) -> LabelExport:
     """Write the labels of a campaign to a file in one of `FORMAT_NAMES`.
 
-    The labels are the annotators' consensus (`storage.labelling.results.consensus`) or, with `per_annotator`, each
+    The labels are the annotators' consensus (`storage.labelling.consensus`) or, with `per_annotator`, each
     annotator's own. The format `events` always contains the whole log, after which the campaign can be deleted.
     Only a few traces are held in memory at a time, and a failed export leaves no file behind.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings, valid_of
-from stepsight.storage.labelling.results.ratings import RatedTrace, RatedTraces
+from stepsight.storage.labelling.ratings import RatedTrace, RatedTraces
 
 _CODES = {"-": UNLABELLED, "n": 0, "u": 1, "p": 2, "?": 3}
 assert RATING_NAMES == ("neg", "neu", "pos", "unsure")

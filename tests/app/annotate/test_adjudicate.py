@@ -10,8 +10,8 @@ from stepsight.app.annotate.adjudicate import AdjudicationAddress, adjudication_
 from stepsight.app.annotate.campaigns import choose_html
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.labelling.adjudication import decide, read_adjudication, read_decisions
 from stepsight.storage.labelling.queue import open_slot
-from stepsight.storage.labelling.results.adjudication import decide, read_adjudication, read_decisions
 from stepsight.storage.people.users import Role
 from tests.app.annotate.disagreeing import disagreeing
 from tests.app.client import PAGE, asking

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Route, expect
 
 from stepsight.storage.database.store import open_store
+from stepsight.storage.labelling.adjudication import decide as decide_there
+from stepsight.storage.labelling.adjudication import past_decisions, read_adjudication, read_decisions
 from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes
-from stepsight.storage.labelling.results.adjudication import decide as decide_there
-from stepsight.storage.labelling.results.adjudication import past_decisions, read_adjudication, read_decisions
 from tests.app.annotate.disagreeing import disagreeing
 from tests.app.browser.acts import listening, overflow
 from tests.app.browser.checks import in_both_schemes, violations

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from stepsight.storage.database.labelling_schema import ItemRow
 from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.labelling.adjudication import decide
 from stepsight.storage.labelling.record import record
-from stepsight.storage.labelling.results.adjudication import decide
 from stepsight.storage.people.users import Role
 from tests.storage.labelling.samples import TRACES, act, campaign, do, key, label_all, people, person, take
 

@@ -3,6 +3,7 @@
 import pytest
 
 from stepsight.core.validation import validate
+from stepsight.storage.labelling.adjudication import decide
 from stepsight.storage.labelling.annotation import (
     LABELS,
     LONGEST,
@@ -14,7 +15,6 @@ from stepsight.storage.labelling.annotation import (
     read_events_of_items,
 )
 from stepsight.storage.labelling.plan import ERROR_KINDS
-from stepsight.storage.labelling.results.adjudication import decide
 from tests.cases import each
 from tests.messages import refused
 from tests.storage.labelling.folds import CASES, Log, as_json, states

@@ -13,14 +13,14 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import ConflictError, NotFoundError
-from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.labelling.results.adjudication import (
+from stepsight.storage.labelling.adjudication import (
     AnnotatedItem,
     decide,
     past_decisions,
     read_adjudication,
     read_decisions,
 )
+from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.users import Role
 from tests.messages import refused
 from tests.storage.labelling.samples import TRACES, Scene, key, person
