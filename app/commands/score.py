@@ -8,7 +8,7 @@ stepsight stress --input traces.jsonl --evaluator FOLDER --transform number-repl
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from stepsight.app.options.command import (
     CRITIC,
@@ -96,31 +96,27 @@ def score_command(args: Namespace) -> None:
         scorer = Scorer(open_evaluator(spec, place))
         if ours.is_main:
             describe(scorer.evaluator)
-        skipped = _Skipped() if args.skip_too_long else None
+        skipped = 0
+
+        def leave_out(trace: Trace, error: UserError) -> None:
+            nonlocal skipped
+            skipped += 1
+            print_left_out(trace, error)
+
+        on_skip = leave_out if args.skip_too_long else None
         try:
             if args.dataset is not None:
-                score_dataset(args.db, args.dataset, Mode(args.mode), scorer, skipped, ours, yes=args.yes)
+                score_dataset(args.db, args.dataset, Mode(args.mode), scorer, on_skip, ours, yes=args.yes)
             else:
-                _score_file(args, scorer, skipped)
+                _score_file(args, scorer, on_skip)
         finally:
             print_cost(scorer.evaluator)
-        count = 0 if skipped is None else ours.total(skipped.count)
+        count = ours.total(skipped) if on_skip else 0
         if count and ours.is_main:
             print(f"{count:,} {'trace' if count == 1 else 'traces'} left out.", file=sys.stderr)
 
 
-class _Skipped:
-    """A callback that reports and counts the traces that are left out."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def __call__(self, trace: Trace, error: UserError) -> None:
-        self.count += 1
-        print_left_out(trace, error)
-
-
-def _score_file(args: Namespace, scorer: Scorer, skipped: _Skipped | None) -> None:
+def _score_file(args: Namespace, scorer: Scorer, on_skip: Callable[[Trace, UserError], None] | None) -> None:
     evaluator = scorer.evaluator
     thresholds = Thresholds(
         evaluator.thresholds.validity if args.validity is None else args.validity,
@@ -133,7 +129,7 @@ def _score_file(args: Namespace, scorer: Scorer, skipped: _Skipped | None) -> No
         traces = list(traces)
         confirm_cost(evaluator, traces, mode, yes=args.yes)
     with open_output(args.output) as out:
-        judgments = judge(scorer, traces, mode, skipped)
+        judgments = judge(scorer, traces, mode, on_skip)
         for judgment in progress(judgments, None, "traces"):
             out.write(concluded_record(judgment, evaluator, thresholds).model_dump_json() + "\n")
 
