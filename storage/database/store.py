@@ -173,7 +173,10 @@ def open_store(url: str | None = None) -> Store:
 
 def _prepare(url: URL, name: str) -> None:
     if url.get_backend_name() == "sqlite":
-        _create_private(os.path.realpath(name))
+        # The file is made for its owner alone, unless there is one: SQLite gives the files beside it the same mode.
+        # Closing it would release the locks of another thread that has opened it meanwhile.
+        with _CREATING, suppress(OSError):
+            os.close(os.open(os.path.realpath(name), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     engine = _engine(url, poolclass=NullPool)
     with engine.connect() as connection:
         _check_encoding(connection, name)
@@ -194,14 +197,6 @@ def _check_encoding(connection: Connection, name: str) -> None:
             f"{name}: the database has the encoding {encoding}, expected UTF8.",
             "Create another one: createdb --encoding UTF8 --template template0 NAME",
         )
-
-
-def _create_private(path: str) -> None:
-    """Create an empty file for its owner alone, unless there is one. SQLite gives the files beside it the same
-    mode."""
-    # Closing it would release the locks of another thread that has opened it meanwhile.
-    with _CREATING, suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _engine(url: URL, **options: Any) -> Engine:

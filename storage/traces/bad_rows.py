@@ -115,7 +115,12 @@ class LeftOutRows:
             rows = [{"dataset_id": dataset_id, **row} for row in self._rows[start : start + _BATCH]]
             insert_once(session, LeftOutRow, rows, "dataset_id", "digest")
         if self._listing and self.count:
-            _list(self._listing, [_line(row) for row in self._rows])
+            lines = []
+            for row in self._rows:
+                unit, number = row["place"].split()
+                listed = {"file": row["source"], unit: int(number), "error": row["error"]}
+                lines.append(json.dumps(listed, ensure_ascii=False) + "\n")
+            _list(self._listing, lines)
 
     def _digest(self, content: bytes) -> str:
         """Return a digest of a row's content and of the number of earlier rows with the same content. Two identical
@@ -143,11 +148,6 @@ def _list(path: Path, lines: list[str]) -> None:
     # The errors may differ, because a repeated import finds the good rows stored.
     if list(map(_place, there)) != list(map(_place, lines)):
         raise UserError(f"{path}: there already, and not the list of the rows left out now.", _OTHER_LISTING)
-
-
-def _line(row: dict[str, Any]) -> str:
-    unit, number = row["place"].split()
-    return json.dumps({"file": row["source"], unit: int(number), "error": row["error"]}, ensure_ascii=False) + "\n"
 
 
 def _place(line: str) -> object:

@@ -99,7 +99,10 @@ class TraceWriter:
         """Like `add`, for traces that are already rows. Those whose id belongs to different content are passed to
         `on_bad`, and the other traces are added. Without `on_bad`, they raise `UserError`."""
         batch = list(batch)
-        stored = self._stored(batch)
+        statement = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
+            TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_([rows.id for rows in batch])
+        )
+        stored = {row.external_id: (row.digest, row.position) for row in self._session.execute(statement)}
         new = []
         for rows in batch:
             if rows.id not in stored:
@@ -122,13 +125,6 @@ class TraceWriter:
             row.source, row.sha256 = source, sha256
             row.revision += 1
             self._refresh()
-
-    def _stored(self, batch: list[TraceRows]) -> dict[str, tuple[str, int]]:
-        ids = [rows.id for rows in batch]
-        statement = select(TraceRow.external_id, TraceRow.digest, TraceRow.position).where(
-            TraceRow.dataset_id == self.dataset_id, TraceRow.external_id.in_(ids)
-        )
-        return {row.external_id: (row.digest, row.position) for row in self._session.execute(statement)}
 
     def _recognise(self, digest: str, position: int, rows: TraceRows) -> None:
         ours = position >= self._start

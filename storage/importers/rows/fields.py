@@ -308,21 +308,16 @@ def from_spreadsheet(value: str, what: str) -> str:
         raise UserError(
             f"{what} is {value.strip()!r}, an error value of a spreadsheet.", "Mend its formula, or give it a text."
         )
-    program = _cut_by(value)
-    if program:
-        raise UserError(
-            f"{what} ends at the most characters of a cell of {program}, which cuts longer ones.",
-            "Take the text from where it was before. If it is whole, add a space at its end.",
-        )
+    if len(value) >= min(_MOST_IN_CELL) // 2:
+        # Some programs count signs beyond 65,535 twice, and some write one sign as seven.
+        lengths = (len(value), len(value.encode("utf-16-le", "replace")) // 2, len(_ESCAPED.sub("_", value)))
+        programs = [_MOST_IN_CELL[length] for length in lengths if length in _MOST_IN_CELL]
+        if programs:
+            raise UserError(
+                f"{what} ends at the most characters of a cell of {programs[0]}, which cuts longer ones.",
+                "Take the text from where it was before. If it is whole, add a space at its end.",
+            )
     return unescaped(value)
-
-
-def _cut_by(value: str) -> str | None:
-    if len(value) < min(_MOST_IN_CELL) // 2:
-        return None
-    # Some programs count signs beyond 65,535 twice, and some write one sign as seven.
-    lengths = (len(value), len(value.encode("utf-16-le", "replace")) // 2, len(_ESCAPED.sub("_", value)))
-    return next((_MOST_IN_CELL[length] for length in lengths if length in _MOST_IN_CELL), None)
 
 
 def says_not_applicable(value: object) -> bool:

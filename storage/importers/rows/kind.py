@@ -100,9 +100,11 @@ def _values(lines: Iterable[bytes], name: str, *, is_array: bool) -> Iterator[tu
         if len(buffer) < due and line is not None:
             continue
         offset = due = 0
-        while (offset := _skip(buffer, offset)) < len(buffer):
+        while offset < len(buffer):
             sign = buffer[offset]
-            if expected != _ROW:
+            if sign.isspace():
+                offset += 1
+            elif expected != _ROW:
                 if sign not in expected:
                     shown = _SHOWN[expected]
                     raise UserError(f"{name} line {at}: {sign!r} found, expected {shown}.", _WRITE)
@@ -140,12 +142,6 @@ def _value(buffer: str, offset: int, where: str) -> tuple[Any, int] | None:
     except ValueError as error:
         # Nested too deep, a key with two values, or a number of thousands of digits, which Python refuses to read.
         raise UserError(f"{where}: not JSON ({error}).", _WRITE) from None
-
-
-def _skip(buffer: str, offset: int) -> int:
-    while offset < len(buffer) and buffer[offset].isspace():
-        offset += 1
-    return offset
 
 
 class RowReader(Protocol):

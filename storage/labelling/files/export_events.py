@@ -221,20 +221,16 @@ def iterate_rows(session: Session, campaign_id: int) -> Iterator[Row]:
 def _campaign(session: Session, campaign_id: int) -> Row:
     row = session.get_one(CampaignRow, campaign_id)
     evaluator = None if row.evaluator_id is None else session.get_one(EvaluatorRow, row.evaluator_id)
+    names = select(UserRow.name).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
+    names = names.where(CampaignAnnotatorRow.campaign_id == campaign_id).order_by(UserRow.name)
     return (
         {"name": row.name, "dataset": session.get_one(DatasetRow, row.dataset_id).name}
         | {name: value for name, value in row.settings.items() if value or name not in OPTIONAL}
         | {name: as_json(getattr(row, name)) for name in ("created", "closed", "restricted")}
         | {"evaluator": evaluator and {name: getattr(evaluator, name) for name in EVALUATOR}}
         | {"created_by": session.get_one(UserRow, row.created_by).name}
-        | {"annotators": _annotators(session, campaign_id)}
+        | {"annotators": list(session.scalars(names))}
     )
-
-
-def _annotators(session: Session, campaign_id: int) -> list[str]:
-    names = select(UserRow.name).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
-    mine = CampaignAnnotatorRow.campaign_id == campaign_id
-    return list(session.scalars(names.where(mine).order_by(UserRow.name)))
 
 
 def _guidelines(session: Session, campaign_id: int) -> Iterator[Row]:
