@@ -435,13 +435,10 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
         row: _Row = {_ANNOTATOR: person}
         for what, (count, accuracy, agreement) in _WITH_GOLD.items():
             pair = pairs[what]
-            row |= {count: len(pair), accuracy: agreeing(pair, weights), agreement: _kappa_with_gold(pair, weights)}
-            kappas.append((f"{what} of {person}", row[agreement]))
+            # Undefined if all gold labels are equal, since kappa would then be 0 whatever the labels.
+            one_class = len(np.unique(pair.second)) == 1
+            value = Value.none(ONE_CLASS) if one_class else kappa(pair, weights)
+            row |= {count: len(pair), accuracy: agreeing(pair, weights), agreement: value}
+            kappas.append((f"{what} of {person}", value))
         rows.append(row)
     return table_of(name, caption, rows, reasons(kappas), rules=(len(rows) - 1,) if rows else ())
-
-
-def _kappa_with_gold(pair: RaterPair, weights: Weights) -> Value:
-    """Return Cohen's kappa between labels and gold labels. It is undefined if all gold labels are equal, since
-    kappa would then be 0 whatever the labels."""
-    return Value.none(ONE_CLASS) if len(np.unique(pair.second)) == 1 else kappa(pair, weights)

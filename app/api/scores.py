@@ -6,8 +6,8 @@ POST /score/batch and POST /next take many texts at once and stream their respon
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -267,9 +267,11 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
         return [BatchLine(index=place, **dict(record))]
 
     parts = []
-    for place, one in enumerate(asked.traces):
-        with _at(f"traces.{place}"):
-            trace = Trace.of(one.problem, one.steps, id=one.id)
+    for place, solution in enumerate(asked.traces):
+        try:
+            trace = Trace.of(solution.problem, solution.steps, id=solution.id)
+        except UserError as error:
+            raise error.at(f"traces.{place}") from None
         submit = partial(context.evaluators.submit, name, trace, asked.mode)
         parts.append(AnswerPart((place,), submit, partial(lines, place), (trace,)))
     return parts
@@ -309,20 +311,17 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerP
     return parts
 
 
-@contextmanager
-def _at(where: str) -> Iterator[None]:
-    try:
-        yield
-    except UserError as error:
-        raise error.at(where) from None
-
-
 def evaluator_routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["evaluators"], dependencies=[Depends(RequiresRight(*LOOKING))])
 
     @router.get("/evaluators", summary="The evaluators that score here, then those with judgments in the store")
     def evaluators() -> list[EvaluatorInfo]:
-        loaded = [_loaded(context, name) for name in context.evaluators.all_names]
+        loaded = []
+        for name in context.evaluators.all_names:
+            evaluator = context.evaluators.about(name)
+            same = {key: getattr(evaluator, key) for key in (*_OF_EVALUATOR, "dtype", "context", "parameters")}
+            thresholds = ThresholdsRecord.of(context.evaluators.thresholds(context.store, name), evaluator.outputs)
+            loaded.append(EvaluatorInfo(**same | {"name": name}, scores=True, thresholds=thresholds))
         fingerprints = {info.fingerprint for info in loaded}
         return loaded + [
             EvaluatorInfo(
@@ -340,11 +339,3 @@ def evaluator_routes(context: Context) -> APIRouter:
 
 
 _OF_EVALUATOR = ("name", "fingerprint", "attention", "format", "outputs")
-
-
-def _loaded(context: Context, name: str) -> EvaluatorInfo:
-    evaluator = context.evaluators.about(name)
-    thresholds = context.evaluators.thresholds(context.store, name)
-    same = {key: getattr(evaluator, key) for key in (*_OF_EVALUATOR, "dtype", "context", "parameters")}
-    shown = ThresholdsRecord.of(thresholds, evaluator.outputs)
-    return EvaluatorInfo(**same | {"name": name}, scores=True, thresholds=shown)

@@ -44,7 +44,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job, start_job
 from stepsight.storage.judgments.judgments import trace_records
 from stepsight.storage.people.blindness import check_traces, hidden_traces
-from stepsight.storage.traces.queries import Dataset, find_dataset, get_trace, list_datasets
+from stepsight.storage.traces.queries import find_dataset, get_trace, list_datasets
 
 
 def job_routes(context: Context) -> APIRouter:
@@ -150,7 +150,10 @@ def trace_routes(context: Context) -> APIRouter:
 
 def trace_page(context: Context, name: str, query: TraceQuery) -> TracePage:
     """Return a page of a dataset's traces. Raises the errors of `find_dataset` and `Selection.exact`."""
-    selection = _select(context, find_dataset(context.store, name), query)
+    dataset = find_dataset(context.store, name)
+    # The traces that the Browse page shows for this query.
+    address = Address(**query.model_dump(exclude={"limit", "offset", "dataset"}))
+    selection = Selection.exact(context.store, context.evaluators, dataset.id, address)
     where, order = selection.where, selection.address.order
     page = browse(context.store, selection.dataset_id, where, order, query.limit, query.offset)
     return TracePage(
@@ -174,12 +177,6 @@ def step_infos(trace: Trace) -> list[StepInfo]:
         )
         for number, step in enumerate(trace.steps, start=1)
     ]
-
-
-def _select(context: Context, dataset: Dataset, query: TraceQuery) -> Selection:
-    """Select the traces that the Browse page shows for this query. Raises the errors of `Selection.exact`."""
-    address = Address(**query.model_dump(exclude={"limit", "offset", "dataset"}))
-    return Selection.exact(context.store, context.evaluators, dataset.id, address)
 
 
 def _line(row: BrowseRow) -> TraceLine:

@@ -106,7 +106,10 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
     if address.content == "traces":
         return trace_lines(store, ids), "jsonl"
     if address.content == "judgments":
-        by = _evaluators(selection, address.by)
+        by: list[int] | None = None
+        if address.by:
+            id = find_choice(selection.choices, address.by).id
+            by = [] if id is None else [id]
         # It imports pandas, which pages do without.
         from stepsight.storage.exports.frames import judgment_frames
 
@@ -117,13 +120,6 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
         return table_parts(columns, outcomes, address.format), address.format
     rows = label_rows(store, ids, per_annotator=address.content == "annotations")
     return table_parts(LABEL_COLUMNS, rows, address.format), address.format
-
-
-def _evaluators(selection: Selection, key: str) -> list[int] | None:
-    if not key:
-        return None
-    id = find_choice(selection.choices, key).id
-    return [] if id is None else [id]
 
 
 def label_rows(store: Store, trace_ids: Sequence[int], *, per_annotator: bool) -> Iterator[Row]:

@@ -122,7 +122,9 @@ def import_command(args: Namespace) -> None:
         _fetch_benchmark(args)
         return
     path = _fetch(args.kind, args.path, args.sha256) if args.download else Path(args.path)
-    listing = _listing(args, path) if args.skip_bad else None
+    listing = None
+    if args.skip_bad:
+        listing = Path(args.skipped) if args.skipped else folder_of(args.db) / f"{path.stem}.skipped.jsonl"
     summary = _import(args, path, listing)
     print(summary)
     if summary.kind == PRM800K_KIND.name:
@@ -155,10 +157,6 @@ def _check_combination(args: Namespace) -> None:
         raise UserError("--sha256 goes with --download.", "Give both.")
     if kind == AUTO and (args.download or args.dataset is not None or args.skipped is not None):
         raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
-
-
-def _listing(args: Namespace, path: Path) -> Path:
-    return Path(args.skipped) if args.skipped else folder_of(args.db) / f"{path.stem}.skipped.jsonl"
 
 
 def _import_found(args: Namespace) -> None:

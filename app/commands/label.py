@@ -44,7 +44,7 @@ from stepsight.storage.labelling.files.export_labels import EVENTS, export_label
 from stepsight.storage.labelling.plan import LONGEST_GUIDELINE, CampaignPlan, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
 from stepsight.storage.people.users import find_user, local_user
-from stepsight.training.report.tables import Cell, Table, to_text
+from stepsight.training.report.tables import Table, to_text
 
 # The options of `create` that are not called as the fields of the plan.
 _SPELLED = {"suggests": "--suggest", "shows_equations": "--mark-equations", "error_kinds": "--error-kind"}
@@ -230,8 +230,5 @@ def _as_json(agreement: CampaignAgreement) -> dict[str, object]:
 
 def _rows(table: Table) -> list[dict[str, object]]:
     keys = [column.key for column in table.columns]
-    return [dict(zip(keys, map(_cell, row), strict=True)) for row in table.rows]
-
-
-def _cell(cell: Cell) -> object:
-    return cell.as_json() if isinstance(cell, Value) else cell
+    rows = ([cell.as_json() if isinstance(cell, Value) else cell for cell in row] for row in table.rows)
+    return [dict(zip(keys, row, strict=True)) for row in rows]

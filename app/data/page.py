@@ -5,7 +5,7 @@ the page while imports are running.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated
 from urllib.parse import urlencode
@@ -28,7 +28,7 @@ from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.schema import check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS, THINKING
-from stepsight.storage.importers.catalogue import Benchmark, benchmarks
+from stepsight.storage.importers.catalogue import benchmarks
 from stepsight.storage.importers.column_mapping import LABELS, THOUGHTS, ColumnMap
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
@@ -94,6 +94,8 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
     here = {dataset.name for dataset in datasets}
     evaluators = count_evaluators(store)
+    # The job that is fetching a benchmark, or has failed to.
+    fetching = {job.request.get("benchmark"): job for job in jobs}
     return render(
         "data/state.html",
         may_add=may_add,
@@ -104,16 +106,10 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
         running=State.RUNNING,
         failed=State.FAILED,
         datasets=[(dataset, evaluators.get(dataset.id, 0), _title(dataset.kind)) for dataset in datasets],
-        catalogue=list(_catalogue(here, jobs)),
+        catalogue=[
+            (benchmark, benchmark.dataset in here, fetching.get(benchmark.dataset)) for benchmark in benchmarks()
+        ],
     )
-
-
-def _catalogue(here: set[str], jobs: list[Job]) -> Iterator[tuple[Benchmark, bool, Job | None]]:
-    """Yield every benchmark with a flag that is True if it is in the store, and with the job that is fetching it or
-    has failed to, if there is one."""
-    fetching = {job.request.get("benchmark"): job for job in jobs}
-    for benchmark in benchmarks():
-        yield benchmark, benchmark.dataset in here, fetching.get(benchmark.dataset)
 
 
 def _settings(job: Job) -> str:

@@ -76,8 +76,13 @@ class Supervisor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
-        if self._process is not None:
-            _end(self._process, self._asked + _PATIENCE - time.monotonic())
+        process = self._process
+        if process is not None:
+            try:
+                process.wait(max(0.0, self._asked + _PATIENCE - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         self._thread.join(_PATIENCE)
 
     def _keep(self) -> None:
@@ -127,11 +132,3 @@ def _close(process: "subprocess.Popen[bytes]") -> None:
     """Close the worker's standard input, which tells it to end."""
     assert process.stdin is not None
     process.stdin.close()
-
-
-def _end(process: "subprocess.Popen[bytes]", patience: float) -> None:
-    try:
-        process.wait(max(0.0, patience))
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -73,22 +73,21 @@ class RunningScores:
         count = max(map(len, words.values()), default=0)
         marks = [[own[i] if i < len(own) else "" for own in words.values()] for i in range(count)]
         flagged = [i for i, of_step in enumerate(marks) if "not valid" in of_step]
+        # The seconds until the last sub-step is judged: a prefix takes as long as it has sub-steps.
+        total, spent = len(self.trace.substeps), time.monotonic() - self.start
+        left = {name: spent * ((total / len(own)) ** 2 - 1) for name, own in words.items()}
         return render(
             "score/running.html",
             conclusion=conclusion_html(self.trace, (), self.thinking) if failing else "",
             trace=self.trace,
-            total=len(self.trace.substeps),
-            left={name: self._seconds_left(len(own)) for name, own in words.items()},
+            total=total,
+            left=left,
             evaluators={name: words.get(name, []) for name in scores_so_far},
             names=list(words),
             marks=marks,
             flagged=flagged[:_MOST_FLAGGED],
             more=len(flagged[_MOST_FLAGGED:]),
         )
-
-    def _seconds_left(self, judged: int) -> float:
-        """Estimate the seconds until the last sub-step is judged. A prefix takes as long as it has sub-steps."""
-        return (time.monotonic() - self.start) * ((len(self.trace.substeps) / judged) ** 2 - 1)
 
 
 class RunningResults:

@@ -90,12 +90,10 @@ _FILES = {
 }
 
 
-def _address(name: str) -> str:
-    text, _ = _FILES[name]
-    return f"/stepsight/{name}?v={hashlib.sha256(text.encode()).hexdigest()[:12]}"
-
-
-ADDRESSES = {name: _address(name) for name in _FILES}
+ADDRESSES = {
+    name: f"/stepsight/{name}?v={hashlib.sha256(text.encode()).hexdigest()[:12]}"
+    for name, (text, _) in _FILES.items()
+}
 """The addresses of the files for the pages; new content has a new address."""
 
 

@@ -287,9 +287,11 @@ def bar_html(
     validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
     spread = None if scores.spread is None else float(scores.spread[i])
     verdict = verdict_word(scores.probs[i], thresholds, outputs)
-    numbers = values if three else {"validity": validity}
+    numbers, reach = values if three else {"validity": validity}, None
     if spread is not None:
         numbers = numbers | {"spread": spread}
+        # Both ends of the line, as fractions of the bar's length from its invalid end.
+        reach = max(0.0, 1 - validity - spread), min(1.0, 1 - validity + spread)
     words = ", ".join(f"{key} {number:.2f}" for key, number in numbers.items())
     return macro(
         _TEMPLATE,
@@ -300,14 +302,8 @@ def bar_html(
         parts=values if three else {"neg": 1 - validity, "pos": validity},
         validity=validity,
         probabilities=values if three else {},
-        spread=None if spread is None else _reach(validity, spread),
+        spread=reach,
     )
-
-
-def _reach(validity: float, spread: float) -> tuple[float, float]:
-    """Return both ends of the line that shows an ensemble's spread, as fractions of the bar's length from its
-    invalid end."""
-    return max(0.0, 1 - validity - spread), min(1.0, 1 - validity + spread)
 
 
 def change_html(value: float) -> Markup:
