@@ -95,8 +95,10 @@ def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
 def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revision]:
     """Return the revision of each step of the trace. A step counts as valid if its validity reaches `threshold`."""
     before, after = (side.by_step(trace.owners).validity for side in (hindsight.online, hindsight.offline))
+    # In single precision, like the validities, so that a validity of 0.7 reaches a threshold of 0.7.
+    single = float(np.float32(threshold))
     return [
-        _revision(hindsight, trace, step, float(early), float(late), _single(threshold))
+        _revision(hindsight, trace, step, float(early), float(late), single)
         for step, (early, late) in enumerate(zip(before, after, strict=True))
     ]
 
@@ -108,12 +110,6 @@ def largest_revision(candidates: list[Revision], flip: Flip | None = None) -> Re
     return max(chosen, key=lambda revision: abs(revision.change), default=None)
 
 
-def _single(threshold: float) -> float:
-    """Round a threshold to single precision, like the validities, so that a validity of 0.7 reaches a threshold of
-    0.7."""
-    return float(np.float32(threshold))
-
-
 def _revision(
     hindsight: Hindsight, trace: Trace, step: int, before: float, after: float, threshold: float
 ) -> Revision:
@@ -122,20 +118,19 @@ def _revision(
     deciding = hindsight.offline if fell else hindsight.online
     substep = int(own[deciding.validity[own].argmin()])
     gold = trace.steps[step].valid
+    jump = None
+    if after != before:
+        changes = np.diff(hindsight.column(substep))
+        jump = _jump(hindsight, substep, int(changes.argmin() if fell else changes.argmax()))
     return Revision(
         step,
         substep,
         before,
         after,
-        _jump_along(hindsight, substep, -1 if fell else 1) if after != before else None,
+        jump,
         (before >= threshold) != (after >= threshold),
         None if gold is None or after == before else gold is not fell,
     )
-
-
-def _jump_along(hindsight: Hindsight, step: int, sign: int) -> Jump:
-    """Return the largest upward (`sign` is 1) or downward (`sign` is -1) jump of sub-step `step`."""
-    return _jump(hindsight, step, int((sign * np.diff(hindsight.column(step))).argmax()))
 
 
 def _jump(hindsight: Hindsight, step: int, place: int) -> Jump:
@@ -301,16 +296,13 @@ class Dependence:
         """
         later = np.triu(np.ones_like(self.changes, np.bool_), 1)
         falls = np.where(later, -self.changes, -np.inf).max(axis=1)
-        return np.where(self._known, np.where(later.any(axis=1), falls, 0), np.nan).astype(np.float32)
+        is_scored = np.isin(np.arange(len(self)), self.left_out.known)
+        return np.where(is_scored, np.where(later.any(axis=1), falls, 0), np.nan).astype(np.float32)
 
     def unused(self) -> list[int]:
         """Return the sub-steps on which no other sub-step rests. Sub-steps whose removal was not scored are left
         out."""
         return [step for step in self.left_out.known if not self.carries(step)]
-
-    @property
-    def _known(self) -> NDArray[np.bool_]:
-        return np.isin(np.arange(len(self)), self.left_out.known)
 
 
 def shortened(trace: Trace, gap: Gap) -> Iterator[Trace]:

@@ -362,8 +362,12 @@ def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
     joined: dict[int, Chain] = {}
     before: tuple[str, Member] | None = None
     for chain in chains:
-        name = _name(chain, text)
         start = chain.start
+        # What stands before the first equals sign of the chain's line, if it looks like a name.
+        relation = text.find("=", start)
+        line = text[text.rfind("\n", 0, start) + 1 : relation] if relation >= 0 else ""
+        name = "".join(line.split()).strip("$-*&\\[")
+        name = name if 4 <= len(name) < 80 and name[0].isalpha() else ""
         if before is not None and name and name == before[0] and chain.members[0].expression is None:
             chain = Chain((before[1], *chain.members[1:]), chain.relations)
             joined[start] = chain
@@ -371,14 +375,6 @@ def join_named(chains: Sequence[Chain], text: str) -> dict[int, Chain]:
         is_known = last.expression is not None and set(chain.relations) == {"="}
         before = (name, last) if name and is_known else None
     return joined
-
-
-def _name(chain: Chain, text: str) -> str:
-    """Return the text before the first equals sign in a chain's line if it looks like a name, or else ""."""
-    relation = text.find("=", chain.start)
-    line = text[text.rfind("\n", 0, chain.start) + 1 : relation] if relation >= 0 else ""
-    name = "".join(line.split()).strip("$-*&\\[")
-    return name if len(name) >= 4 and len(name) < 80 and name[0].isalpha() else ""
 
 
 _ANNOTATION = re.compile(r"<<([^<>=\n]{1,200}(?:=[^<>=\n]{1,80}){1,3})>>")

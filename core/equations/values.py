@@ -343,14 +343,9 @@ def _write_polynomial(terms: Mapping[Monomial, Fraction], exact: bool, like_deci
     for key, coefficient in by_degree:
         sign = "-" if coefficient < 0 else "+"
         number = write_number(abs(coefficient), exact, like_decimal)
-        letters = "".join(_power(name, exponent) for name, exponent in key)
+        letters = "".join(name if exponent == 1 else f"{name}^{exponent}" for name, exponent in key)
         if key and abs(coefficient) == 1:
             number = ""
         term = f"({number}){letters}" if letters and "/" in number else f"{number}{letters}"
         written += f" {sign} {term}" if written else f"{'-' if sign == '-' else ''}{term}"
     return written
-
-
-def _power(name: str, exponent: int) -> str:
-    written = f"{name} " if len(name) > 1 and "_" not in name else name
-    return written.strip() if exponent == 1 else f"{written.strip()}^{exponent}"

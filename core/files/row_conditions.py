@@ -55,7 +55,12 @@ class RowConditions:
             return True
         self._asked += 1
         if not self._met:
-            self._remember(row)
+            # For the message, in case that no row meets all.
+            if len(self._fields) < _KEPT:
+                self._fields |= dict.fromkeys(row)
+            for field, values in self._values.items():
+                if field in row and len(values) < _KEPT:
+                    values[as_text(row[field])] = None
         for condition in self.conditions:
             if not condition.holds(row):
                 self.left_out[str(condition)] += 1
@@ -73,20 +78,14 @@ class RowConditions:
             return
         for condition in self.conditions:
             if not self._values[condition.field]:
-                raise UserError(
-                    f"no row has the field {condition.field!r:.60}.", _nearest(condition.field, self._fields)
-                )
+                names = list(self._fields)
+                near = get_close_matches(condition.field, names, 1)
+                hint = f"Did you mean {near[0]}?" if near else f"The fields are {', '.join(names[:_SHOWN])}."
+                raise UserError(f"no row has the field {condition.field!r:.60}.", hint)
         worst = max(self.conditions, key=lambda condition: self.left_out[str(condition)])
         values = list(self._values[worst.field])
         shown = ", ".join(value[:60] for value in values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
         raise UserError(f"no row meets {worst}.", f"{worst.field} is {shown}.")
-
-    def _remember(self, row: Mapping[str, Any]) -> None:
-        if len(self._fields) < _KEPT:
-            self._fields |= dict.fromkeys(row)
-        for field, values in self._values.items():
-            if field in row and len(values) < _KEPT:
-                values[as_text(row[field])] = None
 
 
 def as_text(value: object) -> str:
@@ -123,9 +122,3 @@ def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowCondition
         field, wanted = key.removesuffix("!").strip(), not key.endswith("!")
         conditions.append(RowCondition(field, tuple(map(as_text, values)), wanted))
     return RowConditions(conditions)
-
-
-def _nearest(field: str, fields: Iterable[str]) -> str:
-    names = list(fields)
-    near = get_close_matches(field, names, 1)
-    return f"Did you mean {near[0]}?" if near else f"The fields are {', '.join(names[:_SHOWN])}."

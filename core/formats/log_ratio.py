@@ -27,7 +27,7 @@ Qwen2.5-7B-Instruct, 0.005 and a threshold of 0.5005, chosen on GSM8K. All value
 """
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -173,6 +173,9 @@ class ImplicitPrm(CheckpointFormat):
         }
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
+        # It brings Transformers.
+        from stepsight.core.models.pretrained import load_weights, read_config
+
         check_language_head(checkpoint, "a log-ratio")
         coefficient = checkpoint.card.get("coefficient", _COEFFICIENT)
         if isinstance(coefficient, bool) or not isinstance(coefficient, int | float) or coefficient <= 0:
@@ -184,19 +187,14 @@ class ImplicitPrm(CheckpointFormat):
         _check_vocabulary(checkpoint, reference)
         values = {**self.template(checkpoint), **checkpoint.card.get("template", {})}
         encoder = LogRatioEncoder(checkpoint.open_vocabulary(), PromptTemplate.from_dict(values))
-        models = list(_models(place, checkpoint, reference))
-        backbone = LogRatio(models[0], models[1], encoder.opening())
+        model, reference_model = (
+            load_weights("AutoModelForCausalLM", part, read_config(part), place).train(False)
+            for part in (checkpoint, reference)
+        )
+        backbone = LogRatio(model, reference_model, encoder.opening())
         head = linear_head(torch.tensor([[float(coefficient)]]), rows=SIGMOID).to(main_device(backbone))
         compared = fingerprint(reference, {}, "")
         return Loaded(cast("PreTrainedModel", backbone), head, SIGMOID, (float(coefficient), compared))
-
-
-def _models(place: Placement, *checkpoints: Checkpoint) -> "Iterator[PreTrainedModel]":
-    # It brings Transformers.
-    from stepsight.core.models.pretrained import load_weights, read_config
-
-    for checkpoint in checkpoints:
-        yield load_weights("AutoModelForCausalLM", checkpoint, read_config(checkpoint), place).train(False)
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:

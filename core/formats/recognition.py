@@ -44,18 +44,15 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
     architecture = ", ".join(checkpoint.architectures) or "no architecture"
     if "ForSequenceClassification" in architecture:
         architecture += ", which has one score for a whole text"
+    # A repository may be a copy of a listed one.
+    other = namesake(repository(checkpoint.folder))
+    copied = f"It is not {other}; if it is a copy of it, load it from a folder of that name. " if other else ""
     raise UserError(
         f"{checkpoint.folder}: neither stepsight.json nor a format that StepSight knows (model_type {model!r}, "
         f"{architecture}).",
-        f"{_copied(checkpoint)}If it is an evaluator, name its format in stepsight.json, such as "
+        f"{copied}If it is an evaluator, name its format in stepsight.json, such as "
         f'{{"format": "{MathShepherd.name}"}}; the formats are: {", ".join(names)}.',
     )
-
-
-def _copied(checkpoint: Checkpoint) -> str:
-    """Return the hint for a repository that may be a copy of a listed one, or ""."""
-    other = namesake(repository(checkpoint.folder))
-    return f"It is not {other}; if it is a copy of it, load it from a folder of that name. " if other else ""
 
 
 def format_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> str:

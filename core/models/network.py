@@ -357,10 +357,10 @@ class DecoderNetwork:
             for start in range(0, len(states), _BLOCK):
                 rows = slice(start, start + _BLOCK)
                 states[rows] = layer.finish(attended[rows], states[rows])
-                found = following.project(states[rows], rotation[rows], parts)
-                projected = projected or [one.new_empty(len(states), *one.shape[1:]) for one in found]
-                for whole, one in zip(projected, found, strict=True):
-                    whole[rows] = one
+                results = following.project(states[rows], rotation[rows], parts)
+                projected = projected or [result.new_empty(len(states), *result.shape[1:]) for result in results]
+                for whole, result in zip(projected, results, strict=True):
+                    whole[rows] = result
         if reads is not None:
             projected = [*following.project(states[reads], rotation[reads], slice(1)), *projected]
         return states, projected
@@ -382,7 +382,11 @@ class DecoderNetwork:
 
         def view(rows: slice) -> tuple[slice, Tensor]:
             at = positions[rows, None]
-            first = 0 if window is None else _whole_blocks(int(at.min()) - window + 1)
+            first = 0
+            if window is not None:
+                # PyTorch's kernel begins a block of keys there, and so adds in the same order as with all keys
+                # and a mask.
+                first = max(0, int(at.min()) - window + 1) // _BLOCK * _BLOCK
             places = torch.arange(first, int(at.max()) + 1)
             seen = places <= at
             return slice(first, first + len(places)), seen if window is None else seen & (places > at - window)
@@ -409,14 +413,6 @@ class DecoderNetwork:
         return torch.polar(torch.ones_like(angles), angles)[:, None]
 
 
-def _whole_blocks(tokens: int) -> int:
-    """Return `tokens` rounded down to a place at which PyTorch's kernel begins a block of keys.
-
-    If the keys before it are left out, the kernel adds in the same order as with all keys and a mask.
-    """
-    return max(0, tokens) // _BLOCK * _BLOCK
-
-
 def _attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, *, is_causal: bool = False
 ) -> Tensor:
@@ -441,7 +437,7 @@ def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection
     biases: list[Tensor] = []
     for part, heads, is_rotated in parts:
         both = [part.weight * norm, *([] if part.bias is None else [part.bias])]
-        weight, *bias = [_side_by_side(one, heads) for one in both] if is_rotated else both
+        weight, *bias = [_side_by_side(rows, heads) for rows in both] if is_rotated else both
         weights.append(weight)
         biases += bias
     counts = [heads for _, heads, _ in parts]

@@ -75,20 +75,17 @@ class Prefixes:
         best = max(self._prefixes, key=lambda kept: shared([kept.ids, ids]), default=Prefix(ids[:0]))
         begun = best.first(shared([best.ids, ids]))
         if len(begun) == len(ids):
-            self._prefixes.sort(key=lambda one: one is best)
+            self._prefixes.sort(key=lambda prefix: prefix is best)
             return begun
         # A longer prefix replaces the one that it extends; one that branches off is kept beside it.
-        prefix = self._extended(begun, ids)
+        cache = _cache(begun, 1)
+        self._run(cache, ids[None, len(begun) :])
+        layers: Any = cache.layers
+        prefix = Prefix(ids, tuple((layer.keys, layer.values) for layer in layers))
         self._prefixes = [*(kept for kept in self._prefixes if kept is not begun), prefix]
         while len(self._prefixes) > 1 and sum(map(len, self._prefixes)) > self._kept:
             self._prefixes.pop(0)
         return prefix
-
-    def _extended(self, prefix: Prefix, ids: Ints) -> Prefix:
-        cache = _cache(prefix, 1)
-        self._run(cache, ids[None, len(prefix) :])
-        layers: Any = cache.layers
-        return Prefix(ids, tuple((layer.keys, layer.values) for layer in layers))
 
     def after(self, prefix: Prefix, rows: Ints) -> Tensor:
         """Return the hidden states, of shape (rows, tokens, hidden), of several inputs that all follow the prefix.

@@ -219,14 +219,19 @@ def numbers_of(match: re.Match[str]) -> tuple[int, ...]:
         (kind, text) for kind, text in match.groupdict().items() if text and kind not in _AROUND_NUMBERS
     )
     if kind == "roman":
-        return (_roman(text),)
+        values = [_ROMAN[sign] for sign in text.lower()]
+        return (sum(-value if value < max(values[place:]) else value for place, value in enumerate(values)),)
     if kind == "letter":
         return (_letter(text),)
     if kind == "enclosed":
         return (10 if text == "🔟" else int(unicodedata.numeric(text[0])),)
     if text[0].isdecimal():
         return tuple(int(part) if part.isdecimal() else _letter(part) for part in _PARTS.findall(text))
-    return (_cjk(text) if kind.startswith("cjk") else _VALUES[unicodedata.normalize("NFC", text.lower())],)
+    if kind.startswith("cjk"):
+        # A numeral below 100, such as 二十一.
+        tens, ten, ones = text.partition("十")
+        return ((_CJK_DIGITS.get(tens, 1) * 10 if ten else 0) + _CJK_DIGITS.get(ones if ten else tens, 0),)
+    return (_VALUES[unicodedata.normalize("NFC", text.lower())],)
 
 
 _PARTS = re.compile(r"\d+|[a-z]")
@@ -246,17 +251,6 @@ _AROUND_NUMBERS = ("lead", "bold", "bare", "close")
 
 def _letter(text: str) -> int:
     return ord(text.lower()) - ord("a") + 1
-
-
-def _roman(text: str) -> int:
-    values = [_ROMAN[sign] for sign in text.lower()]
-    return sum(-value if value < max(values[place:]) else value for place, value in enumerate(values))
-
-
-def _cjk(text: str) -> int:
-    """Return the value of a Chinese numeral below 100, such as 二十一."""
-    tens, ten, ones = text.partition("十")
-    return (_CJK_DIGITS.get(tens, 1) * 10 if ten else 0) + _CJK_DIGITS.get(ones if ten else tens, 0)
 
 
 def unmarked(line: str, marks: Marks) -> str:

@@ -127,7 +127,11 @@ class _Parser:
         if what == "text":
             return _unquoted(token)
         if what == "number":
-            return _number(token)
+            plain = token.replace("\u2212", "-")
+            try:
+                return int(plain)
+            except ValueError:
+                return float(plain)
         if what == "wrapper":
             return self._wrapped(depth)
         if what == "word":
@@ -177,14 +181,6 @@ class _Parser:
         while self._next()[1] != ")":
             pass
         return value
-
-
-def _number(token: str) -> int | float:
-    plain = token.replace("\u2212", "-")
-    try:
-        return int(plain)
-    except ValueError:
-        return float(plain)
 
 
 def _unquoted(token: str) -> str:
@@ -245,17 +241,13 @@ def _parsed(text: str) -> Any:
     lines = text.splitlines()
     try:
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
-            return _lines_or_whole(text, lines)
+            try:
+                return [parse_json(line) for line in lines]
+            except ValueError:
+                return parse_printed(text)
         return parse_printed(text) if holds_steps(text) or text.startswith(_STARTS) or text == "[]" else None
     except ValueError:
         return None
-
-
-def _lines_or_whole(text: str, lines: list[str]) -> Any:
-    try:
-        return [parse_json(line) for line in lines]
-    except ValueError:
-        return parse_printed(text)
 
 
 def _within(value: Mapping[Any, Any]) -> Any:

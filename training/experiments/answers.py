@@ -221,7 +221,11 @@ def normalised(answer: str) -> str:
     r"""Return an answer without LaTeX spacing, dollar signs, boxes, text commands or a final full stop. A number,
     such as 1,000, 26.0, 3 1/2, 50% or \frac{1}{2}, is returned in lowest terms, and so are the elements of sets,
     intervals and tuples. A set has each element once, in order. A unit is kept after a space."""
-    text = _VULGAR.sub(_as_ratio, _with_plain_signs(answer)).strip()
+    text = answer
+    if not text.isascii():
+        text = _POWER.sub(_as_power, comparable(text))
+        text = _ROOT.sub(r"\\sqrt{\1\2}", text.translate(_LATEX))
+    text = _VULGAR.sub(_as_ratio, text).strip()
     text = text.replace("\\dfrac", "\\frac").replace("\\tfrac", "\\frac")
     if (measured := _UNIT.fullmatch(_unspaced(text).removesuffix("."))) and (unit := _unit(measured)):
         return f"{normalised(measured[1])} {unit}"
@@ -253,13 +257,6 @@ def _with_sign(text: str) -> str:
     else:
         return ""
     return f"{number} {unit}" if _is_number(number) else ""
-
-
-def _with_plain_signs(text: str) -> str:
-    if text.isascii():
-        return text
-    text = _POWER.sub(_as_power, comparable(text))
-    return _ROOT.sub(r"\\sqrt{\1\2}", text.translate(_LATEX))
 
 
 def _as_power(match: re.Match[str]) -> str:

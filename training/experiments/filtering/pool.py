@@ -258,7 +258,10 @@ def choose(scores: PoolScores, rule: SubsetRule) -> dict[str, ChosenSubset]:
     size = min(available, rule.match or available)
     chosen = {}
     for name in rule.by:
-        chance = _chance(scores.rows, f"{rule.seed} {name}")
+        # Pseudo-random numbers that are the same on every machine.
+        salt = f"{rule.seed} {name}"
+        hashes = (hashlib.blake2b(f"{salt} {row}".encode(), digest_size=8).digest() for row in scores.rows)
+        chance = np.fromiter((int.from_bytes(digest) for digest in hashes), np.uint64, len(scores.rows))
         # In ascending order, so that validity is negated.
         ranked = {BOTH: ~passing, RANDOM: chance, VALIDITY: -scores.validity, REDUNDANCY: scores.redundancy}[name]
         order = np.lexsort((scores.rows, chance, ranked))[:size]
@@ -278,9 +281,3 @@ def overlaps(subsets: Mapping[str, ChosenSubset]) -> dict[str, int]:
         f"{first} and {second}": len(np.intersect1d(subsets[first].rows, subsets[second].rows, assume_unique=True))
         for first, second in combinations(subsets, 2)
     }
-
-
-def _chance(rows: Rows, salt: str) -> NDArray[np.uint64]:
-    """Return a pseudo-random number for each row. It is derived from `salt` and the same on every machine."""
-    hashes = (hashlib.blake2b(f"{salt} {row}".encode(), digest_size=8).digest() for row in rows)
-    return np.fromiter((int.from_bytes(digest) for digest in hashes), np.uint64, len(rows))

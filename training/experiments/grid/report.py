@@ -52,15 +52,12 @@ def make_grid_report(grids: Sequence[GridResults], day: date | None = None) -> R
         if not set(other.keys) & set(grids[0].keys):
             raise UserError(f"{grids[0].name} and {other.name} have no test in common.", "Report each by itself.")
     parts = [_forms(grids[0], other) for other in grids[1:]]
-    parts += [_part(results) for results in grids]
+    for results in grids:
+        about = f"{len(results.runs)} of {results.planned} runs; {results.about}".rstrip("; ")
+        paired = [key for key in results.keys if not pair_values(results, key, MACRO_AUC).empty]
+        parts.append(Part(results.name, f"{about}.", [_section(results, key) for key in paired]))
     lead = f"{', '.join(results.name for results in grids)}; {day or date.today():%d %B %Y}"
     return Report.of("StepSight grid", lead, parts)
-
-
-def _part(results: GridResults) -> Part:
-    lead = f"{len(results.runs)} of {results.planned} runs; {results.about}".rstrip("; ")
-    paired = [key for key in results.keys if not pair_values(results, key, MACRO_AUC).empty]
-    return Part(results.name, f"{lead}.", [_section(results, key) for key in paired])
 
 
 def _section(results: GridResults, key: Key) -> Section:
