@@ -74,14 +74,14 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
     expect(page.locator("#step-2 .past")).to_contain_text("Nothing needs it.")
     expect(page.locator("#step-2 .past summary")).to_have_text("Earlier decisions")
     page.keyboard.press("n")
-    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.item_id}")
+    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.about.item_id}")
     expect(page.locator("#step-1.open")).to_be_visible()
     decide(page, "3", "Needed.")
     expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
     assert {place: one.label for place, one in read_decisions(store, made.id).items()} == {
         (first.about.item_id, 1): "neu",
         (first.about.item_id, 2): None,
-        (second.item_id, 0): "pos",
+        (second.about.item_id, 0): "pos",
     }
     assert [one.label for one in past_decisions(store, first.about.item_id)] == ["neg", None, "neu"]
 
@@ -111,14 +111,14 @@ def test_the_label_that_most_gave_is_taken_with_one_key(store, made, page):
     decide(page, "2", "Divided.")
     expect(page.get_by_role("link", name="Next trace")).to_be_focused()
     page.keyboard.press("m")
-    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.item_id}")
+    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.about.item_id}")
     listening(page)
     page.keyboard.press("m")
     expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
     assert {place: (one.label, one.reason) for place, one in read_decisions(store, made.id).items()} == {
         (first.about.item_id, 1): ("neg", ""),
         (first.about.item_id, 2): ("neu", "Divided."),
-        (second.item_id, 0): ("pos", ""),
+        (second.about.item_id, 0): ("pos", ""),
     }
     assert len(past_decisions(store, first.about.item_id)) == 2
 
@@ -155,14 +155,14 @@ def test_a_reason_typed_of_a_trace_stays_out_of_another(store, made, page):
     start(page, made)
     page.locator("#step-3 input[name=reason]").fill("Later.")
     # Nobody disagrees on it any more once the decision is there: the server shows the next one.
-    other = f"/annotate/adjudicate?campaign={made.id}&item={second.item_id}"
+    other = f"/annotate/adjudicate?campaign={made.id}&item={second.about.item_id}"
     answer = page.request.get(other).text().replace('id="step-1"', 'id="step-3" data-was="1"')
     answer = answer.replace('data-step="0"', 'data-step="2"')
     drawn = f"**/annotate/adjudicate?campaign={made.id}&item={first.about.item_id}"
     page.route(drawn, lambda route: route.fulfill(body=answer))
     page.locator("#step-2").focus()
     decide(page, "1", "It is 2, not 3.")
-    expect(page.locator(f'ol[data-item="{second.item_id}"]')).to_be_visible()
+    expect(page.locator(f'ol[data-item="{second.about.item_id}"]')).to_be_visible()
     expect(page.locator("#step-3 input[name=reason]")).to_have_value("")
 
 

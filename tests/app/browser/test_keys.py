@@ -235,7 +235,7 @@ def test_keys_work_on_a_russian_keyboard_and_with_caps_lock(store, page):
 def scores(page):
     """The requests for scores that the page sends from now on."""
     sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.url) if "/run/score" in request.url else None)
+    page.on("request", lambda request: sent.append(request.url) if "/score/score" in request.url else None)
     return sent
 
 
