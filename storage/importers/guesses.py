@@ -9,7 +9,7 @@ solution beside its steps, are not taken for what is judged.
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from stepsight.core.text.printed import holds_steps
@@ -174,7 +174,10 @@ class _Guesser:
             return None
         form = next(option for option in ("lists", "objects", "texts", "object", "text") if option in forms)
         column = _Column(name, last, "objects" if form == "object" else form, values, last in self._own)
-        return column if column.is_own or column.is_generic or any(map(_has_steps, values)) else None
+        if column.is_own or column.is_generic:
+            return column
+        texts = chain.from_iterable(islice(_leaves(value), 100) for value in values)
+        return column if any(len(split_solution(text[:_BEGINNING]).steps) > 1 for text in texts) else None
 
     def _steps(self, problem: str) -> str:
         columns = _distinct(self.solutions(frozenset((problem,))))
@@ -253,10 +256,6 @@ def _leaves(value: Any) -> Iterator[str]:
     elif isinstance(value, list | dict):
         for part in value.values() if isinstance(value, dict) else value:
             yield from _leaves(part)
-
-
-def _has_steps(value: Any) -> bool:
-    return any(len(split_solution(text[:_BEGINNING]).steps) > 1 for text in islice(_leaves(value), 100))
 
 
 def _are_numbered(values: Iterable[Any]) -> bool:
