@@ -170,7 +170,7 @@ def list_fields(store: Store, dataset_id: int) -> Sequence[MetaField]:
 def count_field(store: Store, dataset_id: int, where: TraceFilter, field: str) -> FieldCounts:
     """Count the values of a field among the traces that meet the filter's conditions on everything but this field.
     Values that occur only in the rest of the dataset are included with a count of 0."""
-    others = tuple(str(one) for one in where.on_metadata if one.field != field)
+    others = tuple(str(condition) for condition in where.on_metadata if condition.field != field)
     where = where.model_copy(update={"meta": others})
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, FILE_ORDER)

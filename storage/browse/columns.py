@@ -171,8 +171,8 @@ class VerdictColumns:
         """Return the columns with the outcomes of redundancy in `mistake`. `gold` has shape (n,) and holds indices
         into `SOLUTION_GOLD`, or `SILENT`."""
         places = np.where(gold == 0, 0, SILENT), np.where(self.called_redundant == 1, 0, SILENT)
-        known = (gold != SILENT) & (self.called_redundant != SILENT)
-        return replace(self, mistake=outcome_codes(*places, known))
+        has_both = (gold != SILENT) & (self.called_redundant != SILENT)
+        return replace(self, mistake=outcome_codes(*places, has_both))
 
     def makes(self, mistake: str) -> Bools:
         """Return a mask of the traces with the outcome `mistake`, where "wrong" means every outcome but right."""

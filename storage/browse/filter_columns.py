@@ -245,7 +245,7 @@ class BrowseColumns:
         )
         if not self.on_redundancy:
             return modes
-        return {mode: one.on_redundancy(self.traces.solutions) for mode, one in modes.items()}
+        return {mode: verdicts.on_redundancy(self.traces.solutions) for mode, verdicts in modes.items()}
 
     def step_cells(self) -> NDArray[np.int8]:
         """Return the cell of every step in the dataset, trace by trace.

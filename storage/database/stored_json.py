@@ -103,8 +103,8 @@ class StoredJson(TypeDecorator[Any]):
                 value = stored if read is None else read(stored)
                 validate(value, strict=True)
             except ValidationError as error:
-                found = user_error(error.errors(include_url=False), value, self.kind, "the value")
-                raise DamagedError(f"{where}: {found.message}") from None
+                fault = user_error(error.errors(include_url=False), value, self.kind, "the value")
+                raise DamagedError(f"{where}: {fault.message}") from None
             except DamagedError as error:
                 raise DamagedError(f"{where}: {error.message}") from None
             return value

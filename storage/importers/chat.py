@@ -76,19 +76,19 @@ def read_chat(
     """Return the solution in a chat as a trace. The arguments and errors are those of `_read`."""
     turns = [_turn(message, number, names) for number, message in enumerate(messages, start=1)]
     last = max((place for place, (role, _) in enumerate(turns) if role == _SOLVER), default=0)
-    asked = max((place for place in range(last) if turns[place][0] == _ASKER), default=-1)
-    if asked < 0:
+    question = max((place for place in range(last) if turns[place][0] == _ASKER), default=-1)
+    if question < 0:
         raise UserError("the chat has no answer after a question.", _HINT)
     solution, is_judged = turns[last][1], thoughts == JUDGED
     if solution.strip() in _VERDICTS:
         raise UserError("the answers are verdicts on steps, not a solution.", "Write the steps as a list.")
-    answers = range(asked + 1, last + 1)
-    if any(map(_calls, messages[asked + 1 : last])):
+    answers = range(question + 1, last + 1)
+    if any(map(_calls, messages[question + 1 : last])):
         split = _with_tools([(messages[i], *turns[i], _thoughts(messages[i], names)) for i in answers], is_judged)
     else:
         split = split_answer(solution, _thoughts(messages[last], names), judged=is_judged)
-    earlier = {names["messages"]: list(messages[:asked])} if asked else {}
-    return Trace.of(turns[asked][1].strip(), split.steps, id=id, meta={**meta, **earlier, **split.meta})
+    earlier = {names["messages"]: list(messages[:question])} if question else {}
+    return Trace.of(turns[question][1].strip(), split.steps, id=id, meta={**meta, **earlier, **split.meta})
 
 
 def _with_tools(turns: Iterable[tuple[Mapping[str, Any], str, str, list[str]]], is_judged: bool) -> Split:

@@ -295,15 +295,17 @@ def _steps(row: Row, columns: ColumnMap) -> tuple[list[tuple[str, ...]], Split]:
             f"the column {name!r:.60} is {describe(value)}, expected a list of steps, or a solution as one text.",
             "Choose another column.",
         )
-    found = []
+    substeps = []
     for number, step in enumerate(steps, start=1):
         texts = tuple(step) if isinstance(step, list) else (step,)
         if not all(isinstance(text, str) for text in texts):
-            within = [key for key, one in step.items() if isinstance(one, str)] if isinstance(step, dict) else []
+            within = (
+                [key for key, value in step.items() if isinstance(value, str)] if isinstance(step, dict) else []
+            )
             hint = f"Name what is within, such as {name}.{within[0]}." if within else ""
             raise UserError(f"step {number} is {describe(step)}, expected a text or a list of texts.", hint)
-        found.append(tuple(map(unescaped, texts)))
-    return found, split
+        substeps.append(tuple(map(unescaped, texts)))
+    return substeps, split
 
 
 def _split_text(text: str, columns: ColumnMap) -> Split:

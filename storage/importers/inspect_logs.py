@@ -108,8 +108,8 @@ def _attached(value: Any, texts: Mapping[str, Any]) -> Any:
     if isinstance(value, str) and value.startswith(_ATTACHMENT):
         return texts.get(value.removeprefix(_ATTACHMENT), value)
     if isinstance(value, dict):
-        return {key: _attached(one, texts) for key, one in value.items()}
-    return [_attached(one, texts) for one in value] if isinstance(value, list) else value
+        return {key: _attached(item, texts) for key, item in value.items()}
+    return [_attached(item, texts) for item in value] if isinstance(value, list) else value
 
 
 def _kind(thoughts: str = ASIDE) -> FileKind:

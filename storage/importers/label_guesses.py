@@ -80,7 +80,7 @@ def _label_columns(
     numbers: list[str] = []
     marks: list[str] = []
     for name in names:
-        values = [one for one in column_values(rows, name) if not is_missing(one)]
+        values = [value for value in column_values(rows, name) if not is_missing(value)]
         if last_part(name) not in LABELS or name in (columns.problem, columns.steps) or not values:
             continue
         labels = [items for value in values if (items := listed_value(value)) is not None]

@@ -65,11 +65,11 @@ def read(row: Row) -> Trace:
 def _with_names(row: Row) -> Row:
     changed: Row = {}
     if isinstance(row.get("valid"), list):
-        changed["valid"] = [_read(one, VALIDITY) for one in row["valid"]]
+        changed["valid"] = [_read(label, VALIDITY) for label in row["valid"]]
     if isinstance(row.get("labels"), list) and SHARES not in row and are_shares(row["labels"]):
         changed |= {SHARES: row["labels"], "labels": None}
     elif isinstance(row.get("labels"), list):
-        labels = [_read(one, {}) for one in row["labels"]]
+        labels = [_read(label, {}) for label in row["labels"]]
         if "valid" not in changed and any(label is True for label in labels):
             changed["valid"] = [label is True or None for label in labels]
             labels = [None if label is True else label for label in labels]

@@ -80,11 +80,13 @@ def list_unread(path: Path) -> str:
 
 
 def _in_folder(root: Path) -> Iterator[Found]:
-    folders = [one for one in (root, *root.rglob("*")) if one.is_dir() and is_saved(one)]
+    folders = [path for path in (root, *root.rglob("*")) if path.is_dir() and is_saved(path)]
     refused = {root / name: error for name, error in refused_folders(files_below(root)).items()}
-    whole = [one for one in (*folders, *refused) if not any(other in one.parents for other in (*folders, *refused))]
+    whole = [
+        path for path in (*folders, *refused) if not any(other in path.parents for other in (*folders, *refused))
+    ]
     yield from (
-        Found(one, error=refused[one].at(one.name)) if one in refused else inspect_file(one) for one in whole
+        Found(path, error=refused[path].at(path.name)) if path in refused else inspect_file(path) for path in whole
     )
     below = {
         name: file
@@ -148,23 +150,23 @@ def _is_read(path: PurePosixPath) -> bool:
     return is_data(path) or (path.suffix.lower() in (LOG, *_REFUSED) and not is_hidden(path))
 
 
-def import_found(store: Store, found: Found, listings: Path | None = None) -> str:
+def import_found(store: Store, file: Found, listings: Path | None = None) -> str:
     """Import a file according to its content and return a sentence that describes the outcome.
 
     If `listings` is a folder, bad rows are left out and listed in a file in that folder. Raises `UserError` and
     stores nothing if the file cannot be imported.
     """
-    if found.error is not None:
-        raise found.error
-    assert found.finding is not None
-    finding, path = found.finding, found.path
+    if file.error is not None:
+        raise file.error
+    assert file.finding is not None
+    finding, path = file.finding, file.path
     if finding.holds == Holds.SCORES:
         return str(import_scores(store, finding.dataset or _dataset_of(store, path), path, finding.evaluator))
     listing = listings / f"{finding.dataset}.skipped.jsonl" if listings else None
-    if found.data is not None and finding.kind != COLUMNS:
-        return str(import_table(store, find_kind(finding.kind), found.data, finding.dataset, skipped=listing))
+    if file.data is not None and finding.kind != COLUMNS:
+        return str(import_table(store, find_kind(finding.kind), file.data, finding.dataset, skipped=listing))
     if finding.columns is not None and finding.kind == COLUMNS:
-        data = found.data or find_data(path)
+        data = file.data or find_data(path)
         summary = import_table(store, finding.columns, data, finding.dataset, skipped=listing)
         return " ".join((f"{summary} Read with {finding.columns.as_fields}.", *finding.notes))
     return str(import_file(store, finding.kind, path, finding.dataset, skipped=listing))

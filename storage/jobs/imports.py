@@ -81,27 +81,29 @@ class BenchmarkImport(Record):
     scores: bool = True
 
 
-def import_upload(store: Store, wanted: FileImport, user_id: int) -> Job:
+def import_upload(store: Store, file_import: FileImport, user_id: int) -> Job:
     """Queue the import of an uploaded file. Raises `NotFoundError` if this user has no such upload."""
-    upload = get_upload(store, wanted.upload, user_id)
+    upload = get_upload(store, file_import.upload, user_id)
     keep_upload(store, upload)
-    what = wanted.dataset
-    if wanted.holds == Holds.SCORES:
-        what = f"scores of {wanted.evaluator} for {wanted.dataset}"
-    elif wanted.holds == Holds.LABELS:
-        what = f"labels of {wanted.campaign}"
-    adder = user_id if wanted.holds == Holds.LABELS else 0
-    request = asdict(replace(wanted, sha256=upload.sha256, user=adder))
+    what = file_import.dataset
+    if file_import.holds == Holds.SCORES:
+        what = f"scores of {file_import.evaluator} for {file_import.dataset}"
+    elif file_import.holds == Holds.LABELS:
+        what = f"labels of {file_import.campaign}"
+    adder = user_id if file_import.holds == Holds.LABELS else 0
+    request = asdict(replace(file_import, sha256=upload.sha256, user=adder))
     return start_request(store, Task.IMPORT, f"{upload.name} → {what}", request)
 
 
-def import_benchmark(store: Store, wanted: BenchmarkImport) -> Job:
+def import_benchmark(store: Store, benchmark_import: BenchmarkImport) -> Job:
     """Queue the import of a benchmark. Raises `UserError` if it is not in the catalogue."""
-    benchmark = find_benchmark(wanted.benchmark)
+    benchmark = find_benchmark(benchmark_import.benchmark)
     scores = (
-        f" with the scores of {len(benchmark.evaluators)} evaluators" if wanted.scores and benchmark.scores else ""
+        f" with the scores of {len(benchmark.evaluators)} evaluators"
+        if benchmark_import.scores and benchmark.scores
+        else ""
     )
-    return start_request(store, Task.IMPORT, f"{benchmark.title}{scores}", asdict(wanted))
+    return start_request(store, Task.IMPORT, f"{benchmark.title}{scores}", asdict(benchmark_import))
 
 
 def read_request(request: Mapping[str, Any]) -> FileImport | BenchmarkImport:
@@ -216,48 +218,56 @@ class _Files:
         return path
 
 
-def _import_upload(store: Store, wanted: FileImport, progress: Progress) -> Imported:
+def _import_upload(store: Store, file_import: FileImport, progress: Progress) -> Imported:
     try:
-        upload = get_upload(store, wanted.upload)
+        upload = get_upload(store, file_import.upload)
     except NotFoundError:
-        return _stored_before(store, wanted)
-    if wanted.sha256 != upload.sha256:
+        return _stored_before(store, file_import)
+    if file_import.sha256 != upload.sha256:
         raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
     source = UploadSource(upload)
     parts = _watched(source, upload.size, progress)
     # This process reads no file of a stranger before, and none of traces at all.
-    if wanted.holds == Holds.TRACES:
-        done = _import_traces(store, source, parts, wanted, lambda: progress(upload.size, upload.size))
+    if file_import.holds == Holds.TRACES:
+        done = _import_traces(store, source, parts, file_import, lambda: progress(upload.size, upload.size))
         remove_upload(store, upload.id)
-        return Imported(str(done), find_dataset(store, wanted.dataset).id, done.left_out)
-    check_upload(source, parts, asdict(wanted))
-    if wanted.holds == Holds.LABELS:
+        return Imported(str(done), find_dataset(store, file_import.dataset).id, done.left_out)
+    check_upload(source, parts, asdict(file_import))
+    if file_import.holds == Holds.LABELS:
         labels, dataset_id = import_label_lines(
-            store, source, upload.name, wanted.user, wanted.campaign, wanted.dataset, wanted.annotator
+            store,
+            source,
+            upload.name,
+            file_import.user,
+            file_import.campaign,
+            file_import.dataset,
+            file_import.annotator,
         )
         remove_upload(store, upload.id)
         return Imported(str(labels), dataset_id)
-    scores = import_score_lines(store, wanted.dataset, source, upload.name, wanted.evaluator, Mode(wanted.mode))
+    scores = import_score_lines(
+        store, file_import.dataset, source, upload.name, file_import.evaluator, Mode(file_import.mode)
+    )
     remove_upload(store, upload.id)
-    return Imported(str(scores), find_dataset(store, wanted.dataset).id)
+    return Imported(str(scores), find_dataset(store, file_import.dataset).id)
 
 
 def _import_traces(
-    store: Store, source: UploadSource, parts: Iterable[bytes], wanted: FileImport, check: Callable[[], None]
+    store: Store, source: UploadSource, parts: Iterable[bytes], file_import: FileImport, check: Callable[[], None]
 ) -> ImportSummary:
     """Store the rows that a child makes of an upload. If `check` raises an exception, nothing is stored."""
-    bad = bad_rows(source.name, leave_out=wanted.leave_out)
+    bad = bad_rows(source.name, leave_out=file_import.leave_out)
     with waiting_rows(source.name, source.size, MOST_STORED) as waiting:
-        content = read_upload_rows(source, parts, asdict(wanted), waiting, bad)
+        content = read_upload_rows(source, parts, asdict(file_import), waiting, bad)
         check_disk(store, source.name, waiting.written)
-        return store_rows(store, wanted.dataset, content, source, waiting, bad, lambda *_: check())
+        return store_rows(store, file_import.dataset, content, source, waiting, bad, lambda *_: check())
 
 
-def _stored_before(store: Store, wanted: FileImport) -> Imported:
+def _stored_before(store: Store, file_import: FileImport) -> Imported:
     """Return the outcome of an import that had already stored the file when its worker stopped. Raises
     `NotFoundError` if the dataset does not contain the file."""
     for dataset in list_datasets(store):
-        if dataset.name == wanted.dataset and dataset.sha256 == wanted.sha256:
+        if dataset.name == file_import.dataset and dataset.sha256 == file_import.sha256:
             return Imported(f"{dataset.name}: stored.", dataset.id, dataset.left_out)
     raise NotFoundError("The file that was to be added is no longer here.", "Choose it again.")
 

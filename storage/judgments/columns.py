@@ -184,7 +184,7 @@ def read_steps(session: Session, trace_ids: Ints, counts: AnyInts) -> tuple[NDAr
     for start in range(0, len(ids), _MOST):
         # Not through the session, whose work on each row would take most of the time.
         part = session.connection().execute(statement, {"ids": ids[start : start + _MOST]})
-        signs.update((id, found) for id, found in part)
+        signs.update((id, of_trace) for id, of_trace in part)
     if [len(signs.get(id, "")) for id in ids] != counts.tolist():
         raise DamagedError("steps: not as many as their traces should have.")
     codes = np.frombuffer("".join(map(signs.__getitem__, ids)).encode(), np.int8) - np.int8(ord("a"))
@@ -219,10 +219,10 @@ def read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) 
         step = SubstepRow.trace_id, SubstepRow.step
         numbers = select(func.count()).where(SubstepRow.trace_id.in_(trace_ids[places].tolist()))
         numbers = numbers.group_by(*step).order_by(*step)
-        found = np.array(session.connection().scalars(numbers).all(), np.int32)
-        if len(found) != counts[places].sum():
+        sizes_of_steps = np.array(session.connection().scalars(numbers).all(), np.int32)
+        if len(sizes_of_steps) != counts[places].sum():
             raise DamagedError("substeps: a step has none.")
-        substeps[np.repeat(first[places], counts[places]) + within(counts[places])] = found
+        substeps[np.repeat(first[places], counts[places]) + within(counts[places])] = sizes_of_steps
     return substeps
 
 

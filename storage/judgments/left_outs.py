@@ -94,13 +94,13 @@ def iterate_left_out(
     rest = iterate_traces(store, dataset_id, _made(evaluator_id, gap))
     of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id, LeftOutScoresRow.gap == gap.value
     while part := list(islice(rest, _PART)):
-        wanted = LeftOutScoresRow.trace_id.in_([trace.trace_id for trace in part])
+        of_part = LeftOutScoresRow.trace_id.in_([trace.trace_id for trace in part])
         with store.read() as session:
             rows = {
-                row.trace_id: row for row in session.scalars(select(LeftOutScoresRow).where(*of_evaluator, wanted))
+                row.trace_id: row for row in session.scalars(select(LeftOutScoresRow).where(*of_evaluator, of_part))
             }
             scores = [_fresh(rows.get(trace.trace_id), trace) for trace in part]
-        yield from ((trace, found) for trace, found in zip(part, scores, strict=True) if found is not None)
+        yield from ((trace, left_out) for trace, left_out in zip(part, scores, strict=True) if left_out is not None)
 
 
 def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
@@ -133,11 +133,11 @@ def measure_needed(store: Store, dataset: Dataset, evaluators: Sequence[tuple[st
 
 def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterator[LabelledFall]:
     for trace, left_out in scores:
-        known = _needs(trace)
-        falls = Dependence(left_out, 0.5).largest_falls() if known else ()
-        for step in left_out.known if known else ():
-            if step in known:
-                yield trace.problem, float(falls[step]), known[step]
+        needs = _needs(trace)
+        falls = Dependence(left_out, 0.5).largest_falls() if needs else ()
+        for step in left_out.known if needs else ():
+            if step in needs:
+                yield trace.problem, float(falls[step]), needs[step]
 
 
 def _needs(trace: StoredTrace) -> dict[int, bool]:

@@ -138,9 +138,10 @@ def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
 def _size(adjudication: Adjudication) -> int:
     """Estimate the size of an adjudication in bytes from its texts and labels."""
     annotations = [annotation for item in adjudication.items for annotation in item.annotations]
-    texts = [text for one in annotations for text in (*one.comments, *one.corrections) if text]
+    texts = [text for annotation in annotations for text in (*annotation.comments, *annotation.corrections) if text]
     reasons = [decision.reason for item in adjudication.items for decision in item.decisions.values()]
-    return sum(map(sys.getsizeof, texts + reasons)) + sum(1000 + 64 * len(one.labels) for one in annotations)
+    labels = sum(1000 + 64 * len(annotation.labels) for annotation in annotations)
+    return labels + sum(map(sys.getsizeof, texts + reasons))
 
 
 def decide(

@@ -222,7 +222,7 @@ class Annotation:
 
     def as_json(self) -> dict[str, Any]:
         """Return the annotation as the JSON object that is sent to the labelling page."""
-        return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "first"}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "first"}
 
 
 def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:

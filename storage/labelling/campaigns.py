@@ -211,13 +211,13 @@ def _insert_items(session: Session, campaign_id: int, queue: Sequence[Place]) ->
     for start in range(0, len(queue), _BATCH):
         part = queue[start : start + _BATCH]
         columns = select(TraceRow.id, TraceRow.digest, TraceRow.text_digest)
-        loaded = session.execute(columns.where(TraceRow.id.in_([one.trace_id for one in part]))).all()
+        loaded = session.execute(columns.where(TraceRow.id.in_([item.trace_id for item in part]))).all()
         digests = {id: {"digest": digest, "text_digest": text} for id, digest, text in loaded}
         if len(digests) < len(part):
             raise ConflictError("A trace has been deleted in the meantime.", "Try again.")
         rows = [
-            {"campaign_id": campaign_id, "place": place} | one._asdict() | digests[one.trace_id]
-            for place, one in enumerate(part, start=start)
+            {"campaign_id": campaign_id, "place": place} | item._asdict() | digests[item.trace_id]
+            for place, item in enumerate(part, start=start)
         ]
         session.execute(insert(ItemRow), rows)
 

@@ -68,7 +68,8 @@ class LabelledTrace:
     @property
     def moment(self) -> datetime:
         """The time of the last submission or decision."""
-        return max([*(one.moment for one in self.annotations), *(decision.moment for decision in self.decisions)])
+        submissions = [annotation.moment for annotation in self.annotations]
+        return max([*submissions, *(decision.moment for decision in self.decisions)])
 
     @property
     def seconds(self) -> float:
@@ -196,7 +197,9 @@ def read_trace_labels(store: Store, trace_id: int) -> list[TraceLabels]:
     labelled = []
     for campaign, item_id, annotations in items:
         if annotations:
-            item = AnnotatedItem(annotations, {one.step: one for one in past_decisions(store, item_id)})
+            item = AnnotatedItem(
+                annotations, {decision.step: decision for decision in past_decisions(store, item_id)}
+            )
             labelled.append(TraceLabels(campaign, *find_consensus(item, campaign.after_error), annotations))
     return labelled
 
@@ -245,18 +248,15 @@ def read_votes(store: Store, gold: Gold) -> dict[int, StepVotes]:
         if place is None or item.about.chosen == GOLD or gold.digests[place] != item.about.digest:
             continue
         for step in range(len(item.about.labels)):
-            row, votes = int(first[place]) + step, _votes(item, step)
+            decided = step in item.decisions
+            labels = [annotation.labels[step] for annotation in item.annotations]
+            if decided:
+                labels = [item.decisions[step].label] * _DECISION
+            votes = StepVotes(sum(label in ("neu", "pos") for label in labels), labels.count("neg"), decided)
+            row = int(first[place]) + step
             before = counted.get(row)
             if before is not None and before.decided == votes.decided:
                 votes = StepVotes(before.valid + votes.valid, before.wrong + votes.wrong, votes.decided)
             if before is None or votes.decided or not before.decided:
                 counted[row] = votes
     return {row: votes for row, votes in counted.items() if votes.valid or votes.wrong}
-
-
-def _votes(item: AnnotatedItem, step: int) -> StepVotes:
-    decided = step in item.decisions
-    labels = [annotation.labels[step] for annotation in item.annotations]
-    if decided:
-        labels = [item.decisions[step].label] * _DECISION
-    return StepVotes(sum(label in ("neu", "pos") for label in labels), labels.count("neg"), decided)

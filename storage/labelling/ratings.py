@@ -127,17 +127,19 @@ def _arrays(
     last, first = np.full(shape, UNLABELLED, np.int8), np.full(shape, UNLABELLED, np.int8)
     seen, evidence = np.full(shape, np.nan), np.full(shape, np.nan)
     for start, annotations in zip(starts, items, strict=False):
-        for one in annotations:
-            row, steps = rows[one.user_id], slice(start, start + len(one.labels))
-            last[row, steps] = [_CODES[label] for label in one.labels]
-            first[row, steps] = [_CODES[label] for label in one.first]
-            evidence[row, steps] = np.array(one.evidence, np.float64)
-            counts = [later.get((one.item_id, one.user_id, step)) for step in range(len(one.labels))]
+        for annotation in annotations:
+            row, steps = rows[annotation.user_id], slice(start, start + len(annotation.labels))
+            last[row, steps] = [_CODES[label] for label in annotation.labels]
+            first[row, steps] = [_CODES[label] for label in annotation.first]
+            evidence[row, steps] = np.array(annotation.evidence, np.float64)
+            counts = [
+                later.get((annotation.item_id, annotation.user_id, step)) for step in range(len(annotation.labels))
+            ]
             seen[row, steps] = np.array(counts, np.float64)
     trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
     position = np.arange(shape[1]) - starts[trace]
     gold, valid = (
-        np.concatenate([np.empty(0), *(gold_of[one.item_id][kind] for one in traces)]) for kind in (0, 1)
+        np.concatenate([np.empty(0), *(gold_of[rated.item_id][kind] for rated in traces)]) for kind in (0, 1)
     )
     standing, early = (Ratings(names, codes, trace, position, len(traces)) for codes in (last, first))
     return RatedTraces(traces, standing, early, seen, gold, valid, evidence)
@@ -176,14 +178,14 @@ def _read_gold(store: Store, items: Sequence[Item]) -> tuple[dict[int, tuple[Flo
     for start in range(0, len(rated), BATCH):
         part = rated[start : start + BATCH]
         with store.read() as session:
-            loaded = load_traces(session, traces([one.trace_id for one in part]))
+            loaded = load_traces(session, traces([item.trace_id for item in part]))
         stored = {trace.trace_id: trace for trace in loaded}
-        for one in part:
-            trace = stored[one.trace_id]
-            if trace.digest == one.digest:
+        for item in part:
+            trace = stored[item.trace_id]
+            if trace.digest == item.digest:
                 labels, valid = trace.labels, [step.valid for step in trace.steps]
-                gold[one.item_id] = np.array(labels, np.float64), np.array(valid, np.float64)
+                gold[item.item_id] = np.array(labels, np.float64), np.array(valid, np.float64)
             else:
                 changed += 1
-                gold[one.item_id] = (np.full(one.steps, np.nan),) * 2
+                gold[item.item_id] = (np.full(item.steps, np.nan),) * 2
     return gold, changed

@@ -77,7 +77,11 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
         return Review(trace, (), ())
     with store.read() as session:
         annotations = read_annotations(session, slot.campaign_id, slot.item_id)
-    peers = (PeerAnnotation(one.labels, one.errors) for one in annotations if one.user_id != user.id)
+    peers = (
+        PeerAnnotation(annotation.labels, annotation.errors)
+        for annotation in annotations
+        if annotation.user_id != user.id
+    )
     return Review(trace, shown_scores(trace, read_judgments(store, trace)), tuple(peers))
 
 

@@ -87,8 +87,10 @@ class LeftOutRows:
         if self.count == _MOST:
             raise UserError(f"{self._name}: more than {_MOST:,} rows are bad.", _OTHER_KIND)
         place = where.removeprefix(f"{self._name} ")
-        told = _without_place(self._name, place, error)[:_LONGEST]
-        self._rows.append({"digest": self._digest(content), "source": self._source, "place": place, "error": told})
+        message = _without_place(self._name, place, error)[:_LONGEST]
+        self._rows.append(
+            {"digest": self._digest(content), "source": self._source, "place": place, "error": message}
+        )
 
     @property
     def count(self) -> int:
@@ -142,11 +144,11 @@ def _list(path: Path, lines: list[str]) -> None:
             partial.write_text("".join(lines), encoding="utf-8")
         return
     try:
-        there = path.read_text(encoding="utf-8", errors="replace").splitlines()
+        listed = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as fault:
         raise UserError(f"{path}: cannot be read ({fault.strerror}).", _OTHER_LISTING) from None
     # The errors may differ, because a repeated import finds the good rows stored.
-    if list(map(_place, there)) != list(map(_place, lines)):
+    if list(map(_place, listed)) != list(map(_place, lines)):
         raise UserError(f"{path}: there already, and not the list of the rows left out now.", _OTHER_LISTING)
 
 

@@ -59,37 +59,37 @@ def index_everything(session: Session) -> None:
         session.execute(_INDEX_EVERYTHING, {"between": _BETWEEN})
 
 
-def find_text(session: Session, trace_ids: NDArray[np.int64], wanted: str) -> NDArray[np.bool_]:
+def find_text(session: Session, trace_ids: NDArray[np.int64], phrase: str) -> NDArray[np.bool_]:
     """Return a mask of shape (n,) that selects the traces in which the problem or a sub-step contains the text
-    `wanted`."""
+    `phrase`."""
     if not len(trace_ids):
         return np.zeros(0, np.bool_)
-    wanted = searchable(wanted).strip()
+    phrase = searchable(phrase).strip()
     within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}
     if session.get_bind().dialect.name == "sqlite":
-        if len(wanted) >= INDEXED_LENGTH:
-            statement, values = _PHRASE, {"phrase": '"' + wanted.replace('"', '""') + '"'}
-        elif wanted.isascii():
-            statement, values = _SHORT, {"pattern": _pattern(wanted)}
+        if len(phrase) >= INDEXED_LENGTH:
+            statement, values = _PHRASE, {"phrase": '"' + phrase.replace('"', '""') + '"'}
+        elif phrase.isascii():
+            statement, values = _SHORT, {"pattern": _pattern(phrase)}
         else:
-            statement, values = _SHORT_FOLDED, {"pattern": _pattern(wanted.lower())}
+            statement, values = _SHORT_FOLDED, {"pattern": _pattern(phrase.lower())}
         matches = np.fromstring(session.scalar(statement, values | within) or "", np.int64, sep=" ")
     else:
-        statement, values = _postgresql(wanted)
+        statement, values = _postgresql(phrase)
         matches = np.array(session.scalars(statement, values | within).all(), np.int64)
     return np.isin(trace_ids, matches)
 
 
-def _postgresql(wanted: str) -> tuple[TextClause, dict[str, Any]]:
-    if len(wanted) >= INDEXED_LENGTH:
-        condition, values = _BY_INDEX, {"text": wanted, "pattern": _pattern(wanted)}
+def _postgresql(phrase: str) -> tuple[TextClause, dict[str, Any]]:
+    if len(phrase) >= INDEXED_LENGTH:
+        condition, values = _BY_INDEX, {"text": phrase, "pattern": _pattern(phrase)}
     else:
         # Finding the form of every text would take twenty times as long.
-        condition, values = _BY_READING, {"pattern": pattern(wanted).pattern}
+        condition, values = _BY_READING, {"pattern": pattern(phrase).pattern}
     return text(_EITHER.format(**{name: condition.format(column=name) for name in ("problem", "text")})), values
 
 
-def _pattern(wanted: str) -> str:
+def _pattern(phrase: str) -> str:
     for special in (_ESCAPE, "%", "_"):
-        wanted = wanted.replace(special, _ESCAPE + special)
-    return f"%{wanted}%"
+        phrase = phrase.replace(special, _ESCAPE + special)
+    return f"%{phrase}%"

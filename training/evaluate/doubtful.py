@@ -217,7 +217,7 @@ def _chosen(store: Store, dataset: Dataset, names: Sequence[str]) -> list[Stored
 
 
 def _scores(
-    store: Store, gold: Gold, evaluators: Sequence[StoredEvaluator], asked: str
+    store: Store, gold: Gold, evaluators: Sequence[StoredEvaluator], chosen_mode: str
 ) -> tuple[Mode, list[tuple[StoredEvaluator, Floats64]], list[str]]:
     """Read the validity of every step of the dataset by evaluator. Return the mode that was read, the validities,
     NaN where an evaluator gave none, and notes.
@@ -225,8 +225,8 @@ def _scores(
     Evaluators without any score of a step are left out, and so are those whose scores equal another one's.
     """
     usual = [Mode.ONLINE, Mode.OFFLINE] if gold.ends_at_first_error() else [Mode.OFFLINE, Mode.ONLINE]
-    modes = [Mode(asked)] if asked else usual
-    found: list[tuple[StoredEvaluator, Floats64]] = []
+    modes = [Mode(chosen_mode)] if chosen_mode else usual
+    judged: list[tuple[StoredEvaluator, Floats64]] = []
     notes = []
     for mode in modes:
         for evaluator in evaluators:
@@ -234,14 +234,14 @@ def _scores(
             if validity is None:
                 continue
             same = next(
-                (earlier for earlier, other in found if np.array_equal(other, validity, equal_nan=True)), None
+                (earlier for earlier, other in judged if np.array_equal(other, validity, equal_nan=True)), None
             )
             if same is None:
-                found.append((evaluator, validity))
+                judged.append((evaluator, validity))
             else:
                 notes.append(f"{evaluator.name} has the same scores as {same.name}, so they count once.")
-        if found:
-            return mode, found, notes
+        if judged:
+            return mode, judged, notes
     return modes[0], [], []
 
 

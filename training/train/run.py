@@ -86,8 +86,8 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
     trainer = StepTrainer(config, model, examples, arguments)
     if arguments.should_save:
         learnt = f"{len(examples):,} traces, {_tokens(examples):,} tokens"
-        told = trainer.describe(config.batch_size, last_checkpoint(checkpoints)[0])
-        print(f"{learnt}; {told}", file=sys.stderr)
+        description = trainer.describe(config.batch_size, last_checkpoint(checkpoints)[0])
+        print(f"{learnt}; {description}", file=sys.stderr)
     with whole_run(trainer, folder.path):
         history = finish(trainer)
         record = _sources(config, origin, mixture, examples, left_out) | {"parameters": trainer.parameters}

@@ -119,7 +119,7 @@ def _edit(row: Row) -> Row:
 
 def _with_deletions(solution: Row, other: Row) -> Row:
     steps = {kind: sorted({*solution.get(kind, ()), *other.get(kind, ())}) for kind in _KINDS}
-    return solution | {kind: found for kind, found in steps.items() if found}
+    return solution | {kind: deleted for kind, deleted in steps.items() if deleted}
 
 
 def _solution(held: Any, problem_id: str, number: int) -> Row:

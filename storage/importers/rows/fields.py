@@ -182,8 +182,8 @@ def check_texts(trace: Trace) -> None:
     if is_missing(trace.problem):
         raise UserError(f"the problem is {trace.problem!r:.20}, a missing value.", "Give it a text.")
     for number, step in enumerate(trace.steps, start=1):
-        for one in step.substeps:
-            if not one.isascii() and is_blank(one):
+        for substep in step.substeps:
+            if not substep.isascii() and is_blank(substep):
                 raise UserError(f"step {number} shows nothing.", "Remove it or give it a text.")
 
 

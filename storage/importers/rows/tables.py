@@ -220,7 +220,7 @@ def _names(header: list[str], name: str) -> list[str]:
     check_columns(len(header), name)
     cells = (_BREAKS.sub(" ", unescaped(cell)).strip() for cell in header)
     names = [cell or f"column {place}" for place, cell in enumerate(cells, start=1)]
-    twice = sorted(one for one, count in Counter(names).items() if count > 1)
+    twice = sorted(column for column, count in Counter(names).items() if count > 1)
     if twice:
         raise UserError(f"{name}: the column {twice[0]!r:.60} is there twice.", "Give each a name of its own.")
     return names

@@ -50,10 +50,10 @@ class LabelFormat:
             for _, same in groupby(traces, key=lambda labelled: labelled.trace.trace_id):
                 versions = list(same)
                 if self.labelled_only:
-                    left_out["traces without a label"] += sum(not any(one.labels) for one in versions)
-                    versions = [one for one in versions if any(one.labels)]
+                    left_out["traces without a label"] += sum(not any(version.labels) for version in versions)
+                    versions = [version for version in versions if any(version.labels)]
                 if self.with_evidence:
-                    left_out[UNASKED] += sum(each.unasked for one in versions for each in one.annotations)
+                    left_out[UNASKED] += sum(each.unasked for version in versions for each in version.annotations)
                 written += len(versions)
                 yield from self.rows(versions, campaign) if versions else ()
 

@@ -146,8 +146,8 @@ class LabelStudioImporter:
         self._session.scalars(held).all()
         slots = list(self._session.scalars(held))
         stored = {
-            one.user: TaskAnnotation(one.user, one.labels, one.moment, one.seconds)
-            for one in read_annotations(self._session, item.campaign_id, item.id)
+            earlier.user: TaskAnnotation(earlier.user, earlier.labels, earlier.moment, earlier.seconds)
+            for earlier in read_annotations(self._session, item.campaign_id, item.id)
         }
         for annotation in annotations:
             if stored.get(annotation.annotator) == annotation:
