@@ -390,10 +390,10 @@ def _is_causal(
         raise ServerError(f"{server.url}: the server gives {len(part):,} rows for {len(start):,} tokens.", _MANUAL)
     changed = float(np.abs(part - whole[: len(part)]).max())
     causal = changed <= _ROUNDING * float(np.ptp(whole))
-    said: Any = checkpoint.card.get("attention")
-    if said in ATTENTIONS and said != ATTENTIONS[causal]:
+    named: Any = checkpoint.card.get("attention")
+    if named in ATTENTIONS and named != ATTENTIONS[causal]:
         raise ServerError(
-            f"{server.url}: {model.name} is {said} by its stepsight.json, and the server runs it otherwise: later "
+            f"{server.url}: {model.name} is {named} by its stepsight.json, and the server runs it otherwise: later "
             f"tokens {'change nothing' if causal else 'change what it says of earlier ones'}.",
             "Score with it here.",
         )

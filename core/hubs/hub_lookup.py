@@ -291,14 +291,14 @@ def look_up(
     remote, needs = _look_up(repo, revision, weights=True, own=card or {}, evaluator=True)
     parts: dict[str, Remote] = {}
     while needs:
-        need, wanted, weights = needs.pop()
-        key = part_key(need, wanted)
+        need, part_revision, weights = needs.pop()
+        key = part_key(need, part_revision)
         if key in parts and (parts[key].weights or not weights):
             continue
         if len(parts) >= _MOST_PARTS:
             raise UserError(f"{repo} needs more than {_MOST_PARTS} other models.", "Check its base model.")
         try:
-            parts[key], others = _look_up(need, (pins or {}).get(key, wanted), weights=weights)
+            parts[key], others = _look_up(need, (pins or {}).get(key, part_revision), weights=weights)
         except UserError as error:
             raise type(error)(f"{repo} needs {need}: {error.message}", error.hint) from None
         needs += others
@@ -377,10 +377,10 @@ def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) 
     described = sorted({name for place in {below, ""} for name in at(_OTHERS, place)})
     if not weights:
         return described
-    found = at(_SAFETENSORS, below) or at(_PICKLES, below)
-    if not found:
+    weight_files = at(_SAFETENSORS, below) or at(_PICKLES, below)
+    if not weight_files:
         raise UserError(f"the model {repo!r} has no weights on the model hub that can be read.", UNPICKLE)
-    return described + found
+    return described + weight_files
 
 
 def _needs(

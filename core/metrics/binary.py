@@ -200,8 +200,8 @@ def mcnemar(first: Items, second: Items) -> McNemar:
     """
     if len(first) != len(second) or not np.array_equal(first.gold, second.gold):
         raise ValueError("the items are not the same")
-    one, other = first.predicted == first.gold, second.predicted == second.gold
-    only, others = int((one & ~other).sum()), int((other & ~one).sum())
+    right, other = first.predicted == first.gold, second.predicted == second.gold
+    only, others = int((right & ~other).sum()), int((other & ~right).sum())
     if not only + others:
         return McNemar(0, 0, Value.none("they are right on the same items"))
     # The binomial test of a fair coin, for which SciPy's own would take another 50 MB. Pages that test nothing do

@@ -75,12 +75,12 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
     gold = table.first_errors()
     predicted = table.first(table.validity < np.float32(threshold))
     unscored = table.first(np.isnan(table.validity))
-    known = knows_first_error(gold, predicted, unscored, outputs)
+    is_known = knows_first_error(gold, predicted, unscored, outputs)
     labelled = np.ones(table.traces, np.bool_)
     labelled[table.trace[table.valid == SILENT]] = False
     labelled |= gold != SILENT
     present = table.present
-    kept = np.flatnonzero(present & labelled & known)
+    kept = np.flatnonzero(present & labelled & is_known)
     called_wrong = predicted != SILENT
     if outputs.in_words and not (table.redundancy > 0).any():
         called_wrong |= table.solution == 0
@@ -90,7 +90,7 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
         kept,
         called_wrong[kept],
         no_gold=int((present & ~labelled).sum()),
-        no_verdict=int((present & labelled & ~known).sum()),
+        no_verdict=int((present & labelled & ~is_known).sum()),
     )
 
 

@@ -109,8 +109,10 @@ class Adapter:
                 )
             changes[names[name]] = LowRank(first, second, scale, is_turned)
         # A head that the base does not have keeps its name.
-        found = {name: self._candidate(name, names) for name in self.whole}
-        tensors = {names[ours] if (ours := found[name]) else name: one for name, one in self.whole.items()}
+        tensors = {}
+        for name, tensor in self.whole.items():
+            ours = self._candidate(name, names)
+            tensors[names[ours] if ours else name] = tensor
         paths = sorted(path for path in self.folder.glob("adapter_*") if path.is_file())
         return CheckpointWeights(tensors=tensors, changes=changes, base=base, paths=paths)
 
@@ -153,7 +155,8 @@ class Adapter:
         """Return the name that the base model uses for a tensor of the adapter, or None if it has none. If a
         network is saved without its head, the first component of its names is missing."""
         name = our_name(name)
-        return next((one for one in (name, name.partition(".")[2], f"model.{name}") if one in base), None)
+        candidates = (name, name.partition(".")[2], f"model.{name}")
+        return next((candidate for candidate in candidates if candidate in base), None)
 
 
 def our_name(name: str) -> str:
@@ -161,8 +164,8 @@ def our_name(name: str) -> str:
     unchanged."""
     closed = f"{name}."
     for pattern, ours in llada.NAMES.items():
-        if (found := re.sub(pattern, ours, closed)) != closed:
-            return found.removesuffix(".")
+        if (translated := re.sub(pattern, ours, closed)) != closed:
+            return translated.removesuffix(".")
     return name
 
 
@@ -172,11 +175,11 @@ def _check_plain(folder: Path, config: Mapping[str, Any]) -> None:
         raise UserError(f"{folder}/{ADAPTER}: peft_type is {kind:.40}, expected LORA.", _MERGE)
     start = str(config.get("init_lora_weights")).lower()
     others = ("use_dora", "layer_replication", "lora_bias", "target_parameters", "alora_invocation_tokens")
-    found = next((key for key in (*others, "trainable_token_indices") if config.get(key)), None)
-    if found is None and start.startswith(_OTHER_BASES):
-        found = f"init_lora_weights {start:.40}"
-    if found:
-        raise UserError(f"{folder}/{ADAPTER}: {found} is not supported, only plain LoRA is.", _MERGE)
+    unsupported = next((key for key in (*others, "trainable_token_indices") if config.get(key)), None)
+    if unsupported is None and start.startswith(_OTHER_BASES):
+        unsupported = f"init_lora_weights {start:.40}"
+    if unsupported:
+        raise UserError(f"{folder}/{ADAPTER}: {unsupported} is not supported, only plain LoRA is.", _MERGE)
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:

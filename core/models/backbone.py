@@ -53,10 +53,10 @@ class Decoder(nn.Module):
                 part.view(rows, tokens, *part.shape[1:]).transpose(1, 2) for part in (query, key, value)
             )
             if mask is None:
-                found = network.attention(layer, query, key, value)
+                attended = network.attention(layer, query, key, value)
             else:
-                found = network.attention_within(query, key, value, lambda _: (slice(None), mask))
-            return found.transpose(1, 2).flatten(0, 1)
+                attended = network.attention_within(query, key, value, lambda _: (slice(None), mask))
+            return attended.transpose(1, 2).flatten(0, 1)
 
         positions = torch.arange(tokens).repeat(rows)
         return (network.states(input_ids.flatten(), positions, attend).view(rows, tokens, -1),)
@@ -120,14 +120,14 @@ def read_decoder(checkpoint: Checkpoint, dtype: torch.dtype, attention: str | No
     return decoder.eval()
 
 
-def _names(wanted: set[str], stored: set[str], values: Mapping[str, Any]) -> dict[str, str] | None:
-    """Map the name of each weight in `wanted` to its name in the files, or return None if a weight is missing."""
+def _names(needed: set[str], stored: set[str], values: Mapping[str, Any]) -> dict[str, str] | None:
+    """Map the name of each weight in `needed` to its name in the files, or return None if a weight is missing."""
     if llada.recognises(values):
         own = {llada.renamed(name): name for name in stored}
-        return {name: own[name] for name in wanted} if wanted <= set(own) else None
+        return {name: own[name] for name in needed} if needed <= set(own) else None
     for prefix in _PREFIXES:
-        if all(prefix + name in stored for name in wanted):
-            return {name: prefix + name for name in wanted}
+        if all(prefix + name in stored for name in needed):
+            return {name: prefix + name for name in needed}
     return None
 
 

@@ -76,8 +76,8 @@ class Checkpoint:
     @property
     def state(self) -> list[tuple[int, int, int]]:
         """The inodes, sizes and times of its files, which tell whether any has changed."""
-        found = [path.stat() for path in (*self.tokenizer.read, *self.weights.all_paths) if path.exists()]
-        return [(one.st_ino, one.st_size, one.st_mtime_ns) for one in found]
+        files = [path.stat() for path in (*self.tokenizer.read, *self.weights.all_paths) if path.exists()]
+        return [(file.st_ino, file.st_size, file.st_mtime_ns) for file in files]
 
     def tensor(self, name: str, shape: Sequence[int]) -> Tensor:
         """Return the tensor called `name`. Raises `UserError` if it is missing or has a different shape."""

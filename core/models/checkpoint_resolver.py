@@ -284,8 +284,8 @@ class _Parts:
         current one, a shipped evaluator, a hub model. Raises `UserError`, calling the part `what`, if there is
         none.
         """
-        asked = revision if isinstance(revision, str) and revision else NEWEST
-        pinned = self.fetched.get(part_key(named, asked))
+        part_revision = revision if isinstance(revision, str) and revision else NEWEST
+        pinned = self.fetched.get(part_key(named, part_revision))
         if pinned is not None:
             return pinned.folder
         shipped = shipped_folder(named)
@@ -299,7 +299,7 @@ class _Parts:
         if not is_hub_id(named):
             raise UserError(f"{self.folder}: {what}, {named!r:.120}, is not there.", hint)
         try:
-            return model_folder(named, asked, weights=weights)
+            return model_folder(named, part_revision, weights=weights)
         except UserError as error:
             raise UserError(f"{self.folder}: {what}, {named!r}, is not there: {error.message}", hint) from None
 

@@ -43,7 +43,7 @@ def _devices(place: Placement) -> Iterator[str]:
         yield _default_device() if place.device_map in SPREADS else place.device_map
     else:
         names = dict.fromkeys(place.device_map.values())
-        yield from (f"cuda:{one}" if isinstance(one, int) else str(one) for one in names if one != _DISK)
+        yield from (f"cuda:{name}" if isinstance(name, int) else str(name) for name in names if name != _DISK)
 
 
 def _default_device() -> str:

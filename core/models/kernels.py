@@ -63,10 +63,10 @@ def is_native(dtype: str) -> bool:
     able, instructions = _NATIVE[dtype]
     try:
         is_computed = bool(getattr(_onednn(), able)())
-        known = torch.cpu.get_capabilities()
+        capabilities = torch.cpu.get_capabilities()
     except (AttributeError, RuntimeError):
         return False
-    return is_computed and any(bool(known.get(name)) for name in instructions)
+    return is_computed and any(bool(capabilities.get(name)) for name in instructions)
 
 
 def _onednn() -> Any:
@@ -99,7 +99,7 @@ def _is_usable(dtype: torch.dtype) -> bool:
     bias = torch.linspace(-1, 1, 96).to(dtype)
     expected = functional.linear(x.float(), weight.float())
     try:
-        found = {
+        results = {
             "bias": (_run(x, weight, bias, "none"), expected + bias.float()),
             "swish": (_run(x, weight, None, "swish"), functional.silu(expected)),
             "mul": (_join(x, weight, expected.to(dtype), "mul"), expected * expected),
@@ -107,8 +107,8 @@ def _is_usable(dtype: torch.dtype) -> bool:
         }
         # Small models alone are packed, and computed in float32.
         if dtype == torch.float32:
-            found["packed"] = _join(x, _pack(weight), expected, "add"), 2 * expected
+            results["packed"] = _join(x, _pack(weight), expected, "add"), 2 * expected
     except (RuntimeError, AttributeError):
         return False
     within = 1e-4 if dtype == torch.float32 else 3e-2
-    return all(bool((one - right).abs().max() <= within * right.abs().max()) for one, right in found.values())
+    return all(bool((left - right).abs().max() <= within * right.abs().max()) for left, right in results.values())

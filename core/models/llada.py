@@ -62,8 +62,8 @@ def recognises(config: Mapping[str, Any]) -> bool:
 def renamed(name: str) -> str:
     """Translate the name of a weight in LLaDA's layers to Llama's. Other names are returned unchanged."""
     for pattern, other in NAMES.items():
-        name, found = re.subn(pattern, other, name)
-        if found:
+        name, count = re.subn(pattern, other, name)
+        if count:
             break
     return name
 

@@ -59,8 +59,8 @@ def can_load(spec: str | Path) -> bool:
     folder = local or (cached(spec) if is_hub_id(spec) else None)
     if folder is None:
         return False
-    known = known_card(local.name if local else spec).get("subfolder") is not None
-    return known or any((folder / name).is_file() for name in ("config.json", ADAPTER))
+    has_subfolder = known_card(local.name if local else spec).get("subfolder") is not None
+    return has_subfolder or any((folder / name).is_file() for name in ("config.json", ADAPTER))
 
 
 def cached(spec: str) -> Path | None:

@@ -74,7 +74,7 @@ def count_weights(fetched: Fetched, dtype: str) -> int:
     """Estimate the number of weights of a downloaded evaluator and of the models it depends on, from the sizes of
     their files and the type in which they are stored."""
     # A type without a line here may have one byte.
-    return sum(one.own_size // _BYTES.get(dtype, 1) for one in (fetched, *fetched.parts.values()))
+    return sum(model.own_size // _BYTES.get(dtype, 1) for model in (fetched, *fetched.parts.values()))
 
 
 def has_room(needed: int) -> bool:
@@ -86,10 +86,10 @@ def has_room(needed: int) -> bool:
 def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
     """Raise `UserError` if fewer than `needed` bytes are free or, if `whole` is True, if the machine has less
     memory in total. `name` names the evaluator in the message."""
-    there = total_memory() if whole else free_memory()
-    if there is None or needed <= there:
+    available = total_memory() if whole else free_memory()
+    if available is None or needed <= available:
         return
-    has = f"this machine has {format_bytes(there)}" if whole else f"{format_bytes(there)} is free"
+    has = f"this machine has {format_bytes(available)}" if whole else f"{format_bytes(available)} is free"
     raise UserError(
         f"{name} needs about {format_bytes(needed)} of memory; {has}.",
         "Choose a smaller one, weights in bfloat16 (--dtype), or a machine with more memory."

@@ -156,10 +156,10 @@ def layer_windows(values: Mapping[str, Any], kind: str, layers: int) -> list[int
         return None
     if kinds is None:
         return [None if window is None or number < begin else window for number in range(layers)]
-    known = (_FULL,) if window is None else (_FULL, _SLIDING)
-    if not isinstance(kinds, list) or len(kinds) != layers or any(one not in known for one in kinds):
+    readable = (_FULL,) if window is None else (_FULL, _SLIDING)
+    if not isinstance(kinds, list) or len(kinds) != layers or any(kind not in readable for kind in kinds):
         return None
-    return [window if one == _SLIDING else None for one in kinds]
+    return [window if kind == _SLIDING else None for kind in kinds]
 
 
 def _rope(values: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -172,8 +172,8 @@ def _rope(values: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     rope = {"rope_theta": values.get("rope_theta", 10_000.0), **rope}
     kind = rope.setdefault("rope_type", rope.get("type", "default"))
-    known = {"rope_type", "rope_theta", "type"} | (set(_LLAMA3) if kind == "llama3" else set())
-    if kind not in ("default", "llama3") or set(rope) - known:
+    readable = {"rope_type", "rope_theta", "type"} | (set(_LLAMA3) if kind == "llama3" else set())
+    if kind not in ("default", "llama3") or set(rope) - readable:
         return None
     needed = ["rope_theta", *(_LLAMA3 if kind == "llama3" else ())]
     return rope if all(isinstance(rope.get(key), int | float) for key in needed) else None
@@ -242,11 +242,11 @@ class Layer:
         """Compute queries, keys and values from states, using the `projections` selected by `parts`. Each result
         has the shape (tokens, heads, width)."""
         normed = self._normed(states, self.before)
-        found: list[Tensor] = []
-        for one in self.projections[parts]:
-            heads = product(normed, one.weight, one.bias).view(len(normed), -1, self.config.head_dim)
-            found += torch.split(self._rotated(heads, one.rotated, rotation), one.heads, 1)
-        return found
+        results: list[Tensor] = []
+        for projection in self.projections[parts]:
+            heads = product(normed, projection.weight, projection.bias).view(len(normed), -1, self.config.head_dim)
+            results += torch.split(self._rotated(heads, projection.rotated, rotation), projection.heads, 1)
+        return results
 
     def finish(self, attended: Tensor, states: Tensor) -> Tensor:
         """Return the states after this layer.

@@ -56,7 +56,7 @@ def typed_name(name: str, dtype: str) -> str:
 def dtype_in_name(name: str) -> str:
     """Return the data type that `typed_name` added to a name, or float32 if it added none."""
     bare, _ = split_reading(name)
-    return next((one for one in DTYPES if bare == typed_name(bare.partition(" (")[0], one)), "float32")
+    return next((dtype for dtype in DTYPES if bare == typed_name(bare.partition(" (")[0], dtype)), "float32")
 
 
 def untyped_name(name: str, dtype: str) -> str:

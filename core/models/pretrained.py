@@ -72,9 +72,9 @@ def read_config(checkpoint: Checkpoint, attention: str | None = None) -> Pretrai
                 "Code that comes with a checkpoint is never run; a newer Transformers may know it.",
             )
         else:
-            known = {key: value for key, value in _understood(values).items() if key != "auto_map"}
+            understood = {key: value for key, value in _understood(values).items() if key != "auto_map"}
             with _quiet():
-                config = AutoConfig.for_model(**known)
+                config = AutoConfig.for_model(**understood)
     except UserError as error:
         raise error.at(str(folder)) from None
     except Exception as error:  # what values of others lead to there can be of any kind
@@ -183,13 +183,13 @@ def check_split(place: Placement, network: PreTrainedModel) -> None:
         )
 
 
-def _check_size(network: PreTrainedModel, there: int) -> None:
+def _check_size(network: PreTrainedModel, stored: int) -> None:
     """Raise `UserError` if a network has many more weights than the files. Without this check, memory would be
     allocated for the missing weights, and for tables of as many positions as the config names."""
-    wanted = sum(tensor.numel() for tensors in (network.parameters(), network.buffers()) for tensor in tensors)
-    if wanted > 2 * there + _NEW:
+    named = sum(tensor.numel() for tensors in (network.parameters(), network.buffers()) for tensor in tensors)
+    if named > 2 * stored + _NEW:
         raise UserError(
-            f"config.json is of a network with {wanted:,} weights, the files have {there:,}.", "Copy it again."
+            f"config.json is of a network with {named:,} weights, the files have {stored:,}.", "Copy it again."
         )
 
 

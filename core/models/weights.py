@@ -60,9 +60,9 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
                 f"{path}: {type(value).__name__} found as {name!r:.60}, expected tensors by name.", UNPICKLE
             )
     # Tensors that repeat numbers, or share them with many others, are written out in full.
-    size, there = sum(value.nbytes for value in values.values()), path.stat().st_size
-    if size > 2 * there + _BESIDE:
-        raise UserError(f"{path}: its tensors take {size:,} bytes, the file has {there:,}.", UNPICKLE)
+    size, stored = sum(value.nbytes for value in values.values()), path.stat().st_size
+    if size > 2 * stored + _BESIDE:
+        raise UserError(f"{path}: its tensors take {size:,} bytes, the file has {stored:,}.", UNPICKLE)
     return dict(values)
 
 

@@ -49,12 +49,12 @@ class Pieces:
     def encode(self, texts: Sequence[str], continues: Sequence[bool]) -> list[list[int]]:
         """Return the token ids of each text. `continues[i]` is True if text `i` continues the text before it and
         must not get a space mark."""
-        wanted = list(zip(texts, continues, strict=True))
+        keys = list(zip(texts, continues, strict=True))
         # Read once, since another thread may replace it.
         kept = self._kept
-        pieces = {piece: kept[piece] for piece in wanted if piece in kept}
+        pieces = {piece: kept[piece] for piece in keys if piece in kept}
         for bare in (False, True):
-            missing = list({text: None for text, flag in wanted if flag == bare and (text, bare) not in pieces})
+            missing = list({text: None for text, flag in keys if flag == bare and (text, bare) not in pieces})
             if missing:
                 encoded = self._vocabulary.encode(missing, bare=bare)
                 pieces |= {(text, bare): ids for text, ids in zip(missing, encoded, strict=True)}
@@ -62,7 +62,7 @@ class Pieces:
         if len(self._kept) + len(short) > _MOST_KEPT:
             self._kept = {}
         self._kept.update(short)
-        return [pieces[piece] for piece in wanted]
+        return [pieces[piece] for piece in keys]
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +290,7 @@ def encode_in_windows(encoder: Encoder, trace: Trace, size: int, *, one_pass: bo
         return windows[0].encoded
     begins = np.cumsum([0, *(len(window.encoded.ids) for window in windows[:-1])])
     own = [slice(window.first - window.start, window.stop - window.start) for window in windows]
-    ends = [begin + one.encoded.ends[part] for begin, one, part in zip(begins, windows, own, strict=True)]
+    ends = [begin + window.encoded.ends[part] for begin, window, part in zip(begins, windows, own, strict=True)]
     return Encoded(
         np.concatenate([window.encoded.ids for window in windows]),
         np.concatenate(ends),
@@ -354,11 +354,11 @@ class _Cutter:
     @cached_property
     def _alone(self) -> list[int]:
         """The length of the problem with each step."""
-        found = [len(self.encoder.encode(self._part(i, i + 1))) for i in range(len(self.trace.steps))]
-        for step, tokens in enumerate(found):
+        lengths = [len(self.encoder.encode(self._part(i, i + 1))) for i in range(len(self.trace.steps))]
+        for step, tokens in enumerate(lengths):
             if tokens > self.size:
                 raise self._refused(step, tokens)
-        return found
+        return lengths
 
     @cached_property
     def _opening(self) -> int:

@@ -67,44 +67,45 @@ class SentencePiece:
     def read(cls, path: Path) -> "SentencePiece":
         """Read a tokenizer.model. Raises `UserError` if the file is damaged or the model is not BPE with bytes."""
         try:
-            found = cls._parse(path.read_bytes())
+            model = cls._parse(path.read_bytes())
         except (ValueError, IndexError, struct.error, UnicodeDecodeError):
             raise UserError(f"{path.name} is not a SentencePiece model.", "Copy it again.") from None
-        if not found.is_plain:
+        if not model.is_plain:
             raise UserError(f"{path.name} is not a BPE model with bytes, as those of Llama are.", _OTHER_KIND)
-        return found
+        return model
 
     @classmethod
     def _parse(cls, data: bytes) -> "SentencePiece":
-        found = cls()
+        model = cls()
         parts: dict[int, dict[int, int | bytes]] = {2: {}, 3: {}}
         for number, value in _fields(data):
             if number == 1 and isinstance(value, bytes):
-                found.pieces.append(_piece(dict(_fields(value))))
+                model.pieces.append(_piece(dict(_fields(value))))
             elif number in parts and isinstance(value, bytes):
                 parts[number] = dict(_fields(value))
         trained, normalized = parts[2], parts[3]
-        found.marks_start = bool(normalized.get(3, 1))
+        model.marks_start = bool(normalized.get(3, 1))
         changes = normalized.get(2, b"") != b"" or bool(normalized.get(4, 1)) or not normalized.get(5, 1)
-        found.is_plain = trained.get(3, 1) == _BPE and bool(trained.get(35, 0)) and not changes
-        if not found.pieces:
+        model.is_plain = trained.get(3, 1) == _BPE and bool(trained.get(35, 0)) and not changes
+        if not model.pieces:
             raise ValueError("no pieces")
-        return found
+        return model
 
     def merges(self) -> list[tuple[str, str]]:
         """Return the pairs of pieces that merge, in the order in which merges are applied.
 
         Among pairs with the same score, those with a longer first part come first, as in Transformers 4.
         """
-        own = {one.text: place for place, one in enumerate(self.pieces) if one.kind in (_NORMAL, _USER_DEFINED)}
+        kinds = (_NORMAL, _USER_DEFINED)
+        own = {piece.text: place for place, piece in enumerate(self.pieces) if piece.kind in kinds}
         pairs = []
-        for place, one in enumerate(self.pieces):
-            if own.get(one.text) != place:
+        for place, piece in enumerate(self.pieces):
+            if own.get(piece.text) != place:
                 continue
-            for cut in range(1, len(one.text)):
-                first, second = one.text[:cut], one.text[cut:]
+            for cut in range(1, len(piece.text)):
+                first, second = piece.text[:cut], piece.text[cut:]
                 if first in own and second in own:
-                    key = (-one.score, -len(first), -len(second), place, own[first], own[second])
+                    key = (-piece.score, -len(first), -len(second), place, own[first], own[second])
                     pairs.append((key, (first, second)))
         return [pair for _, pair in sorted(pairs)]
 
@@ -114,8 +115,8 @@ class SentencePiece:
         A space is added at the start of a text if `marks_start` is True. Unless `legacy` in the settings is False,
         a space is then also added after each special token.
         """
-        texts = [one.text for one in self.pieces]
-        unknown = next((one.text for one in self.pieces if one.kind == _UNKNOWN), None)
+        texts = [piece.text for piece in self.pieces]
+        unknown = next((piece.text for piece in self.pieces if piece.kind == _UNKNOWN), None)
         vocabulary = {text: place for place, text in enumerate(texts)}
         model = models.BPE(vocabulary, self.merges(), unk_token=unknown, fuse_unk=True, byte_fallback=True)
         tokenizer = Tokenizer(model)
@@ -128,8 +129,8 @@ class SentencePiece:
             tokenizer.normalizer = normalizers.Sequence(replaced)
         back = [decoders.Replace(SPACE, " "), decoders.ByteFallback(), decoders.Fuse()]
         tokenizer.decoder = decoders.Sequence(back + [decoders.Strip(" ", 1, 0)] * marked)
-        tokenizer.add_special_tokens([_added(one) for one in self.pieces if one.kind in (_UNKNOWN, _CONTROL)])
-        tokenizer.add_tokens([_added(one) for one in self.pieces if one.kind == _USER_DEFINED])
+        tokenizer.add_special_tokens([_added(piece) for piece in self.pieces if piece.kind in (_UNKNOWN, _CONTROL)])
+        tokenizer.add_tokens([_added(piece) for piece in self.pieces if piece.kind == _USER_DEFINED])
         self._begin(tokenizer, settings)
         return tokenizer
 
@@ -362,16 +363,16 @@ def _declared(folder: Path) -> dict[int, dict[str, Any]]:
     values = _read(folder / _SPECIAL).values()
     named = [value.get("content") if isinstance(value, dict) else value for value in values]
     special = {value for value in named if isinstance(value, str)}
-    found: dict[int, dict[str, Any]] = {}
+    declared: dict[int, dict[str, Any]] = {}
     for text, number in _read(folder / _ADDED).items():
         if isinstance(number, int):
-            found[number] = {"content": text, "special": text in special, "normalized": text not in special}
+            declared[number] = {"content": text, "special": text in special, "normalized": text not in special}
     listed = _read(folder / _SETTINGS).get("added_tokens_decoder")
     for number, token in listed.items() if isinstance(listed, dict) else ():
         if number.isdecimal() and isinstance(token, dict) and isinstance(token.get("content"), str):
             flags = {name: token[name] for name in _FLAGS if isinstance(token.get(name), bool)}
-            found[int(number)] = {"content": token["content"], **flags}
-    return found
+            declared[int(number)] = {"content": token["content"], **flags}
+    return declared
 
 
 def _tokens(tokenizer: Tokenizer, text: str) -> list[str]:
@@ -390,4 +391,4 @@ def normalizing_steps(part: dict[str, Any] | None) -> list[dict[str, Any]]:
     if part is None:
         return []
     inner: list[dict[str, Any]] = part.get("normalizers") or part.get("pretokenizers") or []
-    return [step for one in inner for step in normalizing_steps(one)] if inner else [part]
+    return [step for inner_part in inner for step in normalizing_steps(inner_part)] if inner else [part]

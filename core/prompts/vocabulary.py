@@ -60,8 +60,8 @@ class Vocabulary:
     def first_added(self, text: str) -> str | None:
         """Return the first added token that occurs in a text, the longest of several at the same place, or None if
         there is none."""
-        found = [(text.find(token), -len(token), token) for token in self._added if token in text]
-        return min(found)[2] if found else None
+        places = [(text.find(token), -len(token), token) for token in self._added if token in text]
+        return min(places)[2] if places else None
 
     def split(self, text: str) -> list[int | str]:
         """Split a text at added tokens, and replace these tokens by their ids."""
@@ -100,7 +100,7 @@ class Vocabulary:
         """Return the token ids of each text. If `bare` is True, none gets a space mark at its start."""
         tokenizer = self._bare if bare else self._tokenizer
         with panics_explained("the tokenizer"):
-            return [one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+            return [encoding.ids for encoding in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
     @property
     def _parts(self) -> dict[str, Any]:
@@ -158,10 +158,10 @@ class ChildVocabulary(Vocabulary):
     def _asked(self, name: str, *arguments: Any, **options: Any) -> Any:
         """Return what the method `name` of the tokenizer returns in the child."""
         files = [str(self._files.folder), self._files.rows, self._files.added]
-        asked: dict[str, Any] = {"files": files, "guarded": self._guarded, "name": name}
-        asked |= {"arguments": arguments, "options": options}
+        question: dict[str, Any] = {"files": files, "guarded": self._guarded, "name": name}
+        question |= {"arguments": arguments, "options": options}
         try:
-            return self._child.ask(asked)
+            return self._child.ask(question)
         except ChildError as error:
             raise UserError(f"its tokenizer fails: {error}.", "Choose another model, or another text.") from None
 
@@ -187,16 +187,16 @@ def make_tokenizers() -> Answerer:
     """Return the function by which the child answers for tokenizers."""
     opened: dict[str, Vocabulary] = {}
 
-    def answer(asked: Any, content: Iterator[bytes]) -> Any:
-        key = json.dumps([asked["files"], asked["guarded"]])
+    def answer(question: Any, content: Iterator[bytes]) -> Any:
+        key = json.dumps([question["files"], question["guarded"]])
         if key not in opened:
-            folder, rows, added = asked["files"]
+            folder, rows, added = question["files"]
             vocabulary = Vocabulary(TokenizerFiles(Path(folder), rows, tuple(added)).load())
-            if asked["guarded"] is not None:
-                vocabulary.guard(asked["guarded"])
+            if question["guarded"] is not None:
+                vocabulary.guard(question["guarded"])
             opened[key] = vocabulary
-        function: Callable[..., Any] = getattr(opened[key], asked["name"])
-        return function(*asked["arguments"], **asked["options"])
+        function: Callable[..., Any] = getattr(opened[key], question["name"])
+        return function(*question["arguments"], **question["options"])
 
     return answer
 

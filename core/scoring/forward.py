@@ -109,8 +109,8 @@ def last_in_view(encoded: Encoded, bounds: Bounds) -> list[tuple[int, int, Windo
 
 def takes_one_pass(encoded: Encoded, *, causal: bool) -> bool:
     """True if one input, or one for each call, gives the scores in all modes."""
-    one = encoded.windows[0].encoded if encoded.windows else encoded
-    return causal or bool(one.calls)
+    first = encoded.windows[0].encoded if encoded.windows else encoded
+    return causal or bool(first.calls)
 
 
 def tokens_of(inputs: Iterable[Input]) -> int:
@@ -161,9 +161,9 @@ def _window_rows(
     parts: list[list[Floats32]] = [[] for _ in bounds]
     for window in encoded.windows:
         by_bounds = {local: next(outputs)[:, :3] for local in _window_bounds(window, bounds)}
-        for place, one in enumerate(bounds):
-            if judged := window.judged(one):
-                parts[place].append(by_bounds[window.local(one)][: judged[1] - judged[0]])
+        for place, prefix in enumerate(bounds):
+            if judged := window.judged(prefix):
+                parts[place].append(by_bounds[window.local(prefix)][: judged[1] - judged[0]])
     return tuple(map(np.concatenate, parts))
 
 

@@ -164,8 +164,8 @@ class AnswerComparer:
     """
 
     def __init__(self, symbolic: bool | None = None) -> None:
-        wanted = find_spec("math_verify") is not None if symbolic is None else symbolic
-        self._grader = Grader() if wanted else None
+        is_symbolic = find_spec("math_verify") is not None if symbolic is None else symbolic
+        self._grader = Grader() if is_symbolic else None
         self._same = lru_cache(maxsize=100_000)(self._compare)
 
     def __enter__(self) -> "AnswerComparer":
