@@ -99,9 +99,9 @@ def _with_tools(turns: Iterable[tuple[Mapping[str, Any], str, str, list[str]]], 
     aside: list[str] = []
     for message, role, text, thoughts in turns:
         if role == _SOLVER:
-            said, within = set_thoughts_aside(text)
+            answer, within = set_thoughts_aside(text)
             thoughts = [*thoughts, *within]
-            lines = [*(thoughts if is_judged else ()), said, *map(_call, _calls(message))]
+            lines = [*(thoughts if is_judged else ()), answer, *map(_call, _calls(message))]
             steps.append("\n".join(line for line in lines if line.strip()))
             aside += () if is_judged else thoughts
         elif steps:

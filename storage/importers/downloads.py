@@ -38,7 +38,7 @@ _LOCK = ".lock"
 _BY_HAND = "Check the network of the machine that runs StepSight, or fetch the file elsewhere and import it."
 
 
-def fetch(file: PublicFile, progress: Progress = lambda there, size: None) -> Path:
+def fetch(file: PublicFile, progress: Progress = lambda fetched, size: None) -> Path:
     """Return the path of a file in the cache, downloading the file if necessary.
 
     A file gets its name in the cache when its hash has been verified; a download that breaks begins again. If a
