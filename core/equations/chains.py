@@ -241,7 +241,7 @@ def _joins_numbers(tokens: Sequence[Token], index: int) -> bool:
     """True if the break at `index` joins two numbers: it is the colon of a ratio, a dash, or a comma in a list."""
     sign, before, behind = tokens[index], tokens[index - 1], tokens[index + 1]
     is_operand = index > 0 and (before.kind is TokenKind.NUMBER or before.is_sign(")"))
-    if not is_operand or behind.kind in (TokenKind.WORD, TokenKind.END):
+    if not is_operand or behind.kind in (TokenKind.WORD, TokenKind.BREAK, TokenKind.END):
         return False
     if sign.text == ":":
         # Between two formulas, as in "Divide by $8$: $x = 4$", it is punctuation.

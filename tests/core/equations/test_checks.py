@@ -82,6 +82,7 @@ def test_a_true_equation_holds_in_any_notation(text):
 # Of each text, «this» is the equation that fails, and ⟦this⟧ its side at fault.
 FAILING = {
     "so the third child is «74 - 5 = ⟦70⟧» inches tall.": "69",
+    "There are «74 - 5 = ⟦70⟧»:\nall of them count.": "69",
     "In total, Jason earned «3 + 1.50 + 1.50 + 3 = ⟦$8.00⟧»": "9",
     "They make «125 + 125 + 250 = ⟦490⟧» chimichangas.": "500",
     "her sales were «3/4 x ($400 + $800) = ⟦$600⟧».": "900",
