@@ -90,7 +90,7 @@ def measure_agreement(
     The result is cached until an event is logged in one of the campaigns, or the dataset or its judgments change.
     `named` means the same as for `read_ratings`, and `draws` is the number of bootstrap draws.
     """
-    ids = [one.id for one in (campaign, against) if one is not None]
+    ids = [side.id for side in (campaign, against) if side is not None]
     with store.read() as session:
         # The number of the last event alone is not enough: of two events, the one with the larger number may be
         # stored first.
@@ -126,7 +126,7 @@ def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: 
     tables = []
     if ratings.campaign.view == STEPWISE:
         queue = ratings.queue
-        tables = [one(queue, weights) for one in (mind_table, later_table, evidence_table)]
+        tables = [tabulate(queue, weights) for tabulate in (mind_table, later_table, evidence_table)]
     if against is None:
         sides = view_ratings(ratings, ratings.queue)
         return [view_table(sides, ratings.queue, weights), *tables] if len(sides) > 1 else tables
@@ -153,7 +153,12 @@ def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple
 
 def _size(agreement: CampaignAgreement) -> int:
     """Estimate the size of the result in bytes."""
-    sides = [side for one in (agreement.ratings, agreement.against) if one for side in (one.queue, one.hidden)]
+    sides = [
+        side
+        for ratings in (agreement.ratings, agreement.against)
+        if ratings
+        for side in (ratings.queue, ratings.hidden)
+    ]
     arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)
     return arrays + sum(200 * len(table.rows) * len(table.columns) for table in agreement.tables)
 
@@ -396,7 +401,7 @@ def _page(
     store: Store, address: AgreementAddress, measured: CampaignAgreement, heatmap: Heatmap, *, adjudicates: bool
 ) -> Markup:
     campaign = measured.ratings.campaign
-    others = [(str(one.id), one.name) for one in list_campaigns(store) if one.id != campaign.id]
+    others = [(str(other.id), other.name) for other in list_campaigns(store) if other.id != campaign.id]
     pairs = measured.table("pairs")
 
     def link(trace: RatedTrace, disagreed: bool) -> str:

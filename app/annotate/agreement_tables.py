@@ -103,13 +103,13 @@ def _alphas(name: str, caption: str, alphas: Sequence[tuple[str, Agreement, str]
     rows: list[_Row] = [
         {
             _OF: of,
-            _ALPHA: one.alpha,
-            _PAIRS_AGREE: one.agreeing,
-            _UNITS: one.n_units,
+            _ALPHA: agreement.alpha,
+            _PAIRS_AGREE: agreement.agreeing,
+            _UNITS: agreement.n_units,
             _UNIT: unit,
-            _PAIRS: one.n_pairs,
+            _PAIRS: agreement.n_pairs,
         }
-        for of, one, unit in alphas
+        for of, agreement, unit in alphas
     ]
     return table_of(name, caption, rows, (*reasons((str(row[_OF]), row[_ALPHA]) for row in rows), *notes))
 

@@ -153,9 +153,13 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
     the guideline, and has a form to close the campaign. Raises `NotFoundError` if the campaign does not exist."""
     campaign = get_campaign(store, campaign_id)
     versions = range(1, campaign.guideline + 1)
-    assigned = {one.id for one in list_annotators(store, campaign.id)}
+    assigned = {annotator.id for annotator in list_annotators(store, campaign.id)}
     # Empty on a server on which nobody can log in.
-    able = [one for one in list_users(store) if one.active and one.role is not Role.VIEWER and one.name != LOCAL]
+    able = [
+        person
+        for person in list_users(store)
+        if person.active and person.role is not Role.VIEWER and person.name != LOCAL
+    ]
     return render(
         "annotate/campaign.html",
         campaign=campaign,
@@ -164,7 +168,7 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
         start_word=start_word(store, campaign, user),
         bars=progress_bars(campaign, campaign_progress(store, campaign.id), own=False),
         people=annotator_progress(store, campaign.id),
-        annotators=[(one, one.id in assigned) for one in able],
+        annotators=[(person, person.id in assigned) for person in able],
         formats=LABEL_FORMATS,
         guidelines={version: guideline_text(store, campaign.id, version) for version in versions},
     )
@@ -324,12 +328,12 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
     address, _ = Address.read(query)
     dataset = find_dataset(store, address.dataset) if address.dataset else datasets[0]
     selection = Selection.exact(store, evaluators, dataset.id, address)
-    names = [(one.name, one.name) for one in datasets]
+    names = [(row.name, row.name) for row in datasets]
     return render(
         "annotate/new_campaign.html",
         dataset=dataset,
-        datasets=[(one.name, f"{one.name} ({one.traces:,})") for one in datasets],
-        conditions=" · ".join(one.text for one in selection.conditions.links),
+        datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
+        conditions=" · ".join(link.text for link in selection.conditions.links),
         traces=urlencode(address.query(dataset=dataset.name, trace=None, page=1), doseq=True),
         count=len(list_matching(store, dataset.id, selection.where.pruned())) if address.active else 0,
         browse=address.narrowed(dataset=dataset.name),

@@ -50,7 +50,7 @@ KIND_KEYS = "456789abdghilmopqrst"
 
 def script_keys(keys: Iterable[LabelKey]) -> str:
     """Return (key, label) pairs as JSON, for the scripts of the pages."""
-    return json.dumps([(one.key, one.label) for one in keys])
+    return json.dumps([(key.key, key.label) for key in keys])
 
 
 _ERROR_TITLES = {
@@ -194,7 +194,7 @@ def review_html(assignment: Assignment, annotation: Annotation, review: Review |
     """Render the page of a submitted trace. If `review` is None, it shows only the user's own labels."""
     trace: Trace = review.trace if review else assignment.trace
     agreements = [agrees(label, step) for label, step in zip(annotation.labels, trace.steps, strict=True)]
-    comparable = [one for one in agreements if one is not None]
+    comparable = [agreement for agreement in agreements if agreement is not None]
     return render(
         "annotate/review.html",
         assignment=assignment,

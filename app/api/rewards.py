@@ -71,10 +71,10 @@ def read_messages(messages: Sequence[Mapping[str, Any]]) -> SentSolution:
 def read_text(text: str, prompt: str | None = None) -> SentSolution:
     """Read the problem and the solution in a text. The text must be the output of a chat template, have the form
     `Question: ... Answer: ...`, or begin with `prompt`. Otherwise `UserError` is raised."""
-    for turns in _TURNS:
-        found = turns.findall(text)
-        if found:
-            return _trace_of_turns(found)
+    for pattern in _TURNS:
+        turns = pattern.findall(text)
+        if turns:
+            return _trace_of_turns(turns)
     before, closed, solution = text.rpartition("[/INST]")
     if closed:
         return _sent(before.rpartition("[INST]")[2], solution)
@@ -185,33 +185,33 @@ def reward_routes(context: Context) -> APIRouter:
         return {"object": "list", "data": data}
 
     @router.post("/pooling", dependencies=scoring)
-    async def pooling(asked: _Asked, request: Request) -> Response:
+    async def pooling(body: _Asked, request: Request) -> Response:
         def listed(name: str, judged: Sequence[_Validities]) -> dict[str, Any]:
-            return _listed("pool", name, [{"object": "pooling", "data": _pairs(one.rows)} for one in judged])
+            return _listed("pool", name, [{"object": "pooling", "data": _pairs(line.rows)} for line in judged])
 
-        return await _answer(context, request, asked.model, asked.mode, partial(_traces, asked), listed)
+        return await _answer(context, request, body.model, body.mode, partial(_traces, body), listed)
 
     @router.post("/classify", dependencies=scoring)
-    async def classify(asked: _Asked, request: Request) -> Response:
+    async def classify(body: _Asked, request: Request) -> Response:
         def listed(name: str, judged: Sequence[_Validities]) -> dict[str, Any]:
-            pairs = _pairs([min(one.steps) for one in judged])
+            pairs = _pairs([min(line.steps) for line in judged])
             labels = ["valid" if valid >= invalid else "invalid" for invalid, valid in pairs]
             rows = [
                 {"label": label, "probs": pair, "num_classes": 2} for label, pair in zip(labels, pairs, strict=True)
             ]
             return _listed("classify", name, rows)
 
-        return await _answer(context, request, asked.model, asked.mode, partial(_traces, asked), listed)
+        return await _answer(context, request, body.model, body.mode, partial(_traces, body), listed)
 
     @router.post("/get_reward", dependencies=scoring)
-    async def get_reward(asked: _RewardAsked, request: Request) -> Response:
+    async def get_reward(body: _RewardAsked, request: Request) -> Response:
         def listed(name: str, judged: Sequence[_Validities | FailedLine]) -> dict[str, Any]:
-            rewards = [min(one.steps) if isinstance(one, _Validities) else _UNREAD for one in judged]
-            errors = {str(one.index): one.error for one in judged if isinstance(one, FailedLine)}
+            rewards = [min(line.steps) if isinstance(line, _Validities) else _UNREAD for line in judged]
+            errors = {str(line.index): line.error for line in judged if isinstance(line, FailedLine)}
             answer = {"rewards": rewards, "scores": rewards, "extra_logs": {}}
             return answer | ({"errors": errors} if errors else {})
 
-        return await _answer(context, request, asked.model, asked.mode, partial(_rewarded, asked), listed, True)
+        return await _answer(context, request, body.model, body.mode, partial(_rewarded, body), listed, True)
 
     return router
 
@@ -232,29 +232,29 @@ def _pairs(validities: Sequence[float]) -> list[list[float]]:
     return [[rounded(1 - valid), valid] for valid in validities]
 
 
-def _traces(asked: _Asked) -> list[SentSolution | UserError]:
-    if asked.messages is not None:
-        return [read_messages(asked.messages)]
-    texts = [asked.input] if isinstance(asked.input, str) else asked.input or []
+def _traces(body: _Asked) -> list[SentSolution | UserError]:
+    if body.messages is not None:
+        return [read_messages(body.messages)]
+    texts = [body.input] if isinstance(body.input, str) else body.input or []
     if not 0 < len(texts) <= _MOST:
         raise UserError(f"input has {len(texts):,} texts.", f"Send messages, or input with 1 to {_MOST:,} texts.")
     sent = [_read_one(text, None) for text in texts]
-    for place, one in enumerate(sent, start=1):
-        if isinstance(one, UserError):
-            raise one.at(f"text {place}") if len(sent) > 1 else one
+    for place, entry in enumerate(sent, start=1):
+        if isinstance(entry, UserError):
+            raise entry.at(f"text {place}") if len(sent) > 1 else entry
     return sent
 
 
-def _rewarded(asked: _RewardAsked) -> list[SentSolution | UserError]:
+def _rewarded(body: _RewardAsked) -> list[SentSolution | UserError]:
     """Read each text by itself. Raises `UserError` if none can be read and none begins with its prompt, since the
     request then has another form."""
-    prompts = asked.prompts or [None] * len(asked.query)
-    if len(prompts) != len(asked.query):
-        raise UserError(f"{len(prompts):,} prompts for {len(asked.query):,} queries.", "Send one for each.")
-    pairs = list(zip(asked.query, prompts, strict=True))
+    prompts = body.prompts or [None] * len(body.query)
+    if len(prompts) != len(body.query):
+        raise UserError(f"{len(prompts):,} prompts for {len(body.query):,} queries.", "Send one for each.")
+    pairs = list(zip(body.query, prompts, strict=True))
     sent = [_read_one(text, prompt) for text, prompt in pairs]
     begins = any(prompt and text.startswith(prompt) for text, prompt in pairs)
-    errors = [one for one in sent if isinstance(one, UserError)]
+    errors = [entry for entry in sent if isinstance(entry, UserError)]
     if len(errors) == len(sent) and not begins:
         raise errors[0]
     return sent
@@ -298,13 +298,15 @@ async def _answer(
         stream = Stream(parts, context.seconds, partial(check_texts, context.store, find_user_of(request)))
         await stream.begin()
         judged += await unless_gone(request, _collected(stream))
-    failed = next((one for one in judged if isinstance(one, FailedLine) and not (each and one.status == 422)), None)
+    failed = next(
+        (line for line in judged if isinstance(line, FailedLine) and not (each and line.status == 422)), None
+    )
     if failed is not None:
         response = failure_json(failed.status, failed.error, failed.hint)
         if failed.retry_after is not None:
             response.headers["retry-after"] = str(failed.retry_after)
         return response
-    return JSONResponse(listed(name, sorted(judged, key=lambda one: one.index)))
+    return JSONResponse(listed(name, sorted(judged, key=lambda line: line.index)))
 
 
 async def _collected(stream: Stream) -> list[BaseModel]:

@@ -194,14 +194,14 @@ def score_routes(context: Context) -> APIRouter:
     router = APIRouter(tags=["scores"], dependencies=[Depends(RequiresRight(Right.SCORE))])
 
     @router.post("/score", summary="Judge every step of a solution")
-    async def score(asked: ScoreRequest, request: Request) -> JudgmentRecord:
+    async def score(body: ScoreRequest, request: Request) -> JudgmentRecord:
         """Requests that arrive together are scored in one batch, and clients take turns."""
-        name = asked.evaluator or context.evaluators.default
+        name = body.evaluator or context.evaluators.default
         evaluator = context.evaluators.about(name)
-        trace = Trace.of(asked.problem, asked.steps)
+        trace = Trace.of(body.problem, body.steps)
         thresholds = await to_thread.run_sync(context.evaluators.thresholds, context.store, name)
         await to_thread.run_sync(check_texts, context.store, find_user_of(request), trace)
-        submit = partial(context.evaluators.submit, name, trace, asked.mode)
+        submit = partial(context.evaluators.submit, name, trace, body.mode)
         scoring = await to_thread.run_sync(submit)
         try:
             judgment = await unless_gone(request, asyncio.wrap_future(scoring), context.seconds)
@@ -223,11 +223,11 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
         response_class=StreamingResponse,
         responses=_lines_of(BatchLine | FailedLine),
     )
-    async def batch(asked: BatchRequest, request: Request) -> StreamingResponse:
+    async def batch(body: BatchRequest, request: Request) -> StreamingResponse:
         """The response has one line of JSON for each solution, sent as soon as the solution is judged, in any
         order. The limit on computation applies to each solution separately, the time limit to the whole batch."""
-        name = asked.evaluator or context.evaluators.default
-        parts = await to_thread.run_sync(_batch_parts, context, name, asked)
+        name = body.evaluator or context.evaluators.default
+        parts = await to_thread.run_sync(_batch_parts, context, name, body)
         return await streamed(context, request, parts)
 
     @router.post(
@@ -236,12 +236,12 @@ def _add_streamed(router: APIRouter, context: Context) -> None:
         response_class=StreamingResponse,
         responses=_lines_of(NextLine | FailedLine),
     )
-    async def next_step(asked: NextRequest, request: Request) -> StreamingResponse:
+    async def next_step(body: NextRequest, request: Request) -> StreamingResponse:
         """The response has one line of JSON for each candidate, judged online and sent as soon as it is ready, in
         any order. A causal evaluator reads the steps before the candidates only once. If a request extends an
         earlier one, only the new part is read."""
-        name = asked.evaluator or context.evaluators.default
-        parts = await to_thread.run_sync(_next_parts, context, name, asked)
+        name = body.evaluator or context.evaluators.default
+        parts = await to_thread.run_sync(_next_parts, context, name, body)
         return await streamed(context, request, parts)
 
 
@@ -258,7 +258,7 @@ async def streamed(context: Context, request: Request, parts: Sequence[AnswerPar
     return StreamingResponse(stream.lines(), media_type=MEDIA_TYPE)
 
 
-def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[AnswerPart]:
+def _batch_parts(context: Context, name: str, body: BatchRequest) -> list[AnswerPart]:
     evaluator = context.evaluators.about(name)
     thresholds = context.evaluators.thresholds(context.store, name)
 
@@ -267,17 +267,17 @@ def _batch_parts(context: Context, name: str, asked: BatchRequest) -> list[Answe
         return [BatchLine(index=place, **dict(record))]
 
     parts = []
-    for place, solution in enumerate(asked.traces):
+    for place, solution in enumerate(body.traces):
         try:
             trace = Trace.of(solution.problem, solution.steps, id=solution.id)
         except UserError as error:
             raise error.at(f"traces.{place}") from None
-        submit = partial(context.evaluators.submit, name, trace, asked.mode)
+        submit = partial(context.evaluators.submit, name, trace, body.mode)
         parts.append(AnswerPart((place,), submit, partial(lines, place), (trace,)))
     return parts
 
 
-def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerPart]:
+def _next_parts(context: Context, name: str, body: NextRequest) -> list[AnswerPart]:
     """Split a request into parts that are scored separately.
 
     If the evaluator scores all candidates together, there is a single part. Otherwise, there is one part for each
@@ -285,8 +285,8 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerP
     """
     evaluators, evaluator = context.evaluators, context.evaluators.about(name)
     thresholds = evaluators.thresholds(context.store, name)
-    texts = check_candidates(asked.candidates)
-    traces = {text: Trace.of(asked.problem, [*asked.steps, text]) for text in texts}
+    texts = check_candidates(body.candidates)
+    traces = {text: Trace.of(body.problem, [*body.steps, text]) for text in texts}
 
     def lines(places: Sequence[int], result: Any) -> list[NextLine]:
         if isinstance(result, Judgment):
@@ -295,13 +295,13 @@ def _next_parts(context: Context, name: str, asked: NextRequest) -> list[AnswerP
         return [line(place, StepScores(row[None])) for place, row in zip(places, result, strict=True)]
 
     def line(place: int, scores: StepScores) -> NextLine:
-        number = len(asked.steps) + 1
+        number = len(body.steps) + 1
         (record,) = step_records(scores, ((number, 1),), evaluator.outputs, thresholds)
         return NextLine(index=place, **dict(record))
 
     if evaluators.scores_together(name):
         every = tuple(range(len(texts)))
-        together = partial(evaluators.submit_next, name, asked.problem, asked.steps, texts)
+        together = partial(evaluators.submit_next, name, body.problem, body.steps, texts)
         return [AnswerPart(every, together, partial(lines, every), tuple(traces.values()))]
     parts = []
     for text, trace in traces.items():

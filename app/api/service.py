@@ -253,14 +253,14 @@ async def _invalid(request: Request, error: Exception) -> Response:
     if isinstance(first["input"], bytes):
         return failure_json(422, "The body was not sent as JSON.", "Add the header Content-Type: application/json.")
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
-    found = f", found {first['input']!r:.60}" if first["type"] not in ("missing", "json_invalid") else ""
-    return failure_json(422, f"{where}: {first['msg']}{found}.", f"{API}/docs says what is expected.")
+    value = f", found {first['input']!r:.60}" if first["type"] not in ("missing", "json_invalid") else ""
+    return failure_json(422, f"{where}: {first['msg']}{value}.", f"{API}/docs says what is expected.")
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    known = {404: "There is no such route.", 405: "This route does not take that method."}
-    return failure_json(error.status_code, known.get(error.status_code, str(error.detail)), f"See {API}/docs.")
+    messages = {404: "There is no such route.", 405: "This route does not take that method."}
+    return failure_json(error.status_code, messages.get(error.status_code, str(error.detail)), f"See {API}/docs.")
 
 
 async def _left(request: Request, error: Exception) -> Response:

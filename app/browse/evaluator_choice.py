@@ -158,7 +158,7 @@ def _judgments(
     begun: "Future[Judgment] | None",
     until: float | None,
 ) -> TraceJudgments:
-    by_mode = {mode: one for mode in Mode if (one := standing(stored, mode)) is not None}
+    by_mode = {mode: scores for mode in Mode if (scores := standing(stored, mode)) is not None}
     silence = "its judgment is of an earlier version of this trace" if stored else "has not judged this trace"
     waits = False
     if begun is not None:

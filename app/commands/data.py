@@ -162,18 +162,18 @@ def _check_combination(args: Namespace) -> None:
 def _import_found(args: Namespace) -> None:
     """Detect the kind of every file in a folder, and import the files. Files that cannot be imported are reported,
     and all others are stored. If there were files that could not be imported, `UserError` is raised at the end."""
-    found, refused = find_files(Path(args.path)), 0
+    paths, refused = find_files(Path(args.path)), 0
     if Path(args.path).is_dir() and (unread := list_unread(Path(args.path))):
         print(f"Not read: {unread}.", file=sys.stderr)
     with open_store(args.db) as store:
-        for one in tqdm(found, delay=2, disable=not sys.stderr.isatty(), unit="file"):
+        for path in tqdm(paths, delay=2, disable=not sys.stderr.isatty(), unit="file"):
             try:
-                print(import_found(store, one, folder_of(args.db) if args.skip_bad else None))
+                print(import_found(store, path, folder_of(args.db) if args.skip_bad else None))
             except UserError as error:
                 refused += 1
                 print(f"Not imported: {error}", file=sys.stderr)
     if refused:
-        raise UserError(f"{refused:,} of {len(found):,} files were not imported.", "The reasons are above.")
+        raise UserError(f"{refused:,} of {len(paths):,} files were not imported.", "The reasons are above.")
 
 
 def _is_in_parts(args: Namespace) -> bool:
@@ -196,9 +196,9 @@ def _fetch_benchmark(args: Namespace) -> None:
         raise UserError(f"With {what} the dataset is {benchmark.dataset}.", "Leave --dataset out.")
     with open_store(args.db) as store, _bar() as bar:
 
-        def show(there: int, size: int) -> None:
-            bar.set_description_str(f"{there / 1e6:,.1f} MB", refresh=False)
-            bar.update(min(1.0, there / size) - bar.n if size else 0)
+        def show(received: int, size: int) -> None:
+            bar.set_description_str(f"{received / 1e6:,.1f} MB", refresh=False)
+            bar.update(min(1.0, received / size) - bar.n if size else 0)
 
         print(fetch_benchmark(store, benchmark, show, scores=args.scores).summary)
 
@@ -276,9 +276,9 @@ def _fetch(kind: str, name: str | None, sha256: str | None) -> Path:
     file = public_file(kind, name, sha256)
     with _bar() as bar:
 
-        def show(there: int, size: int | None) -> None:
-            bar.set_description_str(f"{there / 1e6:,.1f} MB of {file.name}", refresh=False)
-            bar.update(there / size - bar.n if size else 0)
+        def show(received: int, size: int | None) -> None:
+            bar.set_description_str(f"{received / 1e6:,.1f} MB of {file.name}", refresh=False)
+            bar.update(received / size - bar.n if size else 0)
 
         return fetch(file, show)
 

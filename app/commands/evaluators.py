@@ -59,7 +59,7 @@ def evaluators_command(args: Namespace) -> None:
     """List evaluators, fetch public ones, and verify their published figures."""
     from stepsight.app.evaluators.model_list import offers
 
-    here = {one.repo: one for one in list_fetched()}
+    here = {model.repo: model for model in list_fetched()}
     print(f"Shipped: {', '.join([*shipped_evaluators(), EQUATIONS])}")
     for fetched in here.values():
         print(f"Fetched: {fetched.repo} at {fetched.revision[:12]}, {format_bytes(fetched.size)}")
@@ -111,9 +111,9 @@ def _fetch(args: Namespace) -> None:
     if card:
         fetched = keep_card(fetched, card)
     if lacking is None:
-        one = describe_fetched(fetched, place)
-        described = f"{one.name}: {one.format} format, {one.attention}, inputs of up to {one.context:,} tokens."
-        print(described, file=sys.stderr)
+        evaluator = describe_fetched(fetched, place)
+        described = f"{evaluator.name}: {evaluator.format} format, {evaluator.attention}"
+        print(f"{described}, inputs of up to {evaluator.context:,} tokens.", file=sys.stderr)
     print(fetched.folder)
 
 

@@ -128,7 +128,7 @@ def evaluate_command(args: Namespace) -> None:
         fields = outcome_fields(store, dataset.id)
         if args.by and args.by not in fields:
             raise UserError(f"{dataset.name} has no field {args.by!r:.60}.", f"Take one of {', '.join(fields)}.")
-        ids = [(one.name, one.id) for one in evaluators if one.id is not None]
+        ids = [(evaluator.name, evaluator.id) for evaluator in evaluators if evaluator.id is not None]
         is_plain = not args.patch and args.random_cut is None
         linked = evidence_table(store, dataset, ids, args.draws) if is_plain else None
         needed = needed_table(store, dataset, ids) if is_plain else None
@@ -166,7 +166,7 @@ def _table_names(
     """Return the names under which the tables show the evaluators given on the command line. The two names differ
     for an evaluator that is loaded from a folder or with a different type of weights."""
     ran = [name for name in measured if not name.startswith(PREFIX)]
-    called = dict(zip(ran, (one.name for one in evaluators), strict=True)) if measured else {}
+    called = dict(zip(ran, (evaluator.name for evaluator in evaluators), strict=True)) if measured else {}
     return [called.get(name, name) for name in names]
 
 
@@ -275,9 +275,9 @@ def doubtful_command(args: Namespace) -> None:
         print(note, file=sys.stderr)
     if args.output is not None:
         with open_output(args.output) as out:
-            out.writelines(json.dumps(one.as_json(), ensure_ascii=False) + "\n" for one in ranking.labels)
+            out.writelines(json.dumps(label.as_json(), ensure_ascii=False) + "\n" for label in ranking.labels)
     if args.output != "-":
         by = f", by {ranking.mode} judgments" if ranking.mode else ""
         print(f"The most doubtful of {len(ranking.labels):,} labels of {dataset.name}{by}:")
-        for one in ranking.labels[: args.list]:
-            print(f"  {one.doubt:.2f}  {one.trace}: {one.reason()}")
+        for label in ranking.labels[: args.list]:
+            print(f"  {label.doubt:.2f}  {label.trace}: {label.reason()}")

@@ -220,7 +220,7 @@ def stress_command(args: Namespace) -> None:
             print_note(f"{len(test) - len(stressed):,} variants could not be scored by {name}.")
         threshold = in_force.get(fingerprint, evaluator.thresholds).validity
         figures += test.figures(name, stressed, threshold if args.validity is None else args.validity)
-        variants += [stress_record(one, name) for one in stressed]
+        variants += [stress_record(variant, name) for variant in stressed]
     figures += test.baseline_figures() if args.validity is None else test.baseline_figures(args.validity)
     if args.output is not None:
         with open_output(args.output) as out:

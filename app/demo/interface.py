@@ -255,8 +255,8 @@ class _Demo:
             entered, pending = self._begin(request, values)
             try:
                 while wait(pending.values(), timeout=_LOOKS).not_done:
-                    known = min(len(score.steps) for score in pending.values())
-                    progress((known, len(entered.trace.substeps)), desc="Judging", unit="steps")
+                    done = min(len(score.steps) for score in pending.values())
+                    progress((done, len(entered.trace.substeps)), desc="Judging", unit="steps")
                     yield gr.skip(), gr.skip()
             finally:
                 # Somebody else may wait for them; if nobody does, they end.

@@ -146,14 +146,14 @@ def gallery_html(
 
 def _choose(datasets: Sequence[Dataset], name: str, by_dataset: dict[int, tuple[int, ...]]) -> Dataset:
     if name:
-        dataset = next((one for one in datasets if one.name == name), None)
+        dataset = next((row for row in datasets if row.name == name), None)
         if dataset is None:
             raise NotFoundError(f"There is no dataset {name!r:.80}.", "Choose one of those in the store.")
         return dataset
-    judged = [one for one in datasets if one.id in by_dataset]
+    judged = [row for row in datasets if row.id in by_dataset]
     if not judged:
         raise NotJudgedError("No dataset has been judged in hindsight mode.")
-    return next((one for one in judged if one.name == DATASET), judged[0])
+    return next((row for row in judged if row.name == DATASET), judged[0])
 
 
 def _read(store: Store, gallery: Gallery, ids: Sequence[int]) -> list[StoredJudgment]:

@@ -140,7 +140,7 @@ def _role(word: str) -> Role:
 
 
 def _name(store: Store, person: int) -> str:
-    name = next((one.name for one in list_users(store) if one.id == person), None)
+    name = next((user.name for user in list_users(store) if user.id == person), None)
     if name is None:
         raise NotFoundError(f"There is no user {person}.")
     return name
@@ -151,13 +151,13 @@ def _page(store: Store, user: User, link: str = "", error: UserError | None = No
         "people/page.html",
         user=user,
         open=has_users(store),
-        people=[one for one in list_people(store) if one.user.name != LOCAL],
+        people=[person for person in list_people(store) if person.user.name != LOCAL],
         invitations=list_invitations(store),
         roles=[(role.value, role.value) for role in Role],
         campaigns=[
-            (str(one.id), one.name if one.restricted else f"{one.name} (everybody may label)")
-            for one in list_campaigns(store)
-            if one.closed is None
+            (str(campaign.id), campaign.name if campaign.restricted else f"{campaign.name} (everybody may label)")
+            for campaign in list_campaigns(store)
+            if campaign.closed is None
         ],
         link=link,
         days=LASTS.days,

@@ -259,12 +259,12 @@ class Measurements:
         evaluator has not judged the dataset."""
         stored = find_by_name(self._store, evaluator)
         ids = datasets_judged_by(self._store, stored.fingerprint)
-        judged = tuple(one for one in list_datasets(self._store) if one.id in ids)
+        judged = tuple(row for row in list_datasets(self._store) if row.id in ids)
         chosen = find_dataset(self._store, dataset) if dataset else next(iter(judged), None)
         if chosen is None:
             raise UserError(f"{stored.name} has judged no dataset.", "Have it judge one on the Jobs page.")
         if chosen.id not in ids:
-            others = ", ".join(one.name for one in judged) or "none yet"
+            others = ", ".join(row.name for row in judged) or "none yet"
             raise UserError(f"{stored.name} has not judged {chosen.name}.", f"It has judged {others}.")
         return MeasuredCard(stored, chosen, judged, self._card(stored, chosen, patience))
 
@@ -322,7 +322,12 @@ def _minus(evaluation: Evaluation, reference: str) -> Differences:
 
 
 def _size(measured: MeasuredDataset) -> int:
-    rows = [row for one in (measured.evaluation, measured.before) if one is not None for row in one.rows]
+    rows = [
+        row
+        for evaluation in (measured.evaluation, measured.before)
+        if evaluation is not None
+        for row in evaluation.rows
+    ]
     tables = {id(row.subject.table): row.subject.table.nbytes for row in rows}
     # Rows share the draws of what is the same in both modes.
     draws = {id(counted.draws): counted.draws.nbytes for row in rows for counted in row.measured.values()}

@@ -180,7 +180,7 @@ class ResultsPage:
 
     def _dataset(self, datasets: Sequence[Dataset], address: ResultsAddress) -> dict[str, object]:
         dataset = find_dataset(self.store, address.dataset)
-        values = {"dataset": dataset, "datasets": _same(one.name for one in datasets), "address": address}
+        values = {"dataset": dataset, "datasets": _same(row.name for row in datasets), "address": address}
         patched, disputed = address.gold == "patched", self.measurements.disputed(dataset)
         newest = self.measurements.measure(dataset, address.group, patched=patched)
         if isinstance(newest, Pending):
@@ -212,7 +212,11 @@ class ResultsPage:
         minus = self.measurements.differences(measured, address.against, mode, errors) if address.against else None
         differences = [*_changes(measured, mode, errors), *([minus] if isinstance(minus, Section) else [])]
         short = _shortfalls(measured, measured.checks(), mode, errors)
-        outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
+        outdated = [
+            snapshot
+            for snapshot in (newest, drawn)
+            if not isinstance(snapshot, Pending) and not snapshot.is_current
+        ]
         own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
         report = urlencode({"gold": address.gold}) if patched else ""
         return {
@@ -303,7 +307,7 @@ class ResultsPage:
         if address.by and not address.gold:
             tables.append(_outcomes_by(self.store, measured, mode, errors, address.by)[0])
         tables += [content for section in sections for content in section.contents if isinstance(content, Table)]
-        table = next((one for one in tables if one.name == name), None)
+        table = next((table for table in tables if table.name == name), None)
         if table is None:
             excerpt = _finished(self.measurements.excerpt(measured, mode, errors, _PATIENCE)).result
             table = excerpt.find_table(name, address.evaluator)

@@ -77,7 +77,7 @@ class Links:
         return wrap
 
     def _target(self, table: Table, row: int, column: int) -> str:
-        cells = dict(zip((one.key for one in table.columns), table.rows[row], strict=True))
+        cells = dict(zip((heading.key for heading in table.columns), table.rows[row], strict=True))
         key = table.columns[column].key
         evaluator, mode = str(cells[EVALUATOR.key]), str(cells.get(MODE.key, self.mode))
         if key == EVALUATOR.key:

@@ -135,7 +135,7 @@ class ScorePage:
             names=names,
             # If none is stronger, a visitor learns it before anything is scored.
             demonstrations=len(names) if all(read_card(name).is_weak for name in names) else 0,
-            readings=[name for one in names for _, name in self.evaluators.readings(one) if name != one],
+            readings=[name for base in names for _, name in self.evaluators.readings(base) if name != base],
             examples=_examples(*names[:1]),
             dataset=DATASET,
             longest=LONGEST_ENTRY,

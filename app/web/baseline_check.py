@@ -54,8 +54,8 @@ class ComparedEvaluator:
     @property
     def interval(self) -> str:
         """The difference from the best baseline, with its 95 % interval, in words."""
-        one = self.check.difference
-        return f"{signed(one.number)}, 95 %: {signed(one.low)} to {signed(one.high)}"
+        difference = self.check.difference
+        return f"{signed(difference.number)}, 95 %: {signed(difference.low)} to {signed(difference.high)}"
 
 
 class BaselineChecks:
@@ -114,26 +114,26 @@ class BaselineChecks:
 
     def _measured_here(self, fingerprint: str) -> dict[str, bool]:
         judged = datasets_judged_by(self._store, fingerprint)
-        found = {}
+        clears = {}
         for dataset in list_datasets(self._store) if judged else ():
             if dataset.id not in judged or not shows_strength(dataset.name):
                 continue
             rows = [row for row in evaluators_of(self._store, dataset.id) if row.fingerprint == fingerprint]
             for check in (self.find(dataset, row, Mode.OFFLINE) for row in rows):
                 if isinstance(check, BaselineCheck):
-                    found[dataset.name] = check.clears
-        return found
+                    clears[dataset.name] = check.clears
+        return clears
 
 
 def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[ComparedEvaluator]:
     """Return the evaluators that do not beat the baselines."""
-    return [ComparedEvaluator(check, card_address(one)) for one, check in checks if not check.clears]
+    return [ComparedEvaluator(check, card_address(evaluator)) for evaluator, check in checks if not check.clears]
 
 
-def line_html(dataset: str, found: Sequence[ComparedEvaluator]) -> Markup:
-    """Render a line that names the evaluators that do not beat the baselines on a dataset. It is empty if `found`
-    is empty."""
-    return macro(_TEMPLATE, "line", dataset, found)
+def line_html(dataset: str, evaluators: Sequence[ComparedEvaluator]) -> Markup:
+    """Render a line that names the evaluators that do not beat the baselines on a dataset. It is empty if there are
+    none."""
+    return macro(_TEMPLATE, "line", dataset, evaluators)
 
 
 def card_id(fingerprint: str) -> str:

@@ -71,8 +71,8 @@ def status_of(error: UserError) -> int:
 def page_status(errors: Iterable[UserError]) -> int:
     """Return the HTTP status of a page that reports these errors. It is the status of the first error caused by the
     page's URL, or 200 without such an error: a page that has nothing to show yet is a success."""
-    found = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
-    return next(found, 200)
+    statuses = (status_of(error) for error in errors if isinstance(error, AddressError | NotFoundError))
+    return next(statuses, 200)
 
 
 def answer_errors(application: FastAPI) -> None:
@@ -87,17 +87,17 @@ async def _answer(request: Request, error: Exception) -> Response:
 
 def error_response(scope: Scope, error: UserError) -> Response:
     """Return the response to a request that raised `error`."""
-    told = _told(error)
-    return _with_patience(error, failure_response(scope, status_of(error), told.message, told.hint))
+    reported = _reported(error)
+    return _with_patience(error, failure_response(scope, status_of(error), reported.message, reported.hint))
 
 
 def error_json(error: UserError) -> Response:
     """Like `error_response`, but always respond with JSON, whichever media types the client accepts."""
-    told = _told(error)
-    return _with_patience(error, failure_json(status_of(error), told.message, told.hint))
+    reported = _reported(error)
+    return _with_patience(error, failure_json(status_of(error), reported.message, reported.hint))
 
 
-def _told(error: UserError) -> UserError:
+def _reported(error: UserError) -> UserError:
     """Return the error as it is reported over HTTP. Anything that may not be shown there is in the log."""
     if error.shown:
         logging.getLogger("stepsight").error("%s", error)
@@ -146,8 +146,8 @@ def address_of(scope: Scope) -> str:
 
 def failure_json(status: int, message: str, hint: str) -> JSONResponse:
     """Return `{error, hint}` as JSON. The length of both texts is limited, as in a `UserError`."""
-    said = UserError(message, hint).without_options()
-    return JSONResponse({"error": said.message, "hint": said.hint}, status)
+    error = UserError(message, hint).without_options()
+    return JSONResponse({"error": error.message, "hint": error.hint}, status)
 
 
 def _with_patience(error: UserError, response: Response) -> Response:

@@ -64,16 +64,16 @@ def _parts(lines: Sequence[str], within: str) -> Iterator[Markup]:
         elif line.startswith("#"):
             yield _heading(line, within)
         elif line.startswith("|"):
-            end = _while(lines, end, lambda one: one.startswith("|"))
+            end = _while(lines, end, lambda text: text.startswith("|"))
             yield _table(lines[at:end])
         elif line.startswith("    "):
-            end = _while(lines, end, lambda one: one.startswith("    ") or not one)
-            yield macro(_TEMPLATE, "code", "\n".join(one[4:] for one in lines[at:end]).rstrip())
+            end = _while(lines, end, lambda text: text.startswith("    ") or not text)
+            yield macro(_TEMPLATE, "code", "\n".join(text[4:] for text in lines[at:end]).rstrip())
         elif _ITEM.match(line):
-            end = _while(lines, end, lambda one: bool(_ITEM.match(one)) or one.startswith("  "))
+            end = _while(lines, end, lambda text: bool(_ITEM.match(text)) or text.startswith("  "))
             yield _list(lines[at:end])
         else:
-            end = _while(lines, end, lambda one: bool(one.strip()) and not one.startswith(("#", "|", "```")))
+            end = _while(lines, end, lambda text: bool(text.strip()) and not text.startswith(("#", "|", "```")))
             yield macro(_TEMPLATE, "paragraph", _inline(" ".join(lines[at:end])))
         at = end
 
@@ -116,13 +116,13 @@ def _list(lines: Sequence[str]) -> Markup:
 
 def _inline(text: str) -> Markup:
     """Render the words, code and links of a text. Everything else in it is escaped."""
-    code = [f"<code>{escape(one)}</code>" for one in _CODE.findall(text)]
+    code = [f"<code>{escape(span)}</code>" for span in _CODE.findall(text)]
     html = str(escape(_CODE.sub(_PLACE, text)))
     html = _LINK.sub(_link, html)
     html = _BOLD.sub(r"<b>\1</b>", html)
     html = _ITALIC.sub(r"<i>\1</i>", html)
     pieces = html.split(_PLACE)
-    return Markup(pieces[0] + "".join(one + piece for one, piece in zip(code, pieces[1:], strict=True)))
+    return Markup(pieces[0] + "".join(element + piece for element, piece in zip(code, pieces[1:], strict=True)))
 
 
 def _link(match: re.Match[str]) -> str:
@@ -160,8 +160,8 @@ def _page(name: str) -> tuple[str, Markup]:
     if name not in names:
         raise NotFoundError(f"The manual has no page {name!r:.80}.", "Open its first page, /help.")
     content = document_html((MANUAL / f"{name}.md").read_text(encoding="utf-8"))
-    ordered = sorted(names, key=lambda one: (_FIRST.index(one) if one in _FIRST else len(_FIRST), one))
-    pages = [(one, _title(one)) for one in ordered]
+    ordered = sorted(names, key=lambda page: (_FIRST.index(page) if page in _FIRST else len(_FIRST), page))
+    pages = [(page, _title(page)) for page in ordered]
     return f"{_title(name)}, manual", render("help/page.html", pages=pages, here=name, content=content)
 
 

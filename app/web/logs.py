@@ -106,11 +106,11 @@ def _key(record: logging.LogRecord) -> Hashable:
 
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        asked = f" [{request_id()}]" if request_id() else ""
-        lines = [f"stepsight: {_message(record)}{asked}"]
-        for one in _errors(record):
-            reason = f": {one['reason']}" if "reason" in one else ""
-            lines += [f"  {one['type']}{reason}", *(f"    {place}" for place in one["at"])]
+        request = f" [{request_id()}]" if request_id() else ""
+        lines = [f"stepsight: {_message(record)}{request}"]
+        for error in _errors(record):
+            reason = f": {error['reason']}" if "reason" in error else ""
+            lines += [f"  {error['type']}{reason}", *(f"    {place}" for place in error["at"])]
         return "\n".join(lines)
 
 

@@ -84,7 +84,9 @@ class PageQuery(BaseModel):
         try:
             return cls.model_validate(parts), tuple(gone_problems)
         except ValidationError as error:
-            problems = {str(one["loc"][0]): _problem(one, parts) for one in error.errors(include_url=False)}
+            problems = {
+                str(detail["loc"][0]): _problem(detail, parts) for detail in error.errors(include_url=False)
+            }
             sound = {key: value for key, value in parts.items() if key not in problems}
             return cls.model_validate(sound), (*gone_problems, *problems.values())
 
@@ -132,7 +134,7 @@ def read_query(text: str) -> dict[str, list[str]]:
 
 def _values(query: Query, name: str) -> list[str]:
     value = query.get(name, "")
-    return [one for one in ([value] if isinstance(value, str) else value) if one]
+    return [text for text in ([value] if isinstance(value, str) else value) if text]
 
 
 T = TypeVar("T", bound=BaseModel)

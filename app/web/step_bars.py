@@ -159,17 +159,19 @@ class TraceJudgments:
     def solution(self) -> float | None:
         """The evaluator's own score of the whole solution: the offline score, or else the online score, or None."""
         both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
-        return next((one.solution for one in both if one is not None and one.solution is not None), None)
+        return next(
+            (scores.solution for scores in both if scores is not None and scores.solution is not None), None
+        )
 
     @property
     def rationales(self) -> list[str]:
         """The reasons that the evaluator gives for its verdicts, without duplicates."""
-        return list(dict.fromkeys(one.rationale for one in self.judgments if one.rationale))
+        return list(dict.fromkeys(judgment.rationale for judgment in self.judgments if judgment.rationale))
 
     @property
     def spent(self) -> Usage | None:
         """The total cost of the judgments on an inference server, or None if no cost is recorded."""
-        each = [one.spent for one in self.judgments if one.spent is not None]
+        each = [judgment.spent for judgment in self.judgments if judgment.spent is not None]
         return sum(each[1:], each[0]) if each else None
 
 
@@ -233,13 +235,13 @@ def substeps_of(trace: Trace, steps: range) -> range:
 def column_names(columns: Sequence[TraceJudgments]) -> list[str]:
     """Return the names of a sub-step's bars, in their order: the mode, after the evaluator if there are several."""
     several = len(columns) > 1
-    return [f"{one.name} {mode}" if several else mode.value for one in columns for mode in one.modes]
+    return [f"{column.name} {mode}" if several else mode.value for column in columns for mode in column.modes]
 
 
 def legend_html(columns: Sequence[TraceJudgments]) -> Markup:
     """Render a legend of the marks and colours in these evaluators' bars."""
-    spread = any(scores.spread is not None for one in columns for scores in one.modes.values())
-    return macro(_TEMPLATE, "legend", any(one.is_three_way for one in columns), spread)
+    spread = any(scores.spread is not None for column in columns for scores in column.modes.values())
+    return macro(_TEMPLATE, "legend", any(column.is_three_way for column in columns), spread)
 
 
 def notice_html(message: str | UserError) -> Markup:
@@ -332,7 +334,7 @@ def _marked(trace: Trace, i: int, checks: Sequence[Check], html: Markup) -> Mark
 def conclusion_html(trace: Trace, columns: Sequence[TraceJudgments], thinking: int | None = None) -> Markup:
     """Render the sentence that heads a result, about a trace and its judgments by evaluators. `thinking` is as in
     `conclude`."""
-    return macro(_TEMPLATE, "conclusion", conclude(trace, [one.opinion for one in columns], thinking))
+    return macro(_TEMPLATE, "conclusion", conclude(trace, [column.opinion for column in columns], thinking))
 
 
 def failing_steps(trace: Trace) -> list[int]:
@@ -364,12 +366,12 @@ def _whole(span: Span, formulas: list[Span]) -> Span:
 
 def _formulas(html: Markup) -> list[Span]:
     """Return the spans of all formulas, as positions in the text of the HTML."""
-    found, start = [], 0
+    spans, start = [], 0
     for number, text in enumerate(read_pieces(html)[1]):
         if number % 2 and text:
-            found.append((start, start + len(text)))
+            spans.append((start, start + len(text)))
         start += len(text)
-    return found
+    return spans
 
 
 def _place(html: Markup, text: str, check: Check) -> Span | None:
