@@ -21,7 +21,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from stepsight.core.arrays import Bools, Floats64
+from stepsight.core.arrays import Bools
 from stepsight.core.metrics.table import SILENT, Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Label
@@ -68,7 +68,13 @@ def items(
     if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
         nothing = np.zeros(0)
         return Items(nothing, nothing > 0, nothing > 0, nothing.astype(np.int64))
-    scores, trace = _step_scores(table, errors, outputs), table.trace
+    trace = table.trace
+    if errors == Errors.INVALID or outputs == Outputs.VALIDITY:
+        scores = table.validity.astype(np.float64)
+    else:
+        # A verdict on redundancy is 1 or 0 per step.
+        redundancy = table.redundancy.astype(np.float64)
+        scores = 1 - redundancy if outputs == Outputs.VERDICT else -redundancy
     if level == Level.STEP:
         gold, counts = _step_gold(table, errors)
         counts = counts & outputs.has_steps
@@ -103,14 +109,6 @@ def _rule(errors: Errors, outputs: Outputs, thresholds: Thresholds) -> tuple[flo
         # A score at the threshold is redundant, so that a tie counts as an error.
         return -thresholds.redundancy, True
     return thresholds.validity, False
-
-
-def _step_scores(table: StepTable, errors: Errors, outputs: Outputs) -> Floats64:
-    if errors == Errors.INVALID or outputs == Outputs.VALIDITY:
-        return table.validity.astype(np.float64)
-    # A verdict on redundancy is 1 or 0 per step.
-    redundancy = table.redundancy.astype(np.float64)
-    return 1 - redundancy if outputs == Outputs.VERDICT else -redundancy
 
 
 def _step_gold(table: StepTable, errors: Errors) -> tuple[Bools, Bools]:

@@ -244,7 +244,10 @@ class PrefixContinuation:
         # A longer prefix takes the place of the one that it extends; one that branches off is kept beside it.
         extends = begun == len(best.ids)
         if not best.layers:
-            best = self._empty(needed + _ROOM)
+            config, like = self._network.config, self._network.embedding
+            shape = (1, config.num_key_value_heads, needed + _ROOM, config.head_dim)
+            layers = range(config.num_hidden_layers)
+            best = _Buffer(np.zeros(0, np.int64), [(like.new_empty(shape), like.new_empty(shape)) for _ in layers])
         elif not extends or best.room < needed:
             best, before = best.grown(needed + _ROOM, begun), best
             self._buffers = [kept for kept in self._buffers if kept is not before or not extends]
@@ -252,12 +255,6 @@ class PrefixContinuation:
         while len(self._buffers) > 1 and sum(len(kept.ids) for kept in self._buffers[:-1]) + len(ids) > self._kept:
             self._buffers.pop(0)
         return best
-
-    def _empty(self, room: int) -> _Buffer:
-        config, like = self._network.config, self._network.embedding
-        shape = (1, config.num_key_value_heads, room, config.head_dim)
-        layers = range(config.num_hidden_layers)
-        return _Buffer(np.zeros(0, np.int64), [(like.new_empty(shape), like.new_empty(shape)) for _ in layers])
 
     def _pass(
         self, buffer: _Buffer, prefix: Input, stop: int, rests: Sequence[Input], starts: Sequence[int]

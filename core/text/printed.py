@@ -125,7 +125,9 @@ class _Parser:
             raise ValueError(f"lists and objects are nested over {DEEPEST} levels deep")
         what, token = self._next()
         if what == "text":
-            return _unquoted(token)
+            text = _ESCAPE.sub(_unescaped, token.lstrip("bBuU")[1:-1])
+            # JSON writes signs beyond the first plane as two halves.
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in token else text
         if what == "number":
             plain = token.replace("\u2212", "-")
             try:
@@ -181,12 +183,6 @@ class _Parser:
         while self._next()[1] != ")":
             pass
         return value
-
-
-def _unquoted(token: str) -> str:
-    text = _ESCAPE.sub(_unescaped, token.lstrip("bBuU")[1:-1])
-    # JSON writes signs beyond the first plane as two halves.
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in token else text
 
 
 def _unescaped(match: re.Match[str]) -> str:
