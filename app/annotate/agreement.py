@@ -153,12 +153,7 @@ def _opposed(own: Sequence[ViewRatings], others: Sequence[ViewRatings]) -> tuple
 
 def _size(agreement: CampaignAgreement) -> int:
     """Estimate the size of the result in bytes."""
-    sides = [
-        side
-        for ratings in (agreement.ratings, agreement.against)
-        if ratings
-        for side in (ratings.queue, ratings.hidden)
-    ]
+    sides = [side for one in (agreement.ratings, agreement.against) if one for side in (one.queue, one.hidden)]
     arrays = sum(side.last.codes.size * 32 + side.gold.nbytes * 4 + 500 * len(side.traces) for side in sides)
     return arrays + sum(200 * len(table.rows) * len(table.columns) for table in agreement.tables)
 

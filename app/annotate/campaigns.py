@@ -155,11 +155,7 @@ def campaign_html(store: Store, campaign_id: int, user: User) -> Markup:
     versions = range(1, campaign.guideline + 1)
     assigned = {annotator.id for annotator in list_annotators(store, campaign.id)}
     # Empty on a server on which nobody can log in.
-    able = [
-        person
-        for person in list_users(store)
-        if person.active and person.role is not Role.VIEWER and person.name != LOCAL
-    ]
+    able = [one for one in list_users(store) if one.active and one.role is not Role.VIEWER and one.name != LOCAL]
     return render(
         "annotate/campaign.html",
         campaign=campaign,

@@ -298,9 +298,7 @@ async def _answer(
         stream = Stream(parts, context.seconds, partial(check_texts, context.store, find_user_of(request)))
         await stream.begin()
         judged += await unless_gone(request, _collected(stream))
-    failed = next(
-        (line for line in judged if isinstance(line, FailedLine) and not (each and line.status == 422)), None
-    )
+    failed = next((one for one in judged if isinstance(one, FailedLine) and not (each and one.status == 422)), None)
     if failed is not None:
         response = failure_json(failed.status, failed.error, failed.hint)
         if failed.retry_after is not None:

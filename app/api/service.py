@@ -151,7 +151,6 @@ def trace_routes(context: Context) -> APIRouter:
 def trace_page(context: Context, name: str, query: TraceQuery) -> TracePage:
     """Return a page of a dataset's traces. Raises the errors of `find_dataset` and `Selection.exact`."""
     dataset = find_dataset(context.store, name)
-    # The traces that the Browse page shows for this query.
     address = Address(**query.model_dump(exclude={"limit", "offset", "dataset"}))
     selection = Selection.exact(context.store, context.evaluators, dataset.id, address)
     where, order = selection.where, selection.address.order

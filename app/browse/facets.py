@@ -295,9 +295,7 @@ def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCo
         given = {condition.operator: condition.value for condition in reversed(own)}
         values |= {
             "choices": [_value_link(address, opened.field, value, count, own) for value, count in opened.values],
-            "query": address.without_meta(
-                *(str(condition) for condition in own if condition.operator != "=")
-            ).query(),
+            "query": address.without_meta(*(str(one) for one in own if one.operator != "=")).query(),
             "name": quoted(opened.field),
             "part": given.get("~", ""),
             "least": given.get(">=", ""),

@@ -236,12 +236,7 @@ def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[
     labels = user is not None and may(user, Right.LABEL, store)
     return tuple(
         macro(
-            _TEMPLATE,
-            "disputes",
-            [dispute for dispute in disputes if dispute.step == step],
-            trace.trace_id,
-            step + 1,
-            labels,
+            _TEMPLATE, "disputes", [one for one in disputes if one.step == step], trace.trace_id, step + 1, labels
         )
         for step in range(len(trace.steps))
     )

@@ -88,9 +88,7 @@ def marked_markdown(text: str, search: str) -> Markup:
     if not search.strip():
         return html
     written = text_html(text)
-    in_markdown, in_source = (
-        len(_spans("".join(read_pieces(rendered)[1]), search)) for rendered in (html, written)
-    )
+    in_markdown, in_source = (len(_spans("".join(read_pieces(one)[1]), search)) for one in (html, written))
     return marked_html(html if in_markdown >= in_source else written, search)
 
 

@@ -322,12 +322,7 @@ def _minus(evaluation: Evaluation, reference: str) -> Differences:
 
 
 def _size(measured: MeasuredDataset) -> int:
-    rows = [
-        row
-        for evaluation in (measured.evaluation, measured.before)
-        if evaluation is not None
-        for row in evaluation.rows
-    ]
+    rows = [row for one in (measured.evaluation, measured.before) if one is not None for row in one.rows]
     tables = {id(row.subject.table): row.subject.table.nbytes for row in rows}
     # Rows share the draws of what is the same in both modes.
     draws = {id(counted.draws): counted.draws.nbytes for row in rows for counted in row.measured.values()}

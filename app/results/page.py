@@ -212,11 +212,7 @@ class ResultsPage:
         minus = self.measurements.differences(measured, address.against, mode, errors) if address.against else None
         differences = [*_changes(measured, mode, errors), *([minus] if isinstance(minus, Section) else [])]
         short = _shortfalls(measured, measured.checks(), mode, errors)
-        outdated = [
-            snapshot
-            for snapshot in (newest, drawn)
-            if not isinstance(snapshot, Pending) and not snapshot.is_current
-        ]
+        outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
         own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
         report = urlencode({"gold": address.gold}) if patched else ""
         return {

@@ -98,9 +98,7 @@ def result_html(
         return notice_html(str(error.without_options()))
 
     def begin(pending: Mapping[str, PendingScore[Judgment]]) -> None:
-        scorings = {
-            name: EvaluatorScoring(evaluators.about(name).outputs, score) for name, score in pending.items()
-        }
+        scorings = {name: EvaluatorScoring(evaluators.about(name).outputs, one) for name, one in pending.items()}
         on_begin(RunningScores(trace, entered.thresholds, scorings, entered.thinking))
 
     judged, problems = _judge(evaluators, trace, names, client_disconnected, begin)

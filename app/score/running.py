@@ -67,10 +67,8 @@ class RunningScores:
         if not judged and not failing:
             return Markup()
         words = {
-            name: [
-                judgments.verdict(mode, i) for mode, scores in judgments.modes.items() for i in range(len(scores))
-            ]
-            for name, judgments in judged.items()
+            name: [own.verdict(mode, i) for mode, scores in own.modes.items() for i in range(len(scores))]
+            for name, own in judged.items()
         }
         count = max(map(len, words.values()), default=0)
         marks = [[own[i] if i < len(own) else "" for own in words.values()] for i in range(count)]

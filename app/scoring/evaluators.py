@@ -174,8 +174,7 @@ class Evaluators:
         The list is empty for any other evaluator. `name` may itself have a reading.
         """
         about = self.local(name).description
-        readings = READINGS if about.is_causal_model else ()
-        return [(reading.label, about.reread(reading).name) for reading in readings]
+        return [(one.label, about.reread(one).name) for one in READINGS] if about.is_causal_model else []
 
     def is_reread(self, name: str) -> bool:
         """True if `name` stands for an evaluator of this server with a reading that differs from its own."""

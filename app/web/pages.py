@@ -84,9 +84,7 @@ class PageQuery(BaseModel):
         try:
             return cls.model_validate(parts), tuple(gone_problems)
         except ValidationError as error:
-            problems = {
-                str(detail["loc"][0]): _problem(detail, parts) for detail in error.errors(include_url=False)
-            }
+            problems = {str(one["loc"][0]): _problem(one, parts) for one in error.errors(include_url=False)}
             sound = {key: value for key, value in parts.items() if key not in problems}
             return cls.model_validate(sound), (*gone_problems, *problems.values())
 

@@ -159,9 +159,7 @@ class TraceJudgments:
     def solution(self) -> float | None:
         """The evaluator's own score of the whole solution: the offline score, or else the online score, or None."""
         both = [self.by_mode.get(mode) for mode in (Mode.OFFLINE, Mode.ONLINE)]
-        return next(
-            (scores.solution for scores in both if scores is not None and scores.solution is not None), None
-        )
+        return next((one.solution for one in both if one is not None and one.solution is not None), None)
 
     @property
     def rationales(self) -> list[str]:
