@@ -15,11 +15,11 @@ from sqlalchemy import select
 from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow
-from stepsight.storage.labelling.annotated_items import iterate_annotations
 from stepsight.storage.labelling.annotation import LABELS
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.progress import campaign_progress
+from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User, add_user
 from stepsight.storage.traces.writer import TraceWriter

@@ -29,8 +29,8 @@ from stepsight.core.metrics.bootstrap import Value, Weights, difference, share
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.core.trace import LABEL_NAMES, Label
-from stepsight.storage.labelling.annotated_items import UNASKED
 from stepsight.storage.labelling.ratings import CampaignRatings, RatedTraces
+from stepsight.storage.labelling.submissions import UNASKED
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, table_of
 
 FIGURES = ("labels, in order", "labels", "valid or not", "first error")

@@ -25,9 +25,9 @@ from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Label, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotated_items import SubmittedAnnotation
 from stepsight.storage.labelling.consensus import TraceLabels, read_trace_labels
 from stepsight.storage.labelling.disputes import DisputeFilter, DisputeState, list_disputes
+from stepsight.storage.labelling.submissions import SubmittedAnnotation
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace
 

@@ -28,15 +28,15 @@ from stepsight.storage.database.labelling_schema import EventRow, GuidelineRow, 
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
-from stepsight.storage.labelling.annotated_items import (
+from stepsight.storage.labelling.annotation import DECIDE, UNSURE, check_event, check_key, check_reason
+from stepsight.storage.labelling.campaigns import load_settings
+from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.submissions import (
     SubmittedAnnotation,
     iterate_annotations,
     read_annotations,
     vote,
 )
-from stepsight.storage.labelling.annotation import DECIDE, UNSURE, check_event, check_key, check_reason
-from stepsight.storage.labelling.campaigns import load_settings
-from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.people.users import User
 
 

@@ -11,9 +11,9 @@ from stepsight.core.arrays import Floats64
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.annotated_items import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.ordering import GOLD
+from stepsight.storage.labelling.submissions import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.people.server_secret import shuffle_people
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 

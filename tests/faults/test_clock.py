@@ -11,9 +11,9 @@ from stepsight.core.judgment import Mode
 from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.jobs.jobs import LEASE, get_job, start_job, take_job, update_job
 from stepsight.storage.labelling.adjudication import decide
-from stepsight.storage.labelling.annotated_items import iterate_annotations
 from stepsight.storage.labelling.queue import assign_next, last_submitted
 from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.invitations import LASTS, accept, find_invitation, invite
 from stepsight.storage.people.logins import (
     FREE_BY_NAME,

@@ -9,9 +9,9 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Trace
-from stepsight.storage.labelling.annotated_items import iterate_annotations
 from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
 from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.users import local_user
 from tests.fuzz.attack import COUNT
 from tests.fuzz.mutations import retyped

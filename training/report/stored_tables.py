@@ -17,8 +17,8 @@ from stepsight.storage.browse.outcomes import BY_LENGTH, MOST_VALUES, ByConditio
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import read_many, standing
 from stepsight.storage.judgments.left_outs import measure_needed
-from stepsight.storage.labelling.annotated_items import UNASKED, iterate_annotations
 from stepsight.storage.labelling.campaigns import list_campaigns
+from stepsight.storage.labelling.submissions import UNASKED, iterate_annotations
 from stepsight.storage.traces.queries import Dataset, trace_batches
 from stepsight.training.evaluate.evaluation import Evaluation, Question
 from stepsight.training.report.results import EVALUATOR, OUTCOMES, TRACES, measured_on

@@ -14,10 +14,10 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from stepsight.storage.exports.table_files import table_parts
-from stepsight.storage.labelling.annotated_items import UNASKED, SubmittedAnnotation
 from stepsight.storage.labelling.consensus import CONSENSUS, LabelledTrace
 from stepsight.storage.labelling.files.export_events import line
 from stepsight.storage.labelling.files.label_studio import tasks
+from stepsight.storage.labelling.submissions import UNASKED, SubmittedAnnotation
 
 Row = dict[str, Any]
 

@@ -12,12 +12,12 @@ from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import open_store
-from stepsight.storage.labelling.annotated_items import iterate_annotations
 from stepsight.storage.labelling.assignments import find_slot
 from stepsight.storage.labelling.campaigns import add_guideline, close_campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import read_annotation
+from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.logins import log_in, log_out
 from stepsight.storage.people.users import Role, add_user, local_user
 from tests.app.browser.acts import Traffic, listening, overflow

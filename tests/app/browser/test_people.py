@@ -4,8 +4,8 @@ import pytest
 from playwright.sync_api import expect
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.storage.labelling.annotated_items import iterate_annotations
 from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
 from tests.app.browser.acts import listening, overflow

@@ -10,8 +10,8 @@ from stepsight.core.trace import Trace
 from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.jobs.jobs import list_jobs, start_job, take_job, update_job
 from stepsight.storage.jobs.uploads import list_uploads
-from stepsight.storage.labelling.annotated_items import iterate_annotations
 from stepsight.storage.labelling.campaigns import find_campaign
+from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from tests.app.client import asking

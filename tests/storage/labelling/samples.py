@@ -12,13 +12,13 @@ from stepsight.storage.database.labelling_schema import SlotRow
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow, now
 from stepsight.storage.database.store import NotFoundError, Store, insert_once
-from stepsight.storage.labelling.annotated_items import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.labelling.annotation import Annotation, NewEvent
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign, get_campaign
 from stepsight.storage.labelling.consensus import LabelledTraces
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import Assignment, assign_next
 from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record
+from stepsight.storage.labelling.submissions import SubmittedAnnotation, iterate_annotations
 from stepsight.storage.people.users import Role, User, add_user, find_user
 from tests.storage.samples import add
 

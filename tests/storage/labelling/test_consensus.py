@@ -1,8 +1,8 @@
 """The label of a step by the votes of several people, and of a trace in every campaign."""
 
 from stepsight.core.trace import Trace
-from stepsight.storage.labelling.annotated_items import vote
 from stepsight.storage.labelling.consensus import read_trace_labels
+from stepsight.storage.labelling.submissions import vote
 from tests.cases import each
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
 from tests.storage.labelling.samples import THREE, TWO, Scene, campaign, together

@@ -11,10 +11,10 @@ import pytest
 from stepsight.core.trace import Label, Trace
 from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.importers import KINDS, find_kind, parse_row
-from stepsight.storage.labelling.annotated_items import SubmittedAnnotation
 from stepsight.storage.labelling.consensus import LabelledTrace
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, LabelExport, export_labels
 from stepsight.storage.labelling.files.label_formats import argilla_user, prm800k_rows
+from stepsight.storage.labelling.submissions import SubmittedAnnotation
 from stepsight.storage.traces.queries import StoredTrace
 from tests.messages import refused
 from tests.storage.labelling.labelled_sums import AGREED, HOW, SAID, labelled

@@ -8,11 +8,11 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.store import open_store
-from stepsight.storage.labelling.annotated_items import UNASKED, iterate_annotations
 from stepsight.storage.labelling.campaigns import add_guideline, find_campaign
 from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
 from stepsight.storage.labelling.ratings import read_ratings
+from stepsight.storage.labelling.submissions import UNASKED, iterate_annotations
 from stepsight.storage.people.users import local_user
 from tests.storage.labelling.samples import DATASET, FOUR, THREE, TRACES, Scene, change_minds
 from tests.storage.samples import add
