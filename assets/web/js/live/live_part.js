@@ -73,7 +73,7 @@ export class LivePart {
     const stay = () => card?.isConnected && top !== undefined && scrollBy({ top: card.getBoundingClientRect().top - top, behavior: "instant" });
     // The browser itself holds the place of what it shows, and a table is sorted in the next frame.
     requestAnimationFrame(() => requestAnimationFrame(stay));
-    if (card && this.message) this.put();
+    if (this.message) this.put();
   }
 
   /** Refresh now: after the requests before, which may not know yet what was just done. Returns true if work goes on. */
