@@ -381,15 +381,14 @@ def test_judgments_from_before_the_servers_death_are_given(tmp_path, monkeypatch
     traces = [Trace.of("q", [f"{number} = 1."], id=str(number)) for number in range(50)]
     server = classifier(tmp_path / "model")
     with server.running() as url:
-        evaluator = load_evaluator(server.address(url, requests=4))
+        # One after the other: of several under way, an early one may be the last to be answered.
+        evaluator = load_evaluator(server.address(url, requests=1))
         server.day = Day(dies_after=20)
         judged = Scorer(evaluator).score(traces)
         ids = [next(judged).trace.id for _ in range(10)]
         with refused():
             ids.extend(one.trace.id for one in judged)
-    # Four were under way when it died.
-    assert ids == [str(number) for number in range(len(ids))]
-    assert 16 <= len(ids) <= 20
+    assert ids == [str(number) for number in range(20)]
 
 
 def test_outputs_and_thresholds_are_those_of_the_card(tmp_path):
