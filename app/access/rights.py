@@ -219,14 +219,7 @@ def _rule(method: str, path: str, rights: Iterable[Right] | None) -> Rule:
 
 
 # Paths are regular expressions.
-_STATIC = tuple(
-    _rule("GET", path, None)
-    for path in (
-        "/stepsight/(?s:.+)",
-        "/favicon.ico",
-        "/healthz",
-    )
-)
+_STATIC = tuple(_rule("GET", path, None) for path in ("/stepsight/(?s:.+)", "/favicon.ico", "/healthz"))
 # What the demo's page and `gradio_client` need of Gradio: no route that takes, fetches or gives files of others.
 _DEMO = tuple(
     _rule(method, f"/demo/{path}", {Right.SCORE})

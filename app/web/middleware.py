@@ -42,10 +42,7 @@ class Gate:
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        if scope["method"] in SAFE_METHODS:
+        if scope["type"] != "http" or scope["method"] in SAFE_METHODS:
             await self.app(scope, receive, send)
             return
         is_upload = scope["path"] == UPLOADS

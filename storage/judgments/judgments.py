@@ -86,8 +86,8 @@ def save_together(session: Session, evaluator_id: int, judgments: Iterable[Judgm
 def missing_traces(store: Store, dataset_id: int, evaluator_id: int, mode: Mode | str) -> Iterator[StoredTrace]:
     """Yield the traces of a dataset that the evaluator has not yet judged in this mode, in file order.
 
-    A stale judgment counts as missing, and a hindsight judgment counts for every mode. The iteration may be stopped
-    and restarted.
+    A stale judgment counts as missing, and a hindsight judgment counts for every mode. Judgments may be saved
+    during the iteration, and the iteration may be stopped and restarted.
     """
     return iterate_traces(store, dataset_id, _missing(evaluator_id, Mode(mode)))
 

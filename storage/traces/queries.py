@@ -145,11 +145,11 @@ def list_trace_ids(store: Store, dataset_id: int, *conditions: ColumnElement[boo
 
 
 def iterate_traces(store: Store, dataset_id: int, *conditions: ColumnElement[bool]) -> Iterator[StoredTrace]:
-    """Yield the traces of a dataset that meet the conditions when the iteration begins, in file order.
+    """Yield the traces of a dataset that meet the conditions when they are read, in file order.
 
     At most `BATCH` traces are read at a time, fewer of long ones, and no database connection is held in between.
     """
-    for batch in trace_batches(store, list_trace_ids(store, dataset_id, *conditions)):
+    for batch in trace_batches(store, list_trace_ids(store, dataset_id, *conditions), *conditions):
         yield from batch
 
 
@@ -185,11 +185,11 @@ def traces(ids: Collection[int] | None = None) -> Select[Any]:
     return chosen if ids is None else chosen.where(TraceRow.id.in_(ids))
 
 
-def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[StoredTrace]]:
-    """Yield the traces with these database ids in batches, in order. Traces deleted in the meantime are skipped.
-
-    No database connection is held between batches.
-    """
+def trace_batches(
+    store: Store, trace_ids: Sequence[int], *conditions: ColumnElement[bool]
+) -> Iterator[list[StoredTrace]]:
+    """Yield the traces with these database ids in batches, in order, without those that are gone or fail a
+    condition when they are read. No database connection is held between batches."""
     for start in range(0, len(trace_ids), BATCH):
         ids = trace_ids[start : start + BATCH]
         with store.read() as session:
@@ -197,7 +197,7 @@ def trace_batches(store: Store, trace_ids: Sequence[int]) -> Iterator[list[Store
             sizes = {row.id: row.n_substeps for row in session.execute(present)}
         for part in _parts([(id, sizes[id]) for id in ids if id in sizes]):
             with store.read() as session:
-                loaded = load_traces(session, traces(part))
+                loaded = load_traces(session, traces(part).where(*conditions))
             by_id = {trace.trace_id: trace for trace in loaded}
             yield [by_id[id] for id in part if id in by_id]
 
