@@ -19,7 +19,7 @@ from stepsight.storage.importers.benchmarks import (
     strict_prmbench,
 )
 from stepsight.storage.importers.rows.fields import ASIDE, JUDGED, canonical, check_texts, located
-from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row
+from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows
 
 KINDS: dict[str, FileKind] = {
     kind.name: kind
@@ -86,35 +86,36 @@ def read_traces(
     bad rows are passed to this function and skipped. `UserError` is then raised only if the rest of the file cannot
     be read, or if all of the first rows look like rows of the same different kind.
     """
-    rows = kind.rows(lines, name, on_bad)
+    parsed = _parsed(kind, kind.rows(lines, name, on_bad))
     if on_bad is not None:
-        first = list(islice(rows, _FIRST))
-        likely = {_likely(kind, row, where) for where, row in first}
-        if len(likely) == 1 and (other := likely.pop()) is not None:
+        first, likely = [], ""
+        # One row at a time, since a preview ends after the first that takes too long.
+        for where, row, outcome in islice(parsed, _FIRST):
+            first.append((where, row, outcome))
+            other = outcome.likely if isinstance(outcome, OtherKindError) else ""
+            likely = other if other == (likely or other) else ""
+            if not likely:
+                break
+        if likely:
             what = "the row looks" if len(first) == 1 else f"its first {len(first)} rows look"
-            raise UserError(f"{name}: {what} like {other}, not {kind.name}.", f"Import it as {other}.")
-        rows = chain(first, rows)
+            raise UserError(f"{name}: {what} like {likely}, not {kind.name}.", f"Import it as {likely}.")
+        parsed = chain(first, parsed)
+    for where, row, outcome in parsed:
+        if isinstance(outcome, Trace):
+            yield where, outcome
+        elif on_bad is None:
+            raise outcome
+        else:
+            on_bad(where, outcome, canonical(row))
+
+
+def _parsed(kind: FileKind, rows: Rows) -> Iterator[tuple[str, Row, Trace | UserError]]:
+    """Yield each row with its trace, or with its error."""
     for where, row in rows:
         try:
-            trace = parse_row(kind, row, where)
+            yield where, row, parse_row(kind, row, where)
         except UserError as error:
-            if on_bad is None:
-                raise
-            on_bad(where, error, canonical(row))
-        else:
-            yield where, trace
-
-
-def _likely(kind: FileKind, row: Row, where: str) -> str | None:
-    """Return the name of a different kind to which a row seems to belong. Returns None if the row is of the kind
-    `kind`, or has some other fault."""
-    try:
-        parse_row(kind, row, where)
-    except OtherKindError as error:
-        return error.likely
-    except UserError:
-        pass
-    return None
+            yield where, row, error
 
 
 def parse_row(kind: FileKind, row: Row, where: str) -> Trace:

@@ -5,6 +5,7 @@ gold of the steps, and changes that are `refused`, with the messages in `tests/m
 """
 
 import json
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,14 @@ def test_a_file_that_is_all_of_another_kind_is_not_counted_as_bad_rows():
     mixed = [*lines[:3], json.dumps(plain_row(1)).encode(), *lines[3:]]
     assert [where for where, _ in read_traces(KINDS["plain"], mixed, "f", on_bad)] == ["f line 4"]
     assert len(bad) == 30
+
+
+def test_a_trace_is_given_before_the_next_row_is_read():
+    # A preview ends by time, and a single row may take seconds.
+    lines = (json.dumps(plain_row(i)).encode() for i in count())
+    traces = read_traces(KINDS["plain"], lines, "f", lambda *fault: None)
+    assert [where for where, _ in islice(traces, 2)] == ["f line 1", "f line 2"]
+    assert json.loads(next(lines))["id"] == 2
 
 
 def test_reading_goes_row_by_row():
