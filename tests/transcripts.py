@@ -1,4 +1,5 @@
-"""Transcripts: command lines as they are typed and all that they print, in `transcripts/MODULE/` beside the tests.
+"""Texts that a test compares as a whole with a file beside it: transcripts, which are command lines as they are
+typed and all that they print, and outlines of pieces of pages, in `transcripts/MODULE/` and `outlines/MODULE/`.
 
 `pytest --new-messages FILE...` writes those of the tests that passed; read their changes before you commit them.
 """
@@ -33,14 +34,32 @@ class Outcome:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-class Transcript:
-    """Runs command lines, and notes what they print until `compare` is called."""
+class Compared:
+    """Notes texts until `compare` is called, for the file of a test in a folder beside it."""
+
+    def __init__(self, item, folder):
+        name = re.sub(r"[^\w.-]+", "-", item.name.removeprefix("test_")).strip("-")
+        self._path = item.path.parent / folder / item.path.stem.removeprefix("test_") / f"{name}.txt"
+        self.texts = []
+
+    def compare(self):
+        """Compare all that was noted with the file of this test, which there is none of if nothing was."""
+        text = steady("\n".join(self.texts))
+        for pattern, name in _MOMENTS:
+            text = pattern.sub(name, text)
+        if is_writing() and text:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.write_text(text, encoding="utf-8")
+        expected = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
+        assert text == expected, f"it is something else than {self._path}; --new-messages writes it"
+
+
+class Transcript(Compared):
+    """Runs command lines, and notes what they print."""
 
     def __init__(self, command, item, monkeypatch):
+        super().__init__(item, "transcripts")
         self._command, self._monkeypatch = command, monkeypatch
-        name = re.sub(r"[^\w.-]+", "-", item.name.removeprefix("test_")).strip("-")
-        self._path = item.path.parent / "transcripts" / item.path.stem.removeprefix("test_") / f"{name}.txt"
-        self._blocks = []
 
     def __call__(self, line, *more, stdin=""):
         """Run `stepsight LINE`, with more words that stand for themselves, and note what it prints."""
@@ -48,7 +67,7 @@ class Transcript:
         printed = "".join(f"! {text}\n" for text in outcome.err.splitlines())
         ended = f"exit {outcome.code}\n" if outcome.code else ""
         words = " ".join([line, *map(str, more)])
-        self._blocks.append(f"$ stepsight {words}\n{outcome.out}{printed}{ended}")
+        self.texts.append(f"$ stepsight {words}\n{outcome.out}{printed}{ended}")
         return outcome
 
     def run(self, line, *more, stdin=""):
@@ -58,23 +77,13 @@ class Transcript:
         self._monkeypatch.setattr(sys, "stdin", stdin)
         return Outcome(*self._command(*shlex.split(line), *more))
 
-    def compare(self):
-        """Compare all that was noted with the file of this test, which there is none of if nothing was."""
-        text = steady("\n".join(self._blocks))
-        for pattern, name in _MOMENTS:
-            text = pattern.sub(name, text)
-        if is_writing() and text:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._path.write_text(text, encoding="utf-8")
-        expected = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
-        assert text == expected, f"it prints something else than {self._path}; --new-messages writes it"
-
 
 def unused():
-    """Transcripts whose test is gone."""
+    """Transcripts and outlines whose test is gone."""
+    tests = Path(__file__).parent
     return [
         str(path)
-        for path in Path(__file__).parent.rglob("transcripts/*/*.txt")
+        for path in [*tests.rglob("transcripts/*/*.txt"), *tests.rglob("outlines/*/*.txt")]
         if f"def test_{re.split(r'[-.]', path.stem)[0]}(" not in _module_of(path).read_text(encoding="utf-8")
     ]
 

@@ -16,7 +16,9 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.app.web.logs import ACCESS
 from stepsight.storage.database.store import open_store
+from tests.app.elements import outline
 from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_classifier
+from tests.transcripts import Compared
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -106,3 +108,11 @@ def command(capsys):
         return code, printed.out, printed.err
 
     return run
+
+
+@pytest.fixture
+def drawn(request):
+    """`drawn(html, title)` notes the outline of a piece of a page; all of a test are compared with its file."""
+    outlines = Compared(request.node, "outlines")
+    yield lambda html, title="": outlines.texts.append(f"== {title}\n{outline(html)}\n")
+    outlines.compare()

@@ -1,5 +1,6 @@
 """HTML read as a browser would, and held to what our pages may contain."""
 
+import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -31,6 +32,8 @@ class Element:
     attributes: dict[str, str | None]
     children: list["Element"] = field(default_factory=list)
     text: str = ""
+    parts: list["Element | str"] = field(default_factory=list)
+    """The elements in it and the texts between them, in order."""
 
     def all(self, tag: str = "", **attributes: str | None) -> list["Element"]:
         """Every element below that has the tag and attributes.
@@ -79,6 +82,7 @@ class _Reader(HTMLParser):
             assert name not in ("href", "src") or _may_lead(tag, value or "", dict(attributes)), value
         element = Element(tag, dict(attributes))
         self.open[-1].children.append(element)
+        self.open[-1].parts.append(element)
         if tag not in _VOID:
             self.open.append(element)
 
@@ -89,6 +93,7 @@ class _Reader(HTMLParser):
     def handle_data(self, data: str) -> None:
         for element in self.open:
             element.text += data
+        self.open[-1].parts.append(data)
 
     def unexpected(self, data: str) -> None:
         raise AssertionError(f"neither text nor element: {data!r}")
@@ -115,6 +120,74 @@ def read(html):
     assert len(reader.open) == 1, f"<{reader.open[-1].tag}> is not closed"
     return reader.open[0]
 
+
+# What stands in the line of the element that it is in, in braces, unless there is something else in it.
+_INLINE = {
+    "a", "b", "bdi", "br", "button", "circle", "code", "em", "g", "i", "input", "kbd", "line", "mark", "option",
+    "output", "path", "polyline", "rect", "s", "select", "small", "span", "strong", "summary", "svg", "td", "text",
+    "th", "time", "title", "wbr",
+}  # fmt: skip
+# Where things are drawn is for the tests of the drawings, and how a hint is opened is the same for each of them.
+_LEFT_OUT = {
+    "d", "points", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "viewbox", "transform",
+    "popovertarget", "popovertargetaction", "aria-describedby",
+}  # fmt: skip
+_TOKEN = re.compile(r"\b(s|before|kept)=[\w-]{20,}")
+
+
+def outline(html):
+    """A piece of HTML as lines: an element a line, with its class, where it leads, what it is called, its other
+    attributes, and the text and the small elements in it, each in braces."""
+    return "\n".join(_lines(read(html), 0))
+
+
+def _lines(element, depth):
+    head = [_head(element)]
+    for part in element.parts:
+        if isinstance(part, str) or _is_inline(part):
+            head.append(_inline(part))
+            continue
+        yield from _line(head, depth)
+        head = []
+        yield from _lines(part, depth + bool(_head(element)))
+    yield from _line(head, depth + (not head or head[0] != _head(element)))
+
+
+def _line(texts, depth):
+    if line := " ".join("".join(texts).split()):
+        yield f"{'  ' * depth}{line}"
+
+
+def _is_inline(element):
+    return element.tag in _INLINE and all(map(_is_inline, element.children))
+
+
+def _inline(part):
+    if isinstance(part, str):
+        return part
+    return f"{{{' '.join((_head(part) + ''.join(map(_inline, part.parts))).split())}}}"
+
+
+def _head(element):
+    """The tag, unless the class says as much, and the attributes."""
+    values = {name: value for name, value in element.attributes.items() if name not in _LEFT_OUT}
+    classes = "".join(f".{name}" for name in (values.pop("class", "") or "").split())
+    target, label = values.pop("href", None), values.pop("aria-label", None)
+    if label is not None and values.get("title") == label:
+        del values["title"]
+    said = [
+        *([f"-> {target}"] if target is not None else []),
+        *([f"({label})"] if label is not None else []),
+        *(name if value is None else f"{name}={value!r}" for name, value in values.items()),
+    ]
+    tag = "" if classes and element.tag in ("div", "span") else element.tag
+    if not (classes or said) and element.tag in _PLAIN:
+        return ""
+    return _TOKEN.sub(r"\1=TOKEN", " ".join([f"{tag}{classes}", *said])) + " "
+
+
+# Without attributes these say nothing.
+_PLAIN = {"", "div", "span", "tbody", "thead", "ul", "ol", "dl", "g"}
 
 INJECTIONS = [
     "<script>alert(1)</script>",

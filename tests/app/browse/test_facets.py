@@ -32,170 +32,71 @@ COUNTS = {
 }
 
 
-def sidebar(address=None, counts=COUNTS, about=MINI):
-    return read(ActiveFilters(address or Address()).sidebar_html(counts, [MINI, OTHER, SILENT], about))
+def query_of(href):
+    return parse_qs(href.partition("?")[2])
 
 
-def section(page, title):
-    (found,) = (one for one in page.all("section") if one.one("h3").text == title)
-    return {item.text: item for item in found.all("li")}
-
-
-def test_each_value_has_its_count_and_an_address():
-    gold = section(sidebar(Address(dataset="sums", page=3)), "Gold")
-    assert list(gold) == ["has an error3", "has no error2", "has a redundant step1", "no gold0"]
-    assert gold["has an error3"].one("a")["href"] == "/browse?dataset=sums&gold=error"
-    # What would leave nothing is no link.
-    assert gold["no gold0"].all("a") == []
-
-
-def test_a_value_that_is_set_is_current_and_lifted_by_its_link():
-    gold = section(sidebar(Address(gold="missing", q="x")), "Gold")
-    link = gold["no gold0"].one("a")
-    assert (link["aria-current"], link["href"]) == ("true", "/browse?q=x")
-    assert gold["has an error3"].one("a")["href"] == "/browse?gold=error&q=x"
-    changes = section(sidebar(Address(change=0.3)), "Moved by later steps")
-    assert changes["0.3 or more1"].one("a")["href"] == "/browse"
-    assert changes["0.1 or more3"].one("a")["href"] == "/browse?change=0.1"
-
-
-def test_classes_are_those_of_the_dataset_the_commonest_first():
-    assert list(section(sidebar(), "Class")) == ["geometry4", "algebra1"]
-    assert list(section(sidebar(Address(group="algebra")), "Class")) == ["algebra1", "geometry4"]
-    assert [one.text for one in sidebar(counts={}).all("h3")] == [
-        "Gold", "First error is", "Relabelled", "First error", "Solution judged", "Online and offline",
-        "Moved by later steps", "Verdict differs from",
-    ]  # fmt: skip
-
-
-def test_many_values_are_folded():
-    page = sidebar(counts={"group": {f"c{i}": 20 - i for i in range(12)}})
-    (folded,) = page.all("details")
-    assert folded.one("summary").text == "4 more"
-    assert [item.text for item in folded.all("li")] == ["c812", "c911", "c1010", "c119"]
-
-
-def test_facets_of_verdicts_are_there_where_the_evaluator_has_judged():
-    page = sidebar(Address(mode="online"))
-    assert [one.text for one in page.all("h2")] == ["Filters", "Judgments of mini, online"]
-    assert list(section(page, "First error")) == [
-        "right2", "missed error1", "false alarm0", "wrong step2", "any of these three3"
-    ]  # fmt: skip
-    # Another one that has judged, and not the one that the list is about.
-    assert list(section(page, "Verdict differs from")) == ["other"]
-    assert [one.text for one in sidebar(about=SILENT).all("h2")] == ["Filters"]
-    assert "First error" not in [one.text for one in sidebar(about=SILENT).all("h3")]
-
-
-def test_chips_lift_one_condition_or_all():
-    address = Address(dataset="sums", q="a b", gold="error", cell="neg-pos", change=0.3, page=2)
-    page = read(ActiveFilters(address).chips_html())
-    assert [chip["aria-label"] for chip in page.all("a", cls="chip")] == [
-        "Remove Gold: has an error",
-        "Remove Search: a b",
-        "Remove Moved by later steps 0.3 or more",
-        "Remove Gold neg, called pos",
-    ]
-    assert page.all("a", cls="chip")[1]["href"] == "/browse?dataset=sums&gold=error&change=0.3&cell=neg-pos"
-    assert page.one("a", cls="clear")["href"] == "/browse?dataset=sums"
-    assert ActiveFilters(Address(dataset="sums", sort="steps")).chips_html() == ""
-
-
-def test_the_button_of_the_sheet_tells_how_many_conditions_are_set():
-    assert sidebar().one("button").text == "Filters"
-    assert sidebar(Address(q="x", gold="error")).one("button").text == "Filters (2)"
-
-
-def test_where_nothing_is_left_it_says_which_condition_to_loosen():
-    address = Address(q="x", gold="error", group="algebra")
-    page = read(ActiveFilters(address).loosen_html({"text": 2, "gold": 0, "group": 1}))
-    assert page.all("p")[0].text == "No trace meets these conditions. Remove one of them:"
-    assert [item.text for item in page.one("ul").all("li")] == [
-        "without Search: x: 2 traces",
-        "without Class: algebra: 1 trace",
-    ]
-    assert page.one("ul").all("a")[0]["href"] == "/browse?gold=error&group=algebra"
-    page = read(ActiveFilters(address).loosen_html({"text": 0, "gold": 0, "group": 0}))
-    assert "Removing one condition is not enough." in page.text
-    assert page.one("a")["href"] == "/browse"
-    assert read(ActiveFilters(Address()).loosen_html({})).text == "This dataset has no trace."
-
-
-def test_no_solution_is_called_redundant_by_one_that_gives_validity_only():
+def test_the_facets_of_a_list(drawn):
     theirs = EvaluatorChoice("theirs", None, judged=True, outputs=Outputs.VALIDITY, runs=True)
-    assert list(section(sidebar(), "Solution judged")) == ["valid", "not valid", "redundant", "not judged"]
-    assert list(section(sidebar(about=theirs), "Solution judged")) == ["valid", "not valid", "not judged"]
+    classes = {"group": {f"c{i}": 20 - i for i in range(12)}}
+    for title, address, counts, about in (
+        ("nothing is set", {"dataset": "sums", "page": 3}, COUNTS, MINI),
+        (
+            "some are set, online",
+            {"gold": "missing", "q": "x", "change": 0.3, "group": "algebra", "mode": "online"},
+            COUNTS,
+            MINI,
+        ),
+        ("many classes", {}, classes, SILENT),
+        ("validity only, and nothing is counted", {}, {}, theirs),
+    ):
+        drawn(ActiveFilters(Address(**address)).sidebar_html(counts, [MINI, OTHER, SILENT], about), title)
+
+
+def test_chips_lift_one_condition_or_all_and_say_which_to_loosen(drawn):
+    metas = ("source=MATH", "title~of", "level>=3", "level<=4", "none=")
+    address = Address(dataset="sums", q="a b", gold="error", cell="neg-pos", change=0.3, meta=metas, page=2)
+    drawn(ActiveFilters(address).chips_html(), "chips")
+    assert ActiveFilters(Address(dataset="sums", sort="steps")).chips_html() == ""
+    address = Address(q="x", gold="error", group="algebra")
+    drawn(ActiveFilters(address).loosen_html({"text": 2, "gold": 0, "group": 1}), "two of three help")
+    drawn(ActiveFilters(address).loosen_html({"text": 0, "gold": 0, "group": 0}), "none helps")
+    totals = {"gold": 0} | {f"meta {one}": 2 * (one == "level>=3") for one in metas}
+    drawn(ActiveFilters(Address(meta=metas, gold="error")).loosen_html(totals), "a bound helps")
+    drawn(ActiveFilters(Address()).loosen_html({}), "there is nothing to loosen")
 
 
 FIELDS = [MetaField("source", 9, False), MetaField("level", 7, True)]
 SOURCES = FieldCounts("source", [("MATH", 4), ("", 2), ("GSM8K", 0)], True, None, None)
 
 
-def fields_section(address=None, fields=FIELDS, opened=None):
-    return read(metadata_html(address or Address(), fields, opened))
-
-
-def query_of(href):
-    return parse_qs(href.partition("?")[2])
-
-
-def test_fields_open_and_close():
-    page = fields_section(Address(dataset="sums", page=2))
-    assert [link.text for link in page.all("a")] == ["source9", "level7"]
-    assert [link["aria-expanded"] for link in page.all("a")] == ["false", "false"]
-    assert query_of(page.all("a")[0]["href"]) == {"dataset": ["sums"], "page": ["2"], "field": ["source"]}
-    page = fields_section(Address(dataset="sums", field="source"), opened=SOURCES)
-    assert page.all("a")[0]["aria-expanded"] == "true"
-    assert page.all("a")[0]["href"] == "/browse?dataset=sums"
-    assert fields_section(fields=[]).children == []
-
-
-def test_values_set_and_lift_conditions():
-    address = Address(field="source", meta=("source=MATH", "level>=3"), page=3)
-    values = fields_section(address, opened=SOURCES).one("div", cls="values").all("li")
-    assert [value.text for value in values] == ["MATH4", "(empty)2", "GSM8K0"]
-    chosen, empty, gone = values
-    assert chosen.one("a")["aria-current"] == "true"
-    assert query_of(chosen.one("a")["href"]) == {"field": ["source"], "meta": ["level>=3"]}
-    # Another value of the field takes the place of the one before.
-    assert query_of(empty.one("a")["href"]) == {"field": ["source"], "meta": ["level>=3", "source="]}
-    assert gone.all("a") == []
-
-
-def test_numbers_have_bounds_and_texts_a_part():
-    address = Address(dataset="sums", field="level", meta=("level>=3", "level=4", "source=MATH"))
-    page = fields_section(address, opened=FieldCounts("level", [("4", 1)], True, 1.0, 5.0))
-    form = page.one("form", data_go="/browse")
-    assert form["data-meta"] == "level"
-    assert [field["value"] for field in form.all("input", type="number")] == ["3", ""]
-    assert [field["placeholder"] for field in form.all("input", type="number")] == ["1", "5"]
-    hidden = [(one["name"], one["value"]) for one in form.all("input", type="hidden")]
-    # What the form sets anew is not among them.
-    assert hidden == [("dataset", "sums"), ("field", "level"), ("meta", "level=4"), ("meta", "source=MATH")]
+def test_fields_of_metadata(drawn):
+    assert metadata_html(Address(), [], None) == ""
+    numbers = FieldCounts("level", [("4", 1)], True, 1.0, 5.0)
     many = FieldCounts('a "b"', [], False, None, None)
-    form = fields_section(Address(field='a "b"'), [MetaField('a "b"', 1, False)], many).one("form")
-    assert form["data-meta"] == '"a \\"b\\""'
-    assert [one["name"] for one in form.all("input", type="search")] == ["part"]
-    assert fields_section(Address(field="source"), opened=SOURCES).all("form") == []
-
-
-def test_the_rest_of_many_fields_is_folded_but_for_what_is_in_use():
-    fields = [MetaField(f"f{i}", 1, False) for i in range(12)]
-    page = fields_section(Address(field="f9", meta=("f11=1",)), fields)
-    assert [link.text for link in page.all("ul")[0].all("a")][-2:] == ["f91", "f111"]
-    assert page.one("summary").text == "2 more fields"
-
-
-def test_each_condition_is_a_chip_of_its_own():
-    address = Address(meta=("source=MATH", "title~of", "level>=3", "level<=4", "none="), gold="error")
-    page = read(ActiveFilters(address).chips_html())
-    assert [chip["aria-label"].removeprefix("Remove ") for chip in page.all("a", cls="chip")] == [
-        "Gold: has an error", "source: MATH", "title contains of", "level ≥ 3", "level ≤ 4", "none: (empty)",
-    ]  # fmt: skip
-    assert query_of(page.all("a", cls="chip")[1]["href"])["meta"] == ["title~of", "level>=3", "level<=4", "none="]
-    totals = {"gold": 0} | {f"meta {one}": 2 * (one == "level>=3") for one in address.meta}
-    page = read(ActiveFilters(address).loosen_html(totals))
-    assert [item.text for item in page.one("ul").all("li")] == ["without level ≥ 3: 2 traces"]
+    for title, address, fields, opened in (
+        ("closed", {"dataset": "sums", "page": 2}, FIELDS, None),
+        (
+            "values, of which one takes the place of another",
+            {"field": "source", "meta": ("source=MATH", "level>=3"), "page": 3},
+            FIELDS,
+            SOURCES,
+        ),
+        (
+            "numbers have bounds",
+            {"dataset": "sums", "field": "level", "meta": ("level>=3", "level=4", "source=MATH")},
+            FIELDS,
+            numbers,
+        ),
+        ("texts have a part", {"field": 'a "b"'}, [MetaField('a "b"', 1, False)], many),
+        (
+            "many, of which those in use are not folded",
+            {"field": "f9", "meta": ("f11=1",)},
+            [MetaField(f"f{i}", 1, False) for i in range(12)],
+            None,
+        ),
+    ):
+        drawn(metadata_html(Address(**address), fields, opened), title)
 
 
 @pytest.fixture
@@ -248,50 +149,13 @@ def made(**bins):
 SOME = made(wrong={0: 1, 7: 4, 8: 2}, right={19: 2000})
 
 
-def shown(distribution=SOME, address=None):
-    return read(distribution_html(distribution, address or Address(dataset="sums", page=2)))
-
-
-def test_a_histogram_for_each_gold_that_there_is():
-    page = shown()
-    assert [one.text for one in page.all("figcaption")] == ["wrong 7 steps", "right 2,000 steps"]
-    wrong, right = page.all("div", cls="bars")
-    assert [len(one.children) for one in (wrong, right)] == [BINS + 1, BINS + 1]
-    assert [bar["style"] for bar in wrong.all("i")] == ["height:25.0%", "height:100.0%", "height:50.0%"]
-    assert [bar["title"] for bar in wrong.all("a")] == [
-        "0.00–0.05: 1 wrong step", "0.35–0.40: 4 wrong steps", "0.40–0.45: 2 wrong steps"
-    ]  # fmt: skip
-    assert right.one("b")["style"] == "left:50.0%"
-    assert distribution_html(None, Address()) == distribution_html(made(), Address()) == ""
-
-
-def test_the_same_is_a_table_for_those_who_do_not_see_it():
-    page = shown()
-    # The bars are hidden from screen readers and out of the way of the Tab key.
-    assert all(bars["aria-hidden"] == "true" for bars in page.all("div", cls="bars"))
-    assert {bar["tabindex"] for bars in page.all("div", cls="bars") for bar in bars.all("a")} == {"-1"}
-    table = page.one("details").one("table")
-    assert [head.text for head in table.one("thead").all("th")] == ["validity", "wrong", "right"]
-    rows = {row.one("th").text: [cell.text for cell in row.all("td")] for row in table.one("tbody").all("tr")}
-    assert len(rows) == BINS
-    assert (rows["0.95–1.00"], rows["0.35–0.40"], rows["0.10–0.15"]) == (["0", "2,000"], ["4", "0"], ["0", "0"])
-    assert table.all("a")[0]["aria-label"] == "0.95–1.00: 2,000 right steps"
+def test_a_histogram_for_each_gold_and_its_table(drawn):
     # Of seven wrong steps the fourth, in order, is in the bin from 0.35 on.
-    assert "Half of them have at most the validity: wrong 0.35–0.40, right 0.95–1.00." in page.one("p").text
-    assert "The line is the threshold, 0.50." in page.one("p").text
-
-
-def test_a_bin_leads_to_its_traces_and_back():
-    bar = shown().one("a", title="0.35–0.40: 4 wrong steps")
-    assert query_of(bar["href"]) == {"dataset": ["sums"], "bin": ["wrong-0.35"]}
-    address = Address(dataset="sums", bin="wrong-0.35")
-    page = shown(address=address)
-    (chosen,) = page.all("a", cls="chosen")
-    assert (chosen["title"], chosen["href"]) == (bar["title"], "/browse?dataset=sums")
-    assert page.one("a", aria_current="true").text == "4"
-    assert read(ActiveFilters(address).chips_html()).one("a", cls="chip")["aria-label"] == (
-        "Remove A wrong step with validity 0.35–0.40"
-    )
+    drawn(distribution_html(SOME, Address(dataset="sums", page=2)))
+    chosen = Address(dataset="sums", bin="wrong-0.35")
+    drawn(distribution_html(made(wrong={7: 4}), chosen), "a bin is chosen")
+    drawn(ActiveFilters(chosen).chips_html(), "its chip")
+    assert distribution_html(None, Address()) == distribution_html(made(), Address()) == ""
 
 
 def test_it_stands_beside_the_list_where_there_are_scores_of_steps(sqlite_store, evaluators):

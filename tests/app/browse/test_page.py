@@ -77,60 +77,21 @@ def notices(page):
     return [alert.text for alert in page.all(role="alert")]
 
 
-def selected(page, name):
-    return page.one("select", name=name).one("option", selected=None)["value"]
-
-
 def pager(page):
     return page.one("p", cls="pager").all("span")[0].text
 
 
-def test_an_empty_query_shows_the_first_dataset(browse):
-    page = browse()
-    assert page.one("h1").text == "long"
-    assert notices(page) == []
-    assert selected(page, "evaluator") == "tiny"
-    assert "tiny has judged no trace of this dataset." in page.text
+def test_a_list_with_its_facets(kept, evaluators, drawn):
+    for title, query in {
+        "the first dataset": {},
+        "conditions combine and are counted": {"dataset": "sums", "gold": "error", "error_at": "middle"},
+        "a search marks what it finds": {"dataset": "sums", "q": "IT IS"},
+    }.items():
+        drawn(BrowsePages(kept, evaluators).content(query).html, title)
 
 
-def test_a_list_counts_and_names_its_traces(browse):
-    page = browse(dataset="sums")
-    # Steps 2 + 1 + 2 + 3; one of them has two sub-steps in ERROR and in FIRST_ERROR.
-    assert page.one("p", cls="lead").text == "4 traces, 2 with a gold error, 8 steps, 10 sub-steps"
-    assert ids(page) == ["error", "clean", "missing", "first"]
-    assert [row.one("td", cls="gold").text for row in page.one("table", cls="traces").one("tbody").all("tr")] == [
-        "✕ step 2",
-        "✓ no error",
-        "no gold",
-        "✕ step 2",
-    ]
-
-
-def test_conditions_combine_and_are_counted(browse):
-    page = browse(dataset="sums", gold="error", error_at="middle")
-    assert ids(page) == ["error", "first"]
-    counts = [item.text for item in page.one("aside").all("section")[0].all("li")]
-    # With the other condition as it is: no trace without a gold error has one in its middle third.
-    assert counts == ["has an error2", "has no error0", "has a redundant step0", "no gold0"]
-    chips = [chip["aria-label"] for chip in page.all("a", cls="chip")]
-    assert chips == ["Remove Gold: has an error", "Remove First error is: in the middle"]
-    assert query_of(page.all("a", cls="chip")[1]["href"]) == {"dataset": ["sums"], "gold": ["error"]}
-    # A search goes along with them.
-    hidden = {
-        field["name"]: field["value"] for field in page.one("form", role="search").all("input", type="hidden")
-    }
-    assert hidden == {"gold": "error", "error_at": "middle"}
-
-
-def test_a_search_marks_what_it_finds(browse):
-    page = browse(dataset="sums", q="2 + 2")
-    assert ids(page) == ["clean"]
-    assert [mark.text for mark in page.all("mark")] == ["2 + 2"]
-    assert page.all("span", cls="hit") == []
-    page = browse(dataset="sums", q="IT IS")
-    assert ids(page) == ["error", "clean", "missing"]
-    assert page.all("span", cls="hit")[0].text == "step 1: It is a sum."
-    opened = browse(**query_of(links(page)[0]["href"]))
+def test_a_search_is_marked_in_the_trace_too(browse):
+    opened = browse(**query_of(links(browse(dataset="sums", q="IT IS"))[0]["href"]))
     assert [mark.text for mark in opened.all("mark") if "class" not in mark.attributes] == ["It is"]
     assert [mark.text for mark in opened.all("mark", cls="fails")] == ["1 + 1 = 3"]
     assert opened.one("p", cls="among").text == "Among: Search: IT IS"
