@@ -142,20 +142,21 @@ def outline(html):
 
 
 def _lines(element, depth):
-    head = [_head(element)]
+    head = _head(element)
+    line, below = [head], depth + bool(head)
     for part in element.parts:
         if isinstance(part, str) or _is_inline(part):
-            head.append(_inline(part))
-            continue
-        yield from _line(head, depth)
-        head = []
-        yield from _lines(part, depth + bool(_head(element)))
-    yield from _line(head, depth + (not head or head[0] != _head(element)))
+            line.append(_inline(part))
+        else:
+            yield from _line(line, depth)
+            yield from _lines(part, below)
+            line, depth = [], below
+    yield from _line(line, depth)
 
 
 def _line(texts, depth):
-    if line := " ".join("".join(texts).split()):
-        yield f"{'  ' * depth}{line}"
+    if text := " ".join("".join(texts).split()):
+        yield f"{'  ' * depth}{text}"
 
 
 def _is_inline(element):

@@ -23,7 +23,6 @@ from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.traces.queries import list_datasets
 from tests.app.client import asking
 from tests.app.elements import INJECTIONS, read
 from tests.app.entries import typed
@@ -104,20 +103,16 @@ def section(page):
     return page.one("section", cls="evidence")
 
 
-def test_the_matrix_is_the_triangle(show, ids):
-    table = show(f"trace={ids['four']}").one("table", role="grid")
-    head, *rows = table.all("tr")
-    assert [cell.text for cell in head.all("th")] == ["1", "2.1", "2.2", "3"]
-    assert [item.one("th").text for item in rows] == ["after 1", "after 2.1", "after 2.2", "after 3"]
-    assert [[cell.text for cell in item.all("td")] for item in rows] == [
-        ["0.90"],
-        ["0.90", "0.80"],
-        ["0.90", "0.80", "0.90"],
-        ["0.90", "0.30", "0.90", "0.70"],
-    ]
-    # Online a step is judged when all its sub-steps are there: 2.1 after 2.2.
-    online = [[cell.text for cell in item.all("td") if "data-online" in cell.attributes] for item in rows]
-    assert online == [["0.90"], [], ["0.80", "0.90"], ["0.70"]]
+def test_a_trace_with_its_matrix_its_stories_and_its_links(kept, evaluators, ids, drawn):
+    # The largest revision is looked at first. Online a step is judged when all its sub-steps are there.
+    query = read_query(f"trace={ids['four']}&evaluator=tiny&kind=stayed")
+    drawn(EvidencePage(kept, evaluators).content(query).html)
+
+
+def test_score_opens_with_the_same_steps(show, ids):
+    *_, link = show(f"trace={ids['four']}&evaluator=tiny").one("p", cls="out").all("a")
+    form = Entered.from_token(link["href"].removeprefix("/?s="))
+    assert (link.text, form.trace.substeps, form.evaluators) == ("Open in Score", FOUR.substeps, ("tiny",))
 
 
 def test_the_numbers_of_the_script_are_those_of_the_store(show, ids):
@@ -129,24 +124,6 @@ def test_the_numbers_of_the_script_are_those_of_the_store(show, ids):
     assert record.thresholds == ThresholdsRecord(validity=0.5, redundancy=0.15)
 
 
-def test_each_sub_step_has_its_story(show, ids):
-    page = show(f"trace={ids['four']}")
-    told = {item["data-of"]: [p.text for p in item.all("p")] for item in page.all("div", cls="told")}
-    assert told["1"] == [
-        "Step 2.1 fell from 0.80 to 0.30 when step 3 was revealed.",
-        "",
-        "",
-        "Gold calls step 2 wrong and agrees with the revision.",
-    ]
-    assert told["0"][0] == "Later steps did not change step 1: its validity stays at 0.90."
-    assert told["3"][0] == "Step 3 is the last: nothing after it can change its validity of 0.70."
-
-
-def test_the_largest_revision_is_looked_at_first(show, ids):
-    found = section(show(f"trace={ids['four']}"))
-    assert (found["data-step"], found["data-after"], found["data-value"]) == ("1", "3", "validity")
-
-
 def test_the_address_says_what_is_looked_at(show, ids):
     found = section(show(f"trace={ids['four']}&step=2.2&after=2.2&value=neg"))
     assert (found["data-step"], found["data-after"], found["data-value"]) == ("2", "2", "neg")
@@ -156,26 +133,6 @@ def test_an_unknown_step_is_named_and_the_trace_shown(show, ids):
     page = show(f"trace={ids['four']}&step=7")
     assert notices(page) == ["There is no step '7' in this trace. They go from 1 to 3."]
     assert section(page)["data-step"] == "1"
-
-
-def test_steps_show_gold_and_what_they_are_offline(show, ids):
-    page = show(f"trace={ids['four']}")
-    steps = page.one("ol", cls="steps").all("li")
-    assert [item.one("button", cls="pick").text for item in steps] == ["1", "2.1", "2.2", "3"]
-    assert [item.one(cls="num").text for item in steps] == ["0.90", "0.30", "0.90", "0.70"]
-    assert [item.one(cls="d").text.split()[-1] for item in steps] == ["0.00", "−0.50", "0.00", "0.00"]
-    assert [item.attributes["class"] for item in steps] == ["", "wrong", "wrong more", ""]
-    assert "Step 3 exposes 3." in page.one("p", cls="reveals").text
-
-
-def test_a_trace_links_to_browse_score_and_its_file(show, ids):
-    page = show(f"trace={ids['four']}&evaluator=tiny")
-    links = {link.text: link["href"] for link in page.one("p", cls="out").all("a")}
-    assert links["Open in Browse"] == f"/browse?trace={ids['four']}&evaluator=tiny"
-    assert links["Download as a file"] == f"/evidence/file?trace={ids['four']}&evaluator=tiny"
-    form = Entered.from_token(links["Open in Score"].removeprefix("/?s="))
-    assert (form.trace.substeps, form.evaluators) == (FOUR.substeps, ("tiny",))
-    assert section(page)["data-ask"] == f"/evidence/left-out?trace={ids['four']}&evaluator=tiny"
 
 
 def test_a_causal_evaluator_is_read_in_both_orders_at_one_click(show, ids):
@@ -218,24 +175,14 @@ def test_an_address_that_makes_no_sense_gets_a_notice(show, query, message):
     assert message in found
 
 
-def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
-    page = read(EvidencePage(sqlite_store, evaluators).content({}, may_judge=True).html)
-    assert page.one("p", cls="lead").text == "No dataset has been judged in hindsight mode."
-    assert page.one("a", href="/data").text == "Add data"
-
-
-def test_a_dataset_that_nobody_has_judged_takes_one_button(kept, evaluators):
-    page = read(EvidencePage(kept, evaluators).content(read_query("dataset=odd"), may_judge=True).html)
-    assert (notices(page), page.one("p", cls="lead").text) == ([], "Nobody has judged odd in hindsight mode yet.")
-    form = page.one("form")
-    values = {field["name"]: field["value"] for field in form.all("input")}
-    assert values == {"dataset": "odd", "evaluator": "tiny", "mode": "hindsight"}
-    assert form.one("button").text == "Judge it with tiny"
-    assert form.one("a")["href"] == "/jobs?dataset=odd"
-    # Those who may start no job read what it takes.
-    page = read(EvidencePage(kept, evaluators).content(read_query("dataset=odd")).html)
-    assert page.one("p", cls="lead").text.endswith("Have an evaluator judge it, in hindsight mode.")
-    assert page.all("form") == []
+def test_where_nothing_is_judged_it_says_how_to_go_on(kept, sqlite_store, evaluators, drawn):
+    for title, store, query, may_judge in (
+        ("an empty store", sqlite_store, "", True),
+        ("a dataset that nobody has judged", kept, "dataset=odd", True),
+        ("for those who may start no job", kept, "dataset=odd", False),
+        ("a kind without traces", kept, "dataset=falls&kind=stayed", False),
+    ):
+        drawn(EvidencePage(store, evaluators).content(read_query(query), may_judge=may_judge).html, title)
 
 
 def test_a_solution_from_the_score_page_is_judged(show):
@@ -265,40 +212,12 @@ def test_a_failing_equation_is_evidence_and_so_is_the_step_that_contradicts_it(k
     assert marked == [[True], [False, False], [True, False, False]]
 
 
-def test_the_gallery_lists_by_kind_and_change(show):
-    page = show("dataset=falls")
-    counts = {link.text: link for link in page.one("nav", cls="kinds").all("a")}
-    # 45 fall below 0.5: one each is called right and unlabelled by gold, the others wrong.
-    assert list(counts) == [
-        "Wrong to right 43",
-        "Right to wrong 1",
-        "On steps without gold 1",
-        "No verdict changed 0",
-    ]
-    assert [link.attributes.get("aria-current") for link in counts.values()] == ["page", None, None, None]
-    rows = page.one("ol", cls="turns").all("li")
-    assert len(rows) == 20
-    # The last fell furthest, from 0.90 to 0.45 - 0.44 = 0.01.
-    assert rows[0].one("b").text == "f44"
-    assert rows[0].one(cls="say").text == "Step 1 fell from 0.90 to 0.01 when step 2 was revealed."
-    assert rows[0].one(cls="d").text.split()[-1] == "−0.89"
-    assert page.one("p", cls="pager").one("span").text == "1–20 of 43"
-
-
-def test_the_gallery_is_paged(show):
-    page = show("dataset=falls&page=3")
-    rows = page.one("ol", cls="turns").all("li")
-    # 43 in all; the last is the one that fell least.
-    assert [item.one("b").text for item in rows] == ["f4", "f3", "f0"]
-    links = {link.text: link["href"] for link in page.one("p", cls="pager").all("a")}
-    assert links == {"Previous": "/evidence?dataset=falls&evaluator=tiny&kind=wrong-to-right&page=2"}
+def test_the_gallery_is_listed_by_kind_and_change_and_paged(kept, evaluators, drawn, show):
+    """45 fall below 0.5: one each is called right and unlabelled by gold, the others wrong. The last fell furthest,
+    from 0.90 to 0.45 - 0.44 = 0.01."""
+    for page in (1, 3):
+        drawn(EvidencePage(kept, evaluators).content(read_query(f"dataset=falls&page={page}")).html, f"page {page}")
     assert show("dataset=falls&page=9").one("p", cls="pager").one("span").text == "0 of 43"
-
-
-def test_a_kind_without_traces_says_so(show):
-    page = show("dataset=falls&kind=stayed")
-    assert "No trace of falls is of this kind." in page.text
-    assert page.all("ol", cls="turns") == []
 
 
 def test_the_gallery_leads_to_a_trace_and_on_to_its_neighbours(show, ids):
@@ -360,8 +279,7 @@ def test_a_file_waits_for_a_judgment_and_then_answers_429(sqlite_store, held, mo
         assert client.get(f"/evidence/file?trace={stored.trace_id}").status_code == 200
 
 
-def test_the_first_dataset_that_was_judged_is_shown(show, kept):
-    assert [one.name for one in list_datasets(kept)] == ["falls", "four", "odd"]
+def test_the_first_dataset_that_was_judged_is_shown(show):
     page = show()
     assert [option["value"] for option in page.one("select", name="dataset").all("option")] == ["falls", "four"]
     assert "43" in page.one("nav", cls="kinds").text
@@ -507,11 +425,6 @@ def test_a_presentation_does_not_name_its_trace(show, ids):
     assert page.one("h1").text == "Presentation"
     assert section(page)["data-present"] == "2.1"
     assert "four" not in page.text
-
-
-def test_the_page_of_a_trace_leads_to_its_presentation(show, ids):
-    link = show(f"trace={ids['four']}&kind=stayed&step=3&after=2.1").one("a", cls="present")
-    assert link["href"] == f"/evidence?trace={ids['four']}&evaluator=tiny&kind=stayed&present=problem"
 
 
 def test_a_trace_beyond_the_limit_of_a_request_is_refused_with_the_way_on(sqlite_store, tiny):

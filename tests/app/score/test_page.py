@@ -288,50 +288,21 @@ def test_a_result_of_the_whole_solution_alone_is_saved_as_an_offline_judgment(li
     assert row.traces == 1
 
 
-def split_html(text):
-    return steps_html(SolutionText.typed(text))
+THOUGHT = "<think>Two.\n\nThree.</think>\n\nSo 5."
+SPLITS = {
+    "two steps": SolutionText.typed("Step 1: Add $x$.\nStep 2: Done."),
+    "sub-steps": SolutionText.typed('["One.", ["Two.", "Three."]]'),
+    "a text that is set aside": SolutionText.typed("Sure!\n\n1. Add.\n2. Done."),
+    "thinking, which is offered": SolutionText.typed(THOUGHT),
+    "thinking that is judged": SolutionText.typed(THOUGHT, judges_thinking=True),
+    "long thinking, folded": SolutionText.typed(
+        f"<think>\n{'Two and three. ' * 20}\n</think>\n\n1. Add.\n2. Done."
+    ),
+    "nothing": SolutionText.typed(" \n "),
+}
 
 
-def test_the_split_counts_and_shows_the_steps():
-    page = read(split_html("Step 1: Add $x$.\nStep 2: Done."))
-    assert page.one("p").text == "2 steps"
-    assert [item.one("div", cls="t").text for item in page.all("li")] == ["Add x.", "Done."]
-    assert [button["aria-label"] for button in page.all("button")] == ["Correct step 1", "Correct step 2"]
-    assert read(split_html("Add.")).one("p").text == "1 step"
-
-
-def test_the_script_finds_the_steps():
-    found = read(split_html('["One.", ["Two.", "Three."]]')).one("ol", cls="preview")
-    assert json.loads(found["data-steps"]) == [["One."], ["Two.", "Three."]]
-
-
-def test_text_set_aside_is_shown_and_no_step():
-    page = read(split_html("Sure!\n\n1. Add.\n2. Done."))
-    assert page.one("p", cls="aside").text == "Set aside, not judged: Sure!"
-    assert json.loads(page.one("ol", cls="preview")["data-steps"]) == [["Add."], ["Done."]]
-
-
-def test_thinking_is_judged_where_one_wants():
-    text = "<think>Two.\n\nThree.</think>\n\nSo 5."
-    offer = read(split_html(text))
-    assert offer.one("button", data_thinking="1").text == "Judge these steps too"
-    chosen = read(steps_html(SolutionText.typed(text, judges_thinking=True)))
-    assert chosen.one("p").text == "3 steps, the first 2 of them thinking\nSet the thinking aside"
-    assert "data-judges-thinking" in chosen.one("ol", cls="preview").attributes
-    assert not read(split_html("Sure!\n\n1. Add.\n2. Done.")).all("button", data_thinking="1")
-
-
-def test_long_thinking_is_folded():
-    thinking = f"<think>\n{'Two and three. ' * 20}\n</think>"
-    folded = read(split_html(f"{thinking}\n\n1. Add.\n2. Done.")).one("details", cls="aside")
-    assert folded.one("div").text == thinking
-    assert folded.one("summary").text.startswith(
-        "Set aside, not judged: <think> Two and three.".replace("> ", ">\n")
-    )
-    assert len(folded.one("summary").text) < 100
-
-
-@pytest.mark.parametrize("solution", ["", " \n "])
-def test_the_split_of_nothing_is_a_hint(solution):
-    assert split_html(solution) == EMPTY
-    assert read(EMPTY).one("p", cls="hint").text.startswith("Steps appear here as you type")
+def test_a_solution_is_shown_as_it_is_split(drawn):
+    for title, solution in SPLITS.items():
+        drawn(steps_html(solution), title)
+    assert steps_html(SolutionText.typed("")) == EMPTY
