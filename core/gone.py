@@ -1,6 +1,6 @@
 """What versions before 1.0.0 had and this one has no longer. Whoever asks for it is told what there is instead.
 
-Each thing is one line here and one row in docs/development.md, which names the last commit that had it.
+Each thing is one line here and one row in docs/recorded/removed.md, which names the last commit that had it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -52,9 +52,9 @@ COMMAND_LINE: dict[str, str] = {
 command."""
 
 PAGES: dict[str, str] = {
-    "/results/stress": "Run stepsight stress (docs/stress.md).",
+    "/results/stress": "Run stepsight stress (docs/measure.md).",
     "/results/doubtful": "Run stepsight doubtful --dataset NAME (docs/measure.md).",
-    "/evidence/stress": "Run stepsight stress (docs/stress.md).",
+    "/evidence/stress": "Run stepsight stress (docs/measure.md).",
 }
 """By the path of a page or of a route."""
 

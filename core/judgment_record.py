@@ -1,7 +1,7 @@
 """The record of a judgment: the JSON object used wherever a judgment is written to a file, sent or read back; and
 tables of records, with the same columns in all files.
 
-`docs/record.md` describes the record for users, and `docs/judgment-record.schema.json` is its schema. Version 1
+`docs/api.md` describes the record for users, and `docs/judgment-record.schema.json` is its schema. Version 1
 promises compatibility with both.
 """
 

@@ -263,9 +263,9 @@ def test_the_commands_to_try_run(tmp_path, monkeypatch, capsys):
 
 
 def test_commands_that_need_only_a_checkout_run(monkeypatch, capsys):
-    """The commands that the page of the paper's results says so of."""
+    """The commands that the manual says so of, of the paper's results."""
     monkeypatch.chdir(ROOT)
-    page = read_page(ROOT / "docs" / "paper.md")
+    page = read_page(ROOT / "docs" / "training.md")
     runs = [words for words in page.commands if words[0] == "report" and "assets" in words[-1]]
     assert len(runs) == 2
     for words in runs:

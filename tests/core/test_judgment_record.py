@@ -245,7 +245,7 @@ def test_the_schema_in_the_manual_is_that_of_the_record():
 
 
 def test_the_manual_describes_every_field():
-    page = (DOCS / "record.md").read_text()
+    page = (DOCS / "api.md").read_text()
     models = {"JudgmentRecord": schema(), **schema()["$defs"]}
     rows = [
         f"| `{name}` | {' '.join(field['description'].split())} |"
