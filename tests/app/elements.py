@@ -132,7 +132,8 @@ _LEFT_OUT = {
     "d", "points", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height", "viewbox", "transform",
     "popovertarget", "popovertargetaction", "aria-describedby",
 }  # fmt: skip
-_TOKEN = re.compile(r"\b(s|before|kept)=[\w-]{20,}")
+# The address of a result, and the version of a file.
+_TOKEN = re.compile(r"\b(s|before|kept)=[\w-]{20,}|(?<=\?)(v)=[\w.]+")
 
 
 def outline(html):
@@ -184,7 +185,7 @@ def _head(element):
     tag = "" if classes and element.tag in ("div", "span") else element.tag
     if not (classes or said) and element.tag in _PLAIN:
         return ""
-    return _TOKEN.sub(r"\1=TOKEN", " ".join([f"{tag}{classes}", *said])) + " "
+    return _TOKEN.sub(r"\1\2=TOKEN", " ".join([f"{tag}{classes}", *said])) + " "
 
 
 # Without attributes these say nothing.

@@ -63,45 +63,14 @@ def load(path):
         return list(Scorer(load_evaluator(path.parent)).score([TRACE], "hindsight"))
 
 
-def own(folder):
-    return write_evaluator(folder)
-
-
 def sharded(folder):
-    write_evaluator(folder)
-    tensors = load_file(folder / WEIGHTS)
+    tensors = load_file(write_evaluator(folder) / WEIGHTS)
     (folder / WEIGHTS).unlink()
     write_shards(folder, tensors)
-    return folder
-
-
-def llada(folder):
-    write_llada(folder)
-    return folder
-
-
-def math_shepherd(folder):
-    write_math_shepherd(folder, card={"format": "math-shepherd"})
-    return folder
-
-
-def qwen_prm(folder):
-    write_qwen_prm(folder)
-    return folder
 
 
 def chat(folder):
     write_chat(folder.parent, folder.name, card={"format": "chat-two-token"}, template=PLAIN)
-    return folder
-
-
-def modernbert(folder):
-    write_token_classifier(folder, "modernbert")
-    return folder
-
-
-def pickles(folder):
-    return pickled(write_evaluator(folder))
 
 
 def adapter(folder):
@@ -111,32 +80,41 @@ def adapter(folder):
     head = {"score.weight": torch.randn(3, backbone.config.hidden_size)}
     write_adapter(folder, str(base), dict(backbone.state_dict()), whole=head, task_type="TOKEN_CLS")
     (folder / CARD).write_text(json.dumps({"format": "stepsight", "template": {"separator": "<step>"}}))
-    return folder
 
 
-ATTACKS: list[tuple[Callable[[Path], Path], str, tuple[Damage, ...], int]] = [
-    (own, CONFIG, (damaged, changed_json, changed_json), COUNT),
-    (own, CARD, (damaged, changed_json, changed_json), COUNT),
-    (own, TOKENIZER, (damaged, changed_json, changed_json), COUNT),
-    (own, WEIGHTS, (damaged_head, changed_header), COUNT),
-    (sharded, INDEX, (damaged, changed_json), COUNT),
-    (llada, CONFIG, (damaged, changed_json), COUNT),
-    (math_shepherd, CONFIG, (damaged, changed_json), COUNT),
-    (qwen_prm, CONFIG, (damaged, changed_json), SLOW),
-    (math_shepherd, "tokenizer_config.json", (damaged, changed_json), COUNT),
-    (chat, "tokenizer_config.json", (damaged, changed_json), SLOW),
-    (modernbert, CONFIG, (damaged, changed_json), SLOW),
-    (modernbert, WEIGHTS, (damaged_head, changed_header), SLOW),
-    (pickles, "pytorch_model.bin", (damaged_head, damaged), SLOW),
-    (adapter, ADAPTER, (damaged, changed_json, changed_json), COUNT),
-    (adapter, ADAPTER_WEIGHTS, (damaged_head, changed_header), COUNT),
-    (adapter, CARD, (damaged, changed_json), SLOW),
+MAKERS: dict[str, Callable[[Path], object]] = {
+    "own": write_evaluator,
+    "sharded": sharded,
+    "llada": write_llada,
+    "math_shepherd": lambda folder: write_math_shepherd(folder, card={"format": "math-shepherd"}),
+    "qwen_prm": write_qwen_prm,
+    "chat": chat,
+    "modernbert": lambda folder: write_token_classifier(folder, "modernbert"),
+    "pickles": lambda folder: pickled(write_evaluator(folder)),
+    "adapter": adapter,
+}
+ATTACKS: list[tuple[str, str, tuple[Damage, ...], int]] = [
+    ("own", CONFIG, (damaged, changed_json, changed_json), COUNT),
+    ("own", CARD, (damaged, changed_json, changed_json), COUNT),
+    ("own", TOKENIZER, (damaged, changed_json, changed_json), COUNT),
+    ("own", WEIGHTS, (damaged_head, changed_header), COUNT),
+    ("sharded", INDEX, (damaged, changed_json), COUNT),
+    ("llada", CONFIG, (damaged, changed_json), COUNT),
+    ("math_shepherd", CONFIG, (damaged, changed_json), COUNT),
+    ("qwen_prm", CONFIG, (damaged, changed_json), SLOW),
+    ("math_shepherd", "tokenizer_config.json", (damaged, changed_json), COUNT),
+    ("chat", "tokenizer_config.json", (damaged, changed_json), SLOW),
+    ("modernbert", CONFIG, (damaged, changed_json), SLOW),
+    ("modernbert", WEIGHTS, (damaged_head, changed_header), SLOW),
+    ("pickles", "pytorch_model.bin", (damaged_head, damaged), SLOW),
+    ("adapter", ADAPTER, (damaged, changed_json, changed_json), COUNT),
+    ("adapter", ADAPTER_WEIGHTS, (damaged_head, changed_header), COUNT),
+    ("adapter", CARD, (damaged, changed_json), SLOW),
 ]
 
 
-@pytest.mark.parametrize(
-    ("make", "file", "ways", "count"), ATTACKS, ids=[f"{a.__name__}-{b}" for a, b, _, _ in ATTACKS]
-)
-def test_folders(make, file, ways, count, tmp_path):
-    folder = make(tmp_path / "it")
-    attack(f"{make.__name__} {file}", (folder / file).read_bytes(), folder / file, load, *ways, count=count)
+@pytest.mark.parametrize(("made", "file", "ways", "count"), ATTACKS, ids=[f"{a}-{b}" for a, b, _, _ in ATTACKS])
+def test_folders(made, file, ways, count, tmp_path):
+    path = tmp_path / "it" / file
+    MAKERS[made](path.parent)
+    attack(f"{made} {file}", path.read_bytes(), path, load, *ways, count=count)

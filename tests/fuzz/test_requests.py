@@ -3,6 +3,7 @@
 
 import json
 import random
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -70,40 +71,26 @@ def shoot(client, name, path, sound, count=COUNT):
     assert refused > count / 8, (name, refused)
 
 
-def test_scores(client):
-    body = {"problem": "2 + 3?", "steps": ["2 + 3 = 5.", ["So", "5."]], "evaluator": "tiny", "mode": "offline"}
-    assert client.post("/api/v1/score", json=body).status_code == 200
-    shoot(client, "score", "/api/v1/score", body)
+CHAT = [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "2 + 3 = 5.<extra_0>So 5."}]
+TEXT = "<|im_start|>user\n2 + 3?<|im_end|>\n<|im_start|>assistant\n2 + 3 = 5.<extra_0>So 5.<|im_end|>"
+SUM = {"problem": "2 + 3?", "steps": ["2 + 3 = 5.", ["So", "5."]]}
+BODIES: dict[str, dict[str, Any]] = {
+    "/api/v1/score": {**SUM, "evaluator": "tiny", "mode": "offline"},
+    "/api/v1/score/batch": {"traces": [SUM], "evaluator": "tiny"},
+    "/api/v1/next": {
+        "problem": "2 + 3?", "steps": ["2 + 3 = 5."], "candidates": ["So 5.", "6."], "evaluator": "tiny",
+    },
+    "/pooling": {"model": "tiny", "messages": CHAT},
+    "/classify": {"model": "tiny", "input": [TEXT]},
+    "/get_reward": {"model": "tiny", "query": [TEXT], "prompts": ["2 + 3?"]},
+    "/api/v1/jobs": {"dataset": "sums", "evaluator": "tiny", "mode": "hindsight"},
+}  # fmt: skip
 
 
-def test_loops(client):
-    bodies = {
-        "score/batch": {
-            "traces": [{"problem": "2 + 3?", "steps": ["2 + 3 = 5.", ["So", "5."]]}],
-            "evaluator": "tiny",
-        },
-        "next": {"problem": "2 + 3?", "steps": ["2 + 3 = 5."], "candidates": ["So 5.", "6."], "evaluator": "tiny"},
-    }
-    for path, body in bodies.items():
-        assert client.post(f"/api/v1/{path}", json=body).status_code == 200
-        shoot(client, path, f"/api/v1/{path}", body)
-
-
-def test_other_reward_servers(client):
-    chat = [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "2 + 3 = 5.<extra_0>So 5."}]
-    text = "<|im_start|>user\n2 + 3?<|im_end|>\n<|im_start|>assistant\n2 + 3 = 5.<extra_0>So 5.<|im_end|>"
-    bodies = {
-        "pooling": {"model": "tiny", "messages": chat},
-        "classify": {"model": "tiny", "input": [text]},
-        "get_reward": {"model": "tiny", "query": [text], "prompts": ["2 + 3?"]},
-    }
-    for path, body in bodies.items():
-        assert client.post(f"/{path}", json=body).status_code == 200
-        shoot(client, path, f"/{path}", body)
-
-
-def test_jobs(client):
-    shoot(client, "jobs", "/api/v1/jobs", {"dataset": "sums", "evaluator": "tiny", "mode": "hindsight"})
+@pytest.mark.parametrize("path", BODIES)
+def test_bodies_of_programs(client, path):
+    assert client.post(path, json=BODIES[path]).status_code in (200, 201)
+    shoot(client, path.removeprefix("/api/v1/").removeprefix("/"), path, BODIES[path])
 
 
 def test_labels(client, filled):

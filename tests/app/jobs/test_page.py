@@ -5,7 +5,6 @@ import subprocess
 import sys
 from datetime import timedelta
 
-import pytest
 from sqlalchemy import update
 
 from stepsight.app.jobs import worker
@@ -24,19 +23,23 @@ def start(store, dataset="sums", evaluator="tiny", **changes):
     return start_job(store, dataset_id, **(given | changes))
 
 
-def test_an_empty_store_says_how_to_go_on(sqlite_store, evaluators):
-    shown = jobs_html(sqlite_store, evaluators)
-    assert 'The store is empty. <a href="/data">Add data</a>' in shown
-    assert "There is no job yet." in shown
-
-
-def test_the_form_offers_every_dataset_and_evaluator(sqlite_store, evaluators):
+def test_jobs_and_the_form_for_another(sqlite_store, evaluators, drawn):
+    drawn(jobs_html(sqlite_store, evaluators), "an empty store")
     add(sqlite_store)
-    add(sqlite_store, dataset="more")
-    shown = jobs_html(sqlite_store, evaluators)
-    for value in ("sums", "more", "tiny", "tiny-causal", "hindsight", "offline", "online"):
-        assert f'<option value="{value}"' in shown
-    assert 'data-post="/api/v1/jobs"' in shown
+    for number, (state, reason) in enumerate(
+        [(State.FAILED, "the folder is gone"), (State.CANCELLED, ""), (State.DONE, "")], start=1
+    ):
+        start(sqlite_store, evaluator=f"e{number}")
+        take_job(sqlite_store, "w")
+        if state == State.CANCELLED:
+            cancel_job(sqlite_store, number)
+        else:
+            update_job(sqlite_store, number, "w", state=state, reason=reason)
+    start(sqlite_store, "more")
+    drawn(
+        jobs_html(sqlite_store, evaluators), "the newest comes first, and all but one that is done can be resumed"
+    )
+    drawn(jobs_html(sqlite_store, evaluators, read_only=True), "a read-only page has no control")
 
 
 def test_a_running_job_shows_how_far_it_is(sqlite_store, evaluators):
@@ -54,37 +57,6 @@ def test_a_running_job_shows_how_far_it_is(sqlite_store, evaluators):
     assert "3 min left" in shown
     assert "300 left out as too long" in shown
     assert f'data-post="/api/v1/jobs/{job.id}/cancel"' in shown
-
-
-@pytest.mark.parametrize("state", [State.FAILED, State.CANCELLED, State.DONE])
-def test_an_ended_job_can_be_resumed_unless_it_is_done(sqlite_store, evaluators, state):
-    job = start(sqlite_store)
-    take_job(sqlite_store, "w")
-    if state == State.CANCELLED:
-        cancel_job(sqlite_store, job.id)
-    else:
-        update_job(
-            sqlite_store, job.id, "w", state=state, reason="the folder is gone" if state == State.FAILED else ""
-        )
-    shown = jobs_html(sqlite_store, evaluators)
-    assert f'class="card {state.value}"' in shown
-    assert (f'data-post="/api/v1/jobs/{job.id}/resume"' in shown) == (state != State.DONE)
-    assert "cancel" not in shown.replace("cancelled", "")
-    assert ("The folder is gone" in shown) == (state == State.FAILED)
-
-
-def test_the_newest_job_comes_first(sqlite_store, evaluators):
-    first, second = start(sqlite_store), start(sqlite_store, "more")
-    shown = jobs_html(sqlite_store, evaluators)
-    assert 0 < shown.index(f'id="job-{second.id}"') < shown.index(f'id="job-{first.id}"')
-
-
-def test_a_read_only_page_has_no_control(sqlite_store, evaluators):
-    start(sqlite_store)
-    shown = jobs_html(sqlite_store, evaluators, read_only=True)
-    assert "0 of 4 traces" in shown
-    for control in ("<form", "<button", "data-post", "<select"):
-        assert control not in shown
 
 
 def test_a_workers_request_for_memory_reaches_its_server_and_other_output_does_not(monkeypatch):

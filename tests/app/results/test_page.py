@@ -11,7 +11,6 @@ from stepsight.app.results.page import PLOTLY, ResultsPage
 from stepsight.app.web import background_cache
 from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import card_address
-from stepsight.app.web.pages import read_query
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
@@ -112,37 +111,11 @@ def test_evaluators_that_do_not_clear_the_baselines_are_named(sqlite_store, show
     )
 
 
-def test_a_dataset_has_its_sections_choices_and_links(page_of):
-    page = page_of(dataset=NAME, mode="online", errors="redundant")
-    assert page.one("h1").text == NAME
-    assert [selected(page, name) for name in ("dataset", "mode", "errors")] == [NAME, "online", "redundant"]
-    assert len(page.all("section")) == 8
-    assert page.one("p", id="three-way-redundant-online").text.startswith(
-        "three_way: redundant errors, online, 4 traces"
-    )
-    links = {link["href"] for link in page.one("p", cls="out").all("a")}
-    assert links == {
-        f"/results{rest}"
-        for rest in (
-            "",
-            "/report?dataset=three_way",
-        )
-    } | {"/browse?dataset=three_way"}
-    assert page.all("p", role="status") == []
-    assert page.all("div")[0]["data-plotly"].startswith("/stepsight/plotly/plotly.min.js?v=")
-
-
-def test_outcomes_by_length_stand_first_and_are_to_be_had_as_a_file(page_of):
-    page = page_of(dataset=NAME, mode="offline", errors="redundant", by="steps")
-    first = page.all("section")[0]
-    assert first.one("h2").text == "Outcomes by number of steps"
-    rows = [[cell.text for cell in row.all("td")] for row in first.one("tbody").all("tr")]
-    # Every trace has three steps.
-    assert {row[0] for row in rows} == {"3"}
-    (link,) = (link["href"] for link in first.all("a") if link.text == "CSV")
-    assert "by=steps" in link
-    assert "table=three-way-outcomes-by-steps" in link
+def test_a_dataset_with_its_choices_outcomes_by_length_and_differences(kept, page_of, drawn):
+    query = {"dataset": NAME, "mode": "offline", "errors": "redundant", "by": "steps", "against": "words"}
+    drawn(kept.content(query).html)
     assert len(page_of(dataset=NAME, by="no such field").all("section")) == 8
+    assert page_of(dataset=NAME, against="nobody").all("section")[0].one("h2").text == "Solutions and steps"
 
 
 def test_nothing_else_than_a_status_is_shown_while_it_is_measured(sqlite_store, evaluators):
@@ -230,24 +203,6 @@ def test_an_address_that_makes_no_sense_gets_a_notice_and_links_on(sqlite_store,
     page = read(ResultsPage(sqlite_store, evaluators, results).content(query).html)
     assert any(message in notice for notice in notices(page))
     assert page.all("a") or page.all("form")
-
-
-def test_differences_from_an_evaluator_stand_with_mcnemars_test_and_are_to_be_had_as_files(page_of):
-    page = page_of(dataset=NAME, mode="offline", errors="invalid", against="words")
-    assert selected(page, "against") == "words"
-    (section,) = (one for one in page.all("section") if one.one("h2").text == "Difference from words")
-    figures, tests = section.all("table")
-    first = figures.one("tbody").all("tr")[0]
-    # Verdicts in words have no AUC, and three of the four traces.
-    assert [head.text for head in figures.all("th")][:3] == ["Evaluator", "Sol-F1", "Step-F1"]
-    assert (first.one("th").text, first.all("td")[-1].text) == ("one_mind", "3")
-    assert [row.all("td")[0].text for row in tests.one("tbody").all("tr")[:2]] == ["solutions", "steps"]
-    links = [link["href"] for link in section.all("a") if link.text == "CSV"]
-    assert [read_query(link.partition("?")[2])["table"] for link in links] == [
-        ["three-way-minus-words"],
-        ["three-way-mcnemar-words"],
-    ]
-    assert page_of(dataset=NAME, against="nobody").all("section")[0].one("h2").text == "Solutions and steps"
 
 
 def test_figures_with_accepted_disputes_stand_beside_what_these_change(sqlite_store, evaluators, show):

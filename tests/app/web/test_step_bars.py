@@ -3,18 +3,15 @@ import pytest
 from markupsafe import Markup
 
 from stepsight.app.web.step_bars import (
-    TraceJudgments,
     bar_html,
     change_html,
     gold_html,
-    legend_html,
     note_html,
     notice_html,
     signed,
-    solution_html,
 )
 from stepsight.core.scores import Outputs, StepScores, Thresholds
-from stepsight.core.trace import Label, Step, Trace
+from stepsight.core.trace import Label, Step
 from tests.app.elements import read
 
 DEFAULT = Thresholds()
@@ -27,61 +24,11 @@ def bar(probs, thresholds=DEFAULT, *options):
     return read(bar_html("offline", scores, 0, thresholds, *options)).one("div", cls="c", data_mode="offline")
 
 
-def test_a_bar_is_as_wide_as_its_probabilities_and_says_so():
-    shown = bar([0.75, 0.125, 0.125])
-    drawn = shown.one("div", cls="bar")
-    assert [(part["class"], part["style"]) for part in drawn.all("i")] == [
-        ("neg", "width:75.0%"),
-        ("neu", "width:12.5%"),
-        ("pos", "width:12.5%"),
-    ]
-    assert drawn["role"] == "img"
-    # 0.125 is written with two digits, to even.
-    assert drawn["aria-label"] == drawn["title"] == "offline: neg 0.75, neu 0.12, pos 0.12; not valid"
-    assert [shown.one(cls=name).text for name in ("mark", "num", "three")] == [
-        "✕",
-        "0.25",
-        "neg 0.75 neu 0.12 pos 0.12",
-    ]
-
-
-def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_told():
-    # At a threshold of redundancy of 0 the neu of 0 that stands for "not said" would count.
-    strict, probs = Thresholds(0.5, 0.0), np.array([0.25, 0, 0.75], np.float32)
-    shown = bar(probs, strict, "PRM", Outputs.VALIDITY)
-    widths = {part["class"]: part["style"] for part in shown.all("i")}
-    assert widths == {"neg": "width:25.0%", "pos": "width:75.0%"}
-    assert shown.one("div", cls="bar")["aria-label"] == "PRM, offline: validity 0.75; valid"
-    assert [shown.one(cls=name).text for name in ("mark", "num")] == ["✓", "0.75"]
-    assert shown.all(cls="three") == []
-    scores = StepScores(np.stack([probs]))
-    assert "redundant" in solution_html(scores, strict)
-    assert "redundant" not in solution_html(scores, strict, Outputs.VALIDITY)
-
-
-@pytest.mark.parametrize(
-    ("outputs", "three_way"),
-    [
-        ([Outputs.THREE_WAY], True),
-        ([Outputs.VALIDITY, Outputs.THREE_WAY], True),
-        ([Outputs.VALIDITY, Outputs.VERDICT], False),
-    ],
-)
-def test_the_legend_explains_redundancy_where_an_evaluator_judges_it(outputs, three_way):
-    columns = [TraceJudgments("it", one, DEFAULT) for one in outputs]
-    assert ("redundant" in legend_html(columns)) is three_way
-
-
 @pytest.mark.parametrize(
     ("thresholds", "marks"), [((0.5, 0.15), "✓○✕"), ((0.5, 0.6), "✓✓✕"), ((0.2, 0.15), "✓○✓"), ((0.95, 0.0), "✕✕✕")]
 )
 def test_marks_follow_the_thresholds(thresholds, marks):
     assert "".join(bar(row, Thresholds(*thresholds)).one("span", cls="mark").text for row in PROBS) == marks
-
-
-def test_a_solution_is_as_valid_as_its_least_valid_step():
-    assert read(solution_html(StepScores(PROBS), DEFAULT)).text == "not valid 0.30 · redundant 0.50"
-    assert read(solution_html(StepScores(PROBS), Thresholds(0.28, 0.6))).text == "valid 0.30"
 
 
 @pytest.mark.parametrize(("value", "kind"), [(0.11, "rise"), (-0.11, "fall"), (0.09, ""), (0.0, "")])
@@ -111,11 +58,6 @@ def test_gold_is_shown_and_a_step_without_it_is_visibly_unlabelled():
         "unlabelled",
     ]
     assert golds[-1]["title"] == "the benchmark does not label this step"
-
-
-def test_substeps_are_numbered_within_their_step():
-    trace = Trace.of("q", ["x", ["y", "z"]])
-    assert [trace.step_name(i) for i in range(3)] == ["1", "2.1", "2.2"]
 
 
 def test_no_message_is_no_markup():
