@@ -2,25 +2,32 @@
 
 import re
 
-_AFTER = re.compile(
+# What takes back an equation, in its own sentence or later.
+_RETRACTED = re.compile(
     r"""\b(?:false|incorrect|untrue|contradict\w*|impossible|wrong|invalid|inconsistent|absurd|mistaken?|oops|typo
-      | not\s+(?:true|equal|correct|possible|valid|satisf\w+|work|hold|what|enough
-        |the\s+same|an?\s+(?:integer|solution))
-      | (?:does|do|is|are|did|was|were|would|should|could)(?:\s+not|n't)\b | can(?:not|'t)
-      | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
-      | fails?\b | xor | bitwise | left\s+to\s+right
-      | instead\b | should\s+(?:be|have\s+been) | actually | never | wait
+      | not\s+(?:true|equal|correct|possible|valid) | should\s+(?:be|have\s+been) | actually | wait
       | hmm+ | sorry | my\s+bad | correction | a\s+lie | re-?(?:calculat|comput)\w+ | sic
       | erroneous\w* | off\s+by | (?:no|nein|non|nie|sai|нет)(?=[^\S\n]*(?:[.,;!)\n]|$))
-      | fehler | unsinn | erreur | absurd[eo] | assurdo | değil | yanlış | salah | błędn\w+ | fout | niet
+      | fehler | unsinn | erreur | absurd[eo] | assurdo | değil | yanlış | salah | błędn\w+ | fout
       | falsch\w* | stimmt\s+nicht | unmöglich | widerspr\w+ | nicht\s+(?:richtig|möglich|wahr)
-      | faux | fausse | n'est\s+pas | fals[oa] | errad[oa] | incorrect[oa] | imposs[ií]vel | imposible | impossibile
-      | contradi[cç]\w+ | no\s+es | não\s+é | non\s+è
-      | неверно | неправильно | невозможно | нельзя | ошибк\w* | противореч\w+)\b
-      | 错 | 錯 | 不对 | 不對 | 不成立 | 不可能 | 不是 | 矛盾
-      | ではない | 아니다 | 間違 | おかしい | ありえない | 틀[린렸리] | 불가능 | 모순""",
+      | faux | fausse | fals[oa] | errad[oa] | incorrect[oa] | imposs[ií]vel | imposible | impossibile
+      | contradi[cç]\w+ | неверно | неправильно | невозможно | ошибк\w* | противореч\w+)\b
+      | 错 | 錯 | 不对 | 不對 | 不成立 | 不可能 | 矛盾 | 間違 | おかしい | ありえない
+      | 틀[린렸리] | 불가능 | 모순""",
     re.VERBOSE | re.IGNORECASE,
 )
+# What denies an equation in its own sentence or the next one, and further on something else.
+_DENIED = re.compile(
+    r"""\b(?:not\s+(?:satisf\w+|work|hold|what|enough|the\s+same|an?\s+(?:integer|solution))
+      | (?:does|do|is|are|did|was|were|would|should|could)(?:\s+not|n't)\b | can(?:not|'t)
+      | no\s+(?:solutions?|such) | too\s+(?:big|small|large|high|low|much|many|few|long|short)
+      | fails?\b | xor | bitwise | left\s+to\s+right | instead\b | never | niet
+      | n'est\s+pas | no\s+es | não\s+é | non\s+è | нельзя)\b
+      | 不是 | ではない | 아니다""",
+    re.VERBOSE | re.IGNORECASE,
+)
+# How many characters after an equation are searched for a retraction.
+_FURTHER = 300
 _SUPPOSED = re.compile(
     r"""\b(?:if|whenever|suppos\w+|assum\w+|imagine|whether|unless|try|trying|tried|guess\w*|hypothe\w+|pretend|test\w*
       | such\s+that|so\s+that|check\w*|verif\w+|either|say|false|wrong|incorrect\w*|mistake\w*|instead|claim\w*
@@ -77,10 +84,12 @@ def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
     """True if the text states the equation `text[start:end]`, rather than supposing, wishing for or refuting it.
     `works_out` is True if the right side is the computed value of the left side, as in 3 + 4 = 7."""
     first, last = sentence_around(text, start, end)
+    _, after_next = sentence_around(text, last, last)
     before = text[first:start]
     is_otherwise = (
         text[first:last].rstrip().endswith("?")
-        or _AFTER.search(text, end, min(len(text), end + 300))
+        or _RETRACTED.search(text, end, end + _FURTHER)
+        or _DENIED.search(text, end, min(after_next, end + _FURTHER))
         or any(struck.start() <= start < struck.end() for struck in _STRUCK_OUT.finditer(text))
         or _SUPPOSED.search(_clause(before))
         or _ASSUMED.search(before)

@@ -7,6 +7,7 @@ notation has two readings, as `1/2x` has, both are kept.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import NamedTuple
 
 from stepsight.core.equations.expressions import Expression, Kind, Node
 from stepsight.core.equations.tokens import Token, TokenKind
@@ -23,6 +24,14 @@ _UNIT_LETTERS = ("s", "h", "g", "l", "m")
 _PER = ("/", "per", "an", "a")
 # The letter, and the Cyrillic one that looks like it.
 _CROSSES = ("x", "X", "х", "Х")
+
+
+class _Slash(NamedTuple):
+    """The two sides of a quotient. `spaced` is True if white space precedes its sign."""
+
+    numerator: Node
+    denominator: Node
+    spaced: bool
 
 
 @dataclass
@@ -80,7 +89,7 @@ class Reader:
             if depth > MAX_DEPTH or self.steps < 0:
                 raise UndecidedError
         node = self._signed(depth) if level == _SUM else self._power(depth)
-        slash: tuple[Node, Node] | None = None
+        slash: _Slash | None = None
         while True:
             self.steps -= level == _PRODUCT
             mark = self.at
@@ -94,14 +103,14 @@ class Reader:
                     raise
                 self.at = mark
                 return node
-            node, slash = self._joined(node, operator, right, slash)
+            node, slash = self._joined(node, operator, right, slash, self.tokens[mark].spaced)
 
     def _joined(
-        self, left: Node, operator: str, right: Node, slash: tuple[Node, Node] | None
-    ) -> tuple[Node, tuple[Node, Node] | None]:
-        """Return `left operator right`, in both readings if there are two. `slash` has the two sides of a
-        quotient that ends in `left`, whose denominator may include `right`; the second result is the same for
-        what follows."""
+        self, left: Node, operator: str, right: Node, slash: _Slash | None, spaced: bool
+    ) -> tuple[Node, _Slash | None]:
+        """Return `left operator right`, in both readings if there are two. `slash` is the quotient that ends in
+        `left`, whose denominator may include `right`; the second result is the same for what follows. `spaced` is
+        True if white space precedes the operator."""
         if operator in ("+", "-"):
             total = self._node(Kind(operator), left, right)
             if right.kind is not Kind.PERCENT or left.kind is Kind.PERCENT:
@@ -116,12 +125,16 @@ class Reader:
                 # 8^1/3 may be the cube root.
                 root = self._node(Kind.POWER, left.parts[0], self._node(Kind.DIVIDE, left.parts[1], right))
                 quotient = self._either(quotient, root)
-            return quotient, (left, right)
+            if slash and slash.spaced and not spaced:
+                # 12 / 3/4 may divide by three quarters.
+                divisor = self._node(Kind.DIVIDE, slash.denominator, right)
+                quotient = self._either(quotient, self._node(Kind.DIVIDE, slash.numerator, divisor))
+            return quotient, _Slash(left, right, spaced)
         if operator == "" and slash:
             # `1/2x` is a half of x or one over 2x.
-            below = self._node(Kind.MULTIPLY, slash[1], right)
-            other = self._node(Kind.DIVIDE, slash[0], below)
-            return self._either(self._node(Kind.MULTIPLY, left, right), other), (slash[0], below)
+            below = self._node(Kind.MULTIPLY, slash.denominator, right)
+            other = self._node(Kind.DIVIDE, slash.numerator, below)
+            return self._either(self._node(Kind.MULTIPLY, left, right), other), slash._replace(denominator=below)
         return self._node(Kind.MULTIPLY, left, right), None
 
     def _operator(self, level: str) -> str | None:

@@ -45,8 +45,11 @@ _ANSWERED = 113
 _CODE = "from stepsight.core.files.child import serve; serve()"
 # Arrow's own pool takes as much address space as it can get, and every thread takes some.
 _THREADS = {"OMP_NUM_THREADS": "4", "RAYON_NUM_THREADS": "4", "MALLOC_ARENA_MAX": "2"}
-# What a child has no use for.
-_SECRET = re.compile("TOKEN|SECRET|PASS|KEY|_DB$|DATABASE", re.IGNORECASE)
+# What a child needs of the environment; it has no use for the rest, where secrets are.
+_NEEDED = re.compile(
+    r"(?:PATH|HOME|USER(?:NAME|PROFILE)?|LANG|LC_\w+|TZ|TMPDIR|TE?MP|SYSTEMROOT|XDG_CACHE_HOME|STEPSIGHT_CACHE"
+    r"|(?:LD|DYLD|OMP|MKL|OPENBLAS|RAYON|MALLOC|ARROW|TORCH|CUDA|NVIDIA|HF|TRANSFORMERS)_\w+|PYTHON\w*)"
+)
 # Starting takes seconds, on a busy machine many.
 _STARTING = 300.0
 
@@ -143,7 +146,9 @@ class Child:
             return self._process
         # The process must find the same modules, whatever its current folder.
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
-        kept = {name: value for name, value in os.environ.items() if not _SECRET.search(name)}
+        kept = {
+            name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name) and "TOKEN" not in name
+        }
         # One that was killed while it started says nothing of the next.
         for _ in range(2):
             self._end()

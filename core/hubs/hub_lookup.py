@@ -8,6 +8,7 @@ Requests are sent by the hub's own client, `huggingface_hub`, within limits on t
 HF_ENDPOINT names is trusted; what people upload to it is not. Does not need PyTorch.
 """
 
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -51,6 +52,8 @@ from stepsight.core.net.http import make_client, reason
 _SECONDS = 10
 # A whole answer may take so many seconds, and another one for every so many bytes of it.
 _PATIENCE, _PACE = 30, 10_000
+# The bytes of a list of files, which is parsed as a whole: it then has some 100,000 files.
+_MOST_LISTED = 20_000_000
 
 
 class UnreachableError(UserError):
@@ -78,10 +81,11 @@ class RemoteFile:
 
 
 class _Paced(httpx2.SyncByteStream):
-    """The body of an answer, which ends with an error if it arrives too slowly to be waited for."""
+    """The body of an answer, which ends with an error if it arrives too slowly to be waited for, or has more bytes
+    than `most`."""
 
-    def __init__(self, stream: httpx2.SyncByteStream) -> None:
-        self._stream = stream
+    def __init__(self, stream: httpx2.SyncByteStream, most: float) -> None:
+        self._stream, self._most = stream, most
 
     def __iter__(self) -> Iterator[bytes]:
         start, received = time.monotonic(), 0
@@ -90,6 +94,8 @@ class _Paced(httpx2.SyncByteStream):
             yield piece
             if time.monotonic() - start > _PATIENCE + received / _PACE:
                 raise httpx2.ReadTimeout("the answer comes too slowly")
+            if received > self._most:
+                raise ValueError(f"its list of files has more than {self._most:,} bytes")
 
     def close(self) -> None:
         self._stream.close()
@@ -102,7 +108,8 @@ def _refuse_offline(request: httpx2.Request) -> None:
 
 def _pace(response: httpx2.Response) -> None:
     if isinstance(response.stream, httpx2.SyncByteStream):
-        response.stream = _Paced(response.stream)
+        is_list = response.request.url.path.startswith("/api/")
+        response.stream = _Paced(response.stream, _MOST_LISTED if is_list else math.inf)
 
 
 def _session() -> httpx2.Client:

@@ -69,6 +69,7 @@ HOLDING = [
     "5\u200b+\u200b6 = 11",
     "15\u202f000 + 500 = 15\u202f500",
     "5 lbs. + 6 lbs. = 11 lbs.",
+    "12 / 3/4 = 16 and 12 / 3/4 = 1 and 12 ÷ 3/4 = 16",
 ]
 
 
@@ -103,6 +104,9 @@ FAILING = {
     "$«129 \\div 11 = ⟦11⟧»$ with a remainder of $1$.": "11 with a remainder of 8",
     "«5² + 12² = ⟦14²⟧»": "169",
     "$«6_8 \\cdot 7_8 = ⟦50_8⟧»$": "42",
+    "«12/3/4 = ⟦16⟧»": "1",
+    # What is denied two sentences later is something else.
+    "«2 + 3 = ⟦6⟧». We go on with the pears. She does not want more.": "5",
 }
 
 

@@ -121,7 +121,9 @@ def test_a_child_answers_below_the_hard_limits_that_it_inherits(child):
     assert child.ask("count", [b"a"], Bounds(seconds=1000, memory=200_000_000)) == 1
 
 
-def test_a_child_gets_no_token(monkeypatch):
-    monkeypatch.setenv("HF_TOKEN", "hf_x")
+def test_a_child_gets_what_it_needs_of_the_environment_and_no_more(monkeypatch):
+    kept, withheld = ("HF_HOME", "LD_LIBRARY_PATH_X", "TMPDIR"), ("HF_TOKEN", "HTTPS_PROXY", "SSH_AUTH_SOCK")
+    for name in (*kept, *withheld):
+        monkeypatch.setenv(name, "/tmp")
     with Child(make_worker, SMALL) as child:
-        assert child.ask("secrets") == []
+        assert child.ask("environment", [" ".join([*kept, *withheld]).encode()]) == list(kept)

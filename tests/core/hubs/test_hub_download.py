@@ -217,6 +217,12 @@ def test_an_answer_that_drips_is_not_waited_for(hub, monkeypatch):
         look_up(MODEL)
 
 
+def test_a_list_of_very_many_files_is_not_parsed(hub):
+    hub.beside = [{"rfilename": f"{number:0100}"} for number in range(200_000)]
+    with refused():
+        look_up(MODEL)
+
+
 def test_a_file_that_is_gone_or_cut_later_makes_it_no_evaluator(hub):
     fetched = fetch(look_up(MODEL))
     save_fetched(fetched)
