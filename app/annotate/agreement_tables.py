@@ -21,11 +21,9 @@ from stepsight.core.metrics.agreement import (
     agreeing,
     agreeing_with_others,
     alpha,
-    alpha_draws,
     kappa,
-    several,
 )
-from stepsight.core.metrics.bootstrap import Value, Weights, difference, share
+from stepsight.core.metrics.bootstrap import Value, Weights, difference, mean
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.core.trace import LABEL_NAMES, Label
@@ -234,7 +232,7 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
         labels, trace = ratings.labels[labelled], np.broadcast_to(ratings.trace, labelled.shape)[labelled]
         valid = np.broadcast_to(rated.valid, labelled.shape)[labelled]
         judged = ~np.isnan(valid)
-        right = share((labels[judged] != Label.NEG) == valid[judged], trace[judged], weights, NOTHING)
+        right = mean((labels[judged] != Label.NEG) == valid[judged], trace[judged], weights, NOTHING)
         rows.append(
             {
                 _VIEW: side.view,
@@ -244,7 +242,7 @@ def view_table(sides: Sequence[ViewRatings], rated: RatedTraces, weights: Weight
                 _ALPHA_IN_ORDER: agreement.alpha,
                 _PAIRS_AGREE: agreement.agreeing,
                 **{
-                    column: share(labels == label, trace, weights, NOTHING)
+                    column: mean(labels == label, trace, weights, NOTHING)
                     for column, label in zip(_SHARES, Label, strict=True)
                 },
                 _SAME_VALIDITY: right,
@@ -297,7 +295,7 @@ def _moves(name: str, caption: str, then: str, before: Codes, after: Codes, trac
 
     def row(label: str, of: NDArray[np.bool_]) -> _Row:
         counts = [int((after[of] == other).sum()) for other in range(len(names))]
-        moved = share(after[of] != before[of], trace[of], weights, NOTHING)
+        moved = mean(after[of] != before[of], trace[of], weights, NOTHING)
         return {
             of_label: label,
             _LABELS: int(of.sum()),
@@ -333,7 +331,7 @@ def later_table(rated: RatedTraces, weights: Weights) -> Table:
         moved = changed & of
         counts = (moved, moved & (last == Label.NEG), moved & (first == Label.NEG))
         sums = (int(count.sum()) for count in counts)
-        cells: tuple[Cell, ...] = (name, *sums, share(of[reach], trace[reach], weights, NOTHING))
+        cells: tuple[Cell, ...] = (name, *sums, mean(of[reach], trace[reach], weights, NOTHING))
         rows.append(dict(zip(columns, cells, strict=True)))
     return table_of("later", "When minds changed: by how many later steps were in view", rows)
 
@@ -382,11 +380,11 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate how well each person agrees with all others, and the alpha without that person. If alpha rises
     without a person, that person lowers the agreement."""
     ratings, rows = rated.last, list[_Row]()
-    everybody = alpha(ratings.labels, Scale.ORDINAL).alpha
-    draws = alpha_draws(ratings.labels, Scale.ORDINAL, ratings.trace, weights) if everybody.exists else None
+    everybody = alpha(ratings.labels, Scale.ORDINAL, ratings.trace, weights).alpha
     for person, name in enumerate(ratings.people):
         with_others = agreeing_with_others(ratings.labels, person, ratings.trace, weights)
-        without, change = _without(ratings.labels, person, ratings.trace, weights, everybody, draws)
+        others = np.delete(ratings.labels, person, axis=0)
+        without = alpha(others, Scale.ORDINAL, ratings.trace, weights).alpha
         rows.append(
             {
                 _ANNOTATOR: name,
@@ -394,32 +392,14 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
                 _LABELS: int((~np.isnan(ratings.labels[person])).sum()),
                 _count("unsure", "unsure"): int((ratings.codes[person] == UNSURE).sum()),
                 Column("agreeing", "same label as others, %"): with_others,
-                _WITHOUT: without,
-                _CHANGE: change,
+                # Its interval overlaps that of everybody's; the interval of the change does not.
+                _WITHOUT: Value(without.number, without.reason),
+                _CHANGE: difference(without, everybody),
             }
         )
     caption = "Each person: agreement with the others, and what alpha (labels in order) is without the person"
     notes = reasons((f"without {row[_ANNOTATOR]}", row[_WITHOUT]) for row in rows)
     return table_of("annotators", caption, rows, notes)
-
-
-def _without(
-    labels: Floats64,
-    person: int,
-    trace: NDArray[np.int64],
-    weights: Weights,
-    everybody: Value,
-    draws: Floats64 | None,
-) -> tuple[Value, Value]:
-    """Return the alpha of all annotators except `person`, and its difference from `everybody`, the alpha of all
-    annotators. For the interval of the difference, each draw computes both alphas on the same resampled traces."""
-    others = np.delete(labels, person, axis=0)
-    value = alpha(others, Scale.ORDINAL).alpha
-    if not value.exists or draws is None:
-        return value, Value.none(value.reason or everybody.reason)
-    if not several(trace):
-        return value, Value(value.number - everybody.number)
-    return value, difference(value, everybody, alpha_draws(others, Scale.ORDINAL, trace, weights), draws)
 
 
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:

@@ -296,15 +296,15 @@ class Measurements:
 
 
 def _without_draws(measured: MeasuredDataset) -> MeasuredDataset:
-    none = np.empty(0)
     rows = [
         replace(
             row,
             # Whether steps have shares still counts.
             subject=replace(
-                row.subject, table=_NO_STEPS if row.subject.table.share is None else replace(_NO_STEPS, share=none)
+                row.subject,
+                table=_NO_STEPS if row.subject.table.share is None else replace(_NO_STEPS, share=np.empty(0)),
             ),
-            measured={name: replace(counted, draws=none) for name, counted in row.measured.items()},
+            measured={name: replace(value, draws=None) for name, value in row.measured.items()},
         )
         for row in measured.evaluation.rows
     ]
@@ -325,8 +325,12 @@ def _size(measured: MeasuredDataset) -> int:
     rows = [row for one in (measured.evaluation, measured.before) if one is not None for row in one.rows]
     tables = {id(row.subject.table): row.subject.table.nbytes for row in rows}
     # Rows share the draws of what is the same in both modes.
-    draws = {id(counted.draws): counted.draws.nbytes for row in rows for counted in row.measured.values()}
-    return sum(tables.values()) + sum(draws.values()) + measured.evaluation.weights.nbytes
+    draws = [value.draws for row in rows for value in row.measured.values() if value.draws is not None]
+    return (
+        sum(tables.values())
+        + sum({id(part): part.nbytes for part in draws}.values())
+        + measured.evaluation.weights.nbytes
+    )
 
 
 def _size_of_figures(plots: Iterable[Plot]) -> int:

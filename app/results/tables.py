@@ -303,7 +303,7 @@ def _value(row: OverviewRow, column: OverviewColumn, figure: Figure) -> Value:
         figures = column.published.get(row.evaluator)
         return Value(figures.values[figure]) if figures is not None and figure in figures.values else _NONE
     measured = column.rows.get(row.evaluator)
-    return measured.measured[figure].value if measured is not None else _NONE
+    return measured.measured[figure] if measured is not None else _NONE
 
 
 def _notes(column: OverviewColumn, figure: Figure) -> list[str]:

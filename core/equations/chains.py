@@ -12,7 +12,8 @@ from itertools import takewhile
 from stepsight.core.equations.expressions import Expression, Kind
 from stepsight.core.equations.parser import Reader
 from stepsight.core.equations.tokens import Token, TokenKind
-from stepsight.core.equations.units import conversion, is_word, may_be_glued, words
+from stepsight.core.equations.units import conversion, is_word, may_be_glued
+from stepsight.core.text.signs import words
 
 MAX_RELATIONS = 60
 

@@ -12,9 +12,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from stepsight.core.equations.units import words
 from stepsight.core.text.sentences import formulas
-from stepsight.core.text.signs import CURRENCY, GROUPING, INVISIBLE, LOWERED, PLAIN, RAISED
+from stepsight.core.text.signs import CURRENCY, GROUPING, INVISIBLE, LOWERED, PLAIN, RAISED, words
 
 MAX_TEXT = 3_000
 """The longest text that is read, in characters."""

@@ -4,11 +4,7 @@ import re
 from collections.abc import Set
 from fractions import Fraction
 
-
-def words(text: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
-    return frozenset(text.split())
-
+from stepsight.core.text.signs import words
 
 SCALES = {"dozen": 12, "hundred": 100, "thousand": 1_000, "million": 1_000_000, "billion": 1_000_000_000}
 

@@ -2,8 +2,8 @@
 
 Alpha is one minus the ratio of the disagreement within units to the disagreement expected by chance. It is 1 for
 perfect agreement, 0 at chance level, and negative for worse than chance. The formulas are those of "Computing
-Krippendorff's Alpha-Reliability" (Krippendorff, 2011). The `krippendorff` library can compute alpha, but its values
-on the bootstrap resamples are computed here, because they reduce to a single matrix product.
+Krippendorff's Alpha-Reliability" (Krippendorff, 2011); on all resamples together they are a single matrix product.
+The values equal those of the `krippendorff` library.
 
 Kappa (Cohen, "A Coefficient of Agreement for Nominal Scales", 1960) is the agreement above chance as a share of the
 greatest possible agreement above chance. The gold labels can take the place of one of the two raters; the share of
@@ -13,14 +13,12 @@ agreement is then an accuracy. Kappa and its values on the resamples equal sciki
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import combinations
-from typing import Any, Literal
+from operator import attrgetter
 
-import krippendorff
 import numpy as np
-from numpy.typing import NDArray
 
 from stepsight.core.arrays import Bools, Floats64, Ints
-from stepsight.core.metrics.bootstrap import Value, Weights, interval, ratio, share, statistic, weighted_sums
+from stepsight.core.metrics.bootstrap import Value, Weights, mean, statistic, weighted_sums
 
 NO_LABEL = "nobody has labelled anything"
 ONE_ANNOTATOR = "only one person has labelled"
@@ -71,35 +69,24 @@ def alpha(
     undefined, and states the reason, if fewer than two people rated, no unit has two ratings, or all ratings of
     such units are equal.
     """
+    rated = ~np.isnan(ratings)
+    people = rated.any(axis=1).sum()
+    trace = np.zeros(ratings.shape[1], np.int64) if trace is None else trace
     counts = _value_counts(ratings)
-    paired = counts.sum(axis=1) > 1
-    shared = counts[paired]
     total = counts.sum(axis=1)
+    paired = total > 1
+    problem = ""
+    if people < 2:
+        problem = ONE_ANNOTATOR if people else NO_LABEL
+    elif not paired.any():
+        problem = NO_OVERLAP
+    elif (counts[paired].sum(axis=0) > 0).sum() == 1:
+        problem = ALL_SAME
+    units = _RatedUnits(counts[paired], trace[paired], problem)
+    value = (_nominal_alpha if scale is Scale.NOMINAL else _ordinal_alpha)(units, weights)
     hits, pairs = (counts * (counts - 1)).sum(axis=1) / 2, total * (total - 1) / 2
-    problem = _problem(ratings, shared)
-    value = Value.none(problem)
-    if not problem:
-        level: Literal["nominal", "ordinal"] = "nominal" if scale is Scale.NOMINAL else "ordinal"
-        value = Value(float(krippendorff.alpha(value_counts=shared, level_of_measurement=level)))
-    if trace is not None and weights is not None and several(trace[paired]):
-        value = interval(value, alpha_draws(ratings, scale, trace, weights))
-    agreeing = _share_of_pairs(hits, pairs, trace, weights, problem)
-    return Agreement(value, agreeing, len(shared), int(pairs.sum()))
-
-
-def several(trace: Ints) -> bool:
-    """True if the units belong to more than one trace. With a single trace, all resamples would be identical."""
-    return len(trace) > 0 and bool((trace != trace[0]).any())
-
-
-def alpha_draws(ratings: Floats64, scale: Scale, trace: Ints, weights: Weights) -> Floats64:
-    """Return alpha on each resample, with shape (draws,). It is NaN if a resample has no pairs or all its ratings
-    are equal."""
-    counts = _value_counts(ratings)
-    paired = counts.sum(axis=1) > 1
-    draw = _nominal_draws if scale == Scale.NOMINAL else _ordinal_draws
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return draw(counts[paired], trace[paired], weights)
+    agreeing = mean(hits, trace, weights, problem, counts=pairs)
+    return Agreement(value, agreeing, len(units.trace), int(pairs.sum()))
 
 
 def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: Weights | None = None) -> Value:
@@ -110,20 +97,7 @@ def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: W
     """
     own, others = ratings[person], np.delete(ratings, person, axis=0)
     both = ~(np.isnan(own) | np.isnan(others))
-    return _share_of_pairs(((others == own) & both).sum(axis=0), both.sum(axis=0), trace, weights, NO_OVERLAP)
-
-
-def _share_of_pairs(
-    hits: NDArray[Any], pairs: NDArray[Any], trace: Ints | None, weights: Weights | None, lacking: str
-) -> Value:
-    """Return the share of equal pairs, given the numbers of equal and of all pairs within each unit. It has an
-    interval if `weights` are given and the pairs belong to several traces."""
-    if not pairs.any():
-        return Value.none(lacking)
-    value = Value(float(hits.sum() / pairs.sum()))
-    if trace is None or weights is None or not several(trace[pairs > 0]):
-        return value
-    return interval(value, ratio(hits, pairs, trace, weights))
+    return mean(((others == own) & both).sum(axis=0), trace, weights, NO_OVERLAP, counts=both.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +159,7 @@ def kappa(pair: RaterPair, weights: Weights) -> Floats64:
 
 def agreeing(pair: RaterPair, weights: Weights | None = None) -> Value:
     """Return the share of units that both people rate the same."""
-    return share(pair.hit, pair.trace, weights, NOTHING_SHARED)
+    return mean(pair.hit, pair.trace, weights, NOTHING_SHARED)
 
 
 def _value_counts(ratings: Floats64) -> Floats64:
@@ -198,20 +172,22 @@ def _value_counts(ratings: Floats64) -> Floats64:
     return counted.reshape(ratings.shape[1], len(values)).astype(np.float64)
 
 
-def _problem(ratings: Floats64, shared: Floats64) -> str:
-    people = int((~np.isnan(ratings)).any(axis=1).sum())
-    if people < 2:
-        return ONE_ANNOTATOR if people else NO_LABEL
-    if not len(shared):
-        return NO_OVERLAP
-    return ALL_SAME if (shared.sum(axis=0) > 0).sum() == 1 else ""
+@dataclass(frozen=True, eq=False)
+class _RatedUnits:
+    """The `n` units with several ratings: how often each got each rating, with shape (n, ratings), and its trace.
+    `problem` says why alpha is undefined, or is ""."""
+
+    counts: Floats64
+    trace: Ints
+    problem: str
 
 
-def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Compute nominal alpha on each resample. Counting the equal pairs is enough, since all unequal pairs are
-    equally far apart."""
-    equal = (shared * (shared - 1)).sum(axis=1) / (shared.sum(axis=1) - 1)
-    same, *ratings = weighted_sums([equal, *shared.T], trace, weights)
+@statistic(attrgetter("problem"))
+def _nominal_alpha(units: _RatedUnits, weights: Weights) -> Floats64:
+    """Nominal alpha. Counting the equal pairs is enough, since all unequal pairs are equally far apart."""
+    counts = units.counts
+    equal = (counts * (counts - 1)).sum(axis=1) / (counts.sum(axis=1) - 1)
+    same, *ratings = weighted_sums([equal, *counts.T], units.trace, weights)
     marginals = np.array(ratings)
     total = marginals.sum(axis=0)
     expected = total**2 - (marginals**2).sum(axis=0)
@@ -219,19 +195,18 @@ def _nominal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
     return alphas
 
 
-def _ordinal_draws(shared: Floats64, trace: Ints, weights: Weights) -> Floats64:
-    """Compute ordinal alpha on each resample.
-
-    Unlike nominal alpha, this needs a count for every pair of unequal ratings, because the distance between two
-    ratings depends on the resample.
-    """
-    couples = list(combinations(range(shared.shape[1]), 2))
-    others = shared.sum(axis=1) - 1
-    met = [shared[:, low] * shared[:, high] / others for low, high in couples]
-    drawn = weighted_sums([*met, *shared.T], trace, weights)
+@statistic(attrgetter("problem"))
+def _ordinal_alpha(units: _RatedUnits, weights: Weights) -> Floats64:
+    """Ordinal alpha. It needs a count for every pair of unequal ratings, because the distance between two ratings
+    depends on the resample."""
+    counts = units.counts
+    couples = list(combinations(range(counts.shape[1]), 2))
+    others = counts.sum(axis=1) - 1
+    met = [counts[:, low] * counts[:, high] / others for low, high in couples]
+    drawn = weighted_sums([*met, *counts.T], units.trace, weights)
     marginals = drawn[len(couples) :]
     below = np.cumsum(marginals, axis=0)
-    observed, expected = np.zeros(len(weights)), np.zeros(len(weights))
+    observed, expected = np.zeros((2, len(weights)))
     for place, (low, high) in enumerate(couples):
         between = below[high] - below[low] + (marginals[low] - marginals[high]) / 2
         observed += drawn[place] * between**2

@@ -13,6 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Floats64, Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, chunks, ratio, statistic, weighted_sums
@@ -146,18 +147,19 @@ def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
         return np.where(pairs > 0, won / pairs, np.nan)
 
 
-def pairs_within(items: Items, size: int) -> tuple[Floats64, Floats64]:
-    """Return, for each of `size` traces, the number of (positive, negative) pairs in which the positive scores
-    higher, counting a tie as half, and the number of all such pairs."""
-    won, pairs = np.zeros((2, size))
-    order = np.argsort(items.trace, kind="stable")
-    traces, starts = np.unique(items.trace[order], return_index=True)
-    for trace, own in zip(traces, np.split(order, starts[1:]), strict=True):
-        positive = items.gold[own]
-        difference = items.scores[own[positive]][:, None] - items.scores[own[~positive]]
-        won[trace] = (difference > 0).sum() + (difference == 0).sum() / 2
-        pairs[trace] = difference.size
-    return won, pairs
+def order_within(scores: Floats64, gold: NDArray[Any], trace: AnyInts, weights: Weights) -> Floats64:
+    """Return in how many pairs of items of one trace the item with the larger gold value has the larger score, on
+    each resample.
+
+    The arrays have the shape (n,). A tie of scores counts one half, and items with equal gold are no pair.
+    """
+    won, pairs = np.zeros((2, weights.shape[1]))
+    order = np.argsort(trace, kind="stable")
+    present, starts = np.unique(trace[order], return_index=True)
+    for place, own in zip(present, np.split(order, starts[1:]), strict=True):
+        above = (scores[own][:, None] - scores[own])[gold[own][:, None] > gold[own]]
+        won[place], pairs[place] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
+    return ratio(won, pairs, np.arange(len(won)), weights)
 
 
 def _pair_problem(items: Items) -> str:
@@ -175,8 +177,7 @@ def auc_within(items: Items, weights: Weights) -> Floats64:
     It tells how well the scores locate the positives within a trace, without comparing scores between traces.
     Traces with only one class have no such pair. It is undefined if there is no pair or there are no scores.
     """
-    size = weights.shape[1]
-    return ratio(*pairs_within(items, size), np.arange(size), weights)
+    return order_within(items.scores, items.gold, items.trace, weights)
 
 
 @dataclass(frozen=True)
@@ -228,7 +229,7 @@ class Reliability:
 def reliability(items: Items, bins: int = BINS) -> Reliability:
     """Return the reliability diagram of the scores, taken as probabilities of the positive class. All bins are
     empty if there are no items or no scores."""
-    if items.problem == NO_ITEMS or np.isnan(items.scores).any():
+    if _score_problem(items):
         empty = np.full(bins, np.nan)
         return Reliability(np.zeros(bins, np.int64), empty, empty)
     place = np.minimum((items.scores * bins).astype(np.int64), bins - 1)

@@ -9,13 +9,13 @@ import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stepsight.core.arrays import AnyInts, Bools, Floats64
+from stepsight.core.arrays import AnyInts, Floats64
 
 DRAWS = 1000
 # The arrays of a chunk of resamples stay within this many numbers.
@@ -30,13 +30,15 @@ class Value:
     """The value of a metric and its 95 % interval.
 
     An undefined `number` is NaN, and `reason` says why. If `number` is defined, `reason` says what the metric
-    leaves out, or is "". `low` and `high` are the bounds of the interval, or NaN if there is none.
+    leaves out, or is "". `low` and `high` are the bounds of the interval, or NaN if there is none. `draws` holds
+    the values on the resamples, with shape (draws,), or is None if the metric has not been computed on them.
     """
 
     number: float
     reason: str = ""
     low: float = math.nan
     high: float = math.nan
+    draws: Floats64 | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def none(cls, reason: str) -> "Value":
@@ -122,23 +124,29 @@ def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
             weights.base.madvise(mmap.MADV_DONTNEED)
 
 
-def share(hit: Bools, trace: AnyInts, weights: Weights | None, lacking: str) -> Value:
-    """Return the share of hits among the items, with its interval over traces if `weights` (the resamples) are
-    given. If there are no items, it is undefined, with `lacking` as the reason."""
-    return mean(hit.astype(np.float64), trace, weights) if len(hit) else Value.none(lacking)
+def mean(
+    numbers: NDArray[Any],
+    trace: AnyInts,
+    weights: Weights | None,
+    lacking: str = "",
+    counts: NDArray[Any] | None = None,
+) -> Value:
+    """Return the mean of numbers, or the share of True among flags. If `counts` are given, each number is the sum
+    over that many items.
 
-
-def mean(numbers: Floats64, trace: AnyInts, weights: Weights | None) -> Value:
-    """Return the mean of numbers, of which there has to be at least one. `trace` is the index of the trace of each
-    number. It has an interval over traces if `weights` are given and there are several traces."""
-    value = Value(float(numbers.mean()))
-    if weights is None:
-        return value
+    `trace` is the index of the trace of each number. The mean has an interval over traces if `weights` (the
+    resamples) are given and there are items of several traces. If there are no items, it is undefined, with
+    `lacking` as the reason.
+    """
+    counts = np.ones(len(numbers)) if counts is None else counts
+    if not counts.any():
+        return Value.none(lacking)
+    value = Value(float(numbers.sum() / counts.sum()))
     # Pairs of people share few of many traces.
-    present, place = np.unique(trace, return_inverse=True)
-    if len(present) == 1:
+    present, place = np.unique(trace[counts > 0], return_inverse=True)
+    if weights is None or len(present) == 1:
         return value
-    return interval(value, ratio(numbers, np.ones_like(numbers), place, weights[:, present]))
+    return interval(value, ratio(numbers[counts > 0], counts[counts > 0], place, weights[:, present]))
 
 
 def interval(value: Value, draws: Floats64) -> Value:
@@ -150,13 +158,16 @@ def interval(value: Value, draws: Floats64) -> Value:
     return value.within(float(low), float(high))
 
 
-def difference(first: Value, second: Value, first_draws: Floats64, second_draws: Floats64) -> Value:
-    """Return the first value minus the second, with an interval from the paired resamples. Both arrays of draws
-    must come from the same resamples."""
+def difference(first: Value, second: Value) -> Value:
+    """Return the first value minus the second. The draws of both must come from the same resamples: they are
+    paired, and give the interval. Without draws, there is none."""
     for value in (first, second):
         if not value.exists:
             return Value.none(value.reason)
-    return interval(Value(first.number - second.number), first_draws - second_draws)
+    minus = Value(first.number - second.number)
+    if first.draws is None or second.draws is None:
+        return minus
+    return interval(minus, first.draws - second.draws)
 
 
 class OfTraces(Protocol):
@@ -167,19 +178,6 @@ class OfTraces(Protocol):
 
 
 Sample = TypeVar("Sample", bound=OfTraces)
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """A metric's value with its 95 % interval, and its values on the resamples (`draws`, of shape (draws,))."""
-
-    value: Value
-    draws: Floats64
-
-    @classmethod
-    def without_interval(cls, value: Value, weights: Weights) -> "Measurement":
-        """Return a measurement of `value` that has no interval and NaN for every resample."""
-        return cls(value, np.full(len(weights), np.nan))
 
 
 @dataclass(frozen=True)
@@ -196,24 +194,16 @@ class Statistic(Generic[Sample]):
     note: Callable[[Sample], str] = lambda sample: ""
 
     def __call__(self, sample: Sample, weights: Weights | None = None) -> Value:
-        """Return the value of the metric. It has an interval if `weights` (the resamples) are given and the sample
-        has several traces."""
-        reason = self.problem(sample)
-        if reason:
+        """Return the value of the metric. If `weights` (the resamples) are given, it has draws and, if the sample
+        has several traces, an interval."""
+        if reason := self.problem(sample):
             return Value.none(reason)
         once = np.ones((1, int(sample.trace.max()) + 1), np.uint8)
         value = Value(float(self.draws(sample, once)[0]), self.note(sample))
-        return (
-            value if weights is None or not np.ptp(sample.trace) else interval(value, self.draws(sample, weights))
-        )
-
-    def measure(self, sample: Sample, weights: Weights) -> Measurement:
-        """Return the value with its interval, and the values on the resamples."""
-        value = self(sample)
-        if not value.exists:
-            return Measurement.without_interval(value, weights)
+        if weights is None:
+            return value
         draws = self.draws(sample, weights)
-        return Measurement(interval(value, draws), draws)
+        return replace(interval(value, draws) if np.ptp(sample.trace) else value, draws=draws)
 
 
 def statistic(

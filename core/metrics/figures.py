@@ -16,8 +16,8 @@ import numpy as np
 
 from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.binary import auc, brier, expected_calibration_error, macro_f1
-from stepsight.core.metrics.bootstrap import Measurement, Statistic, Value, Weights, interval, ratio, statistic
+from stepsight.core.metrics.binary import auc, brier, expected_calibration_error, macro_f1, order_within
+from stepsight.core.metrics.bootstrap import Value, Weights, interval, ratio, statistic
 from stepsight.core.metrics.first_error import (
     FirstErrors,
     accuracy_on_wrong,
@@ -72,13 +72,13 @@ class Metric:
     name: str
     title: str
     topic: Topic
-    measure: Callable[[Subject, Weights], Measurement]
+    measure: Callable[[Subject, Weights], Value]
 
 
-def as_json(measured: Mapping[str, Measurement]) -> dict[str, object]:
+def as_json(measured: Mapping[str, Value]) -> dict[str, object]:
     """Return a JSON object that maps the name of each metric to a fraction or null. Two more keys, `intervals` and
     `reasons`, map names of metrics to intervals and to reasons."""
-    values = {name: figure.value.as_json() for name, figure in measured.items()}
+    values = {name: value.as_json() for name, value in measured.items()}
     shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
     shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}
     shown["reasons"] = {name: value["reason"] for name, value in values.items() if "reason" in value}
@@ -150,13 +150,7 @@ def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
 
     Pairs with equal shares do not count. Equal validities count one half, so that a constant has 0.5.
     """
-    won, pairs = np.zeros((2, weights.shape[1]))
-    for trace in np.unique(items.trace):
-        own = items.trace == trace
-        share, validity = items.share[own], items.validity[own]
-        above = (validity[:, None] - validity)[share[:, None] > share]
-        won[trace], pairs[trace] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
-    return ratio(won, pairs, np.arange(len(won)), weights)
+    return order_within(items.validity, items.share, items.trace, weights)
 
 
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
@@ -164,22 +158,20 @@ FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 
 def protocol(
     subject: Subject, errors: Errors, weights: Weights, only: Collection[str] = FIGURES
-) -> dict[str, Measurement]:
+) -> dict[str, Value]:
     """Compute the metrics of ReasonEval's protocol for one kind of error. These are `sol_f1`, `sol_auc`, `step_f1`
     and `step_auc`, or only the ones named in `only`."""
-    figures: dict[str, Measurement] = {}
+    figures: dict[str, Value] = {}
     for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
         if level == Level.STEP and not subject.outputs.has_steps:
-            none = Measurement.without_interval(Value.none("the evaluator says nothing of steps"), weights)
+            none = Value.none("the evaluator says nothing of steps")
             figures |= {name: none for name in ("step_f1", "step_auc") if name in only}
             continue
         chosen = subject.items(errors, level)
         if f"{short}_f1" in only:
-            measured = macro_f1.measure(chosen, weights)
-            value = _with_stricter(measured.value, subject, errors, level)
-            figures[f"{short}_f1"] = Measurement(value, measured.draws)
+            figures[f"{short}_f1"] = _with_stricter(macro_f1(chosen, weights), subject, errors, level)
         if f"{short}_auc" in only:
-            figures[f"{short}_auc"] = auc.measure(chosen, weights)
+            figures[f"{short}_auc"] = auc(chosen, weights)
     return figures
 
 
@@ -195,7 +187,7 @@ def _with_stricter(value: Value, subject: Subject, errors: Errors, level: Level)
     return replace(value, reason=f"{reason}; counted as wrong, it is {100 * strict:.1f} %")
 
 
-def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
+def three_way(subject: Subject, weights: Weights) -> dict[str, Value]:
     """Compute the three-class metrics.
 
     These are `accuracy`, `macro_f1` and `macro_auc`, and the AUC of each class against the rest: `neg_auc`,
@@ -203,25 +195,25 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Measurement]:
     result is empty if the evaluator gives verdicts instead of scores, or if all gold labels are the same.
     """
     steps = ternary.classify(subject.table)
-    figures: dict[str, Measurement] = {}
+    figures: dict[str, Value] = {}
     if len(np.unique(steps.gold)) < 2 or not subject.outputs.has_scores:
         return figures
     for label in Label if subject.outputs == Outputs.THREE_WAY else (Label.NEG,):
         side = steps.against_rest(label)
-        figures[f"{label.text}_auc"] = auc.measure(side, weights)
+        figures[f"{label.text}_auc"] = auc(side, weights)
     if subject.outputs == Outputs.THREE_WAY:
         # Drawing the classes' curves again would take most of the time of an evaluation.
-        of_classes = [measured.draws for measured in figures.values() if measured.value.exists]
+        of_classes = [value.draws for value in figures.values() if value.draws is not None]
         draws = np.mean(of_classes, axis=0)
         figures = {
-            "accuracy": ternary.accuracy.measure(steps, weights),
-            "macro_f1": ternary.macro_f1.measure(steps, weights),
-            "macro_auc": Measurement(interval(ternary.macro_auc(steps), draws), draws),
+            "accuracy": ternary.accuracy(steps, weights),
+            "macro_f1": ternary.macro_f1(steps, weights),
+            "macro_auc": replace(interval(ternary.macro_auc(steps), draws), draws=draws),
         } | figures
     return figures
 
 
-def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
+def prm_scores(subject: Subject, weights: Weights) -> dict[str, Value]:
     """Compute `prmscore` over all steps and, if the table's groups are PRMBench's classes, also for each category
     and class."""
     groups = set(subject.table.groups)
@@ -233,7 +225,7 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Measurement]:
         if classes and not groups & set(classes):
             continue
         side = prm_items(subject.table, subject.thresholds, classes, subject.outputs)
-        scores[name] = macro_f1.measure(side, weights)
+        scores[name] = macro_f1(side, weights)
     return scores
 
 
@@ -241,46 +233,52 @@ def _steps(subject: Subject) -> Items:
     return subject.items(Errors.INVALID, Level.STEP)
 
 
-def _once(value: Callable[[Subject], Value]) -> Callable[[Subject, Weights], Measurement]:
-    """Return the measure of a metric that is shown without an interval."""
-    return lambda subject, weights: Measurement.without_interval(value(subject), weights)
-
-
-def _of_shares(metric: Statistic[ShareItems]) -> Callable[[Subject, Weights], Measurement]:
-    return lambda subject, weights: metric.measure(ShareItems.of(subject), weights)
-
-
 METRICS: tuple[Metric, ...] = (
-    # The part of MR-Score that concerns steps.
+    # The part of MR-Score that concerns steps. Of MR-Score and of calibration, no interval is shown.
     Metric(
         "first_error_accuracy",
         "First-error accuracy",
         Topic.FIRST_ERRORS,
-        _once(lambda subject: accuracy_on_wrong(subject.first_errors)),
+        lambda subject, weights: accuracy_on_wrong(subject.first_errors),
     ),
     Metric(
         "processbench_f1",
         "ProcessBench F1",
         Topic.FIRST_ERRORS,
-        lambda subject, weights: process_bench_f1.measure(subject.first_errors, weights),
+        lambda subject, weights: process_bench_f1(subject.first_errors, weights),
     ),
     # Matthews' correlation, the part of MR-Score that concerns solutions.
     Metric(
         "mr_mcc",
         "MR-Score, solutions (MCC)",
         Topic.FIRST_ERRORS,
-        _once(lambda subject: matthews(subject.first_errors)),
+        lambda subject, weights: matthews(subject.first_errors),
     ),
-    Metric("ece", "ECE", Topic.CALIBRATION, _once(lambda subject: expected_calibration_error(_steps(subject)))),
-    Metric("brier", "Brier", Topic.CALIBRATION, _once(lambda subject: brier(_steps(subject)))),
-    Metric("share_spearman", "Spearman to shares", Topic.SHARES, _of_shares(spearman)),
-    Metric("share_order", "Order within traces", Topic.SHARES, _of_shares(order_within_traces)),
-    Metric("share_brier", "Brier to shares", Topic.SHARES, _of_shares(share_brier)),
+    Metric("ece", "ECE", Topic.CALIBRATION, lambda subject, weights: expected_calibration_error(_steps(subject))),
+    Metric("brier", "Brier", Topic.CALIBRATION, lambda subject, weights: brier(_steps(subject))),
+    Metric(
+        "share_spearman",
+        "Spearman to shares",
+        Topic.SHARES,
+        lambda subject, weights: spearman(ShareItems.of(subject), weights),
+    ),
+    Metric(
+        "share_order",
+        "Order within traces",
+        Topic.SHARES,
+        lambda subject, weights: order_within_traces(ShareItems.of(subject), weights),
+    ),
+    Metric(
+        "share_brier",
+        "Brier to shares",
+        Topic.SHARES,
+        lambda subject, weights: share_brier(ShareItems.of(subject), weights),
+    ),
 )
 """The metrics that belong to no kind of error. A new one is a module of this package and its line here."""
 
 
-def others(subject: Subject, weights: Weights, topics: Collection[Topic] = tuple(Topic)) -> dict[str, Measurement]:
+def others(subject: Subject, weights: Weights, topics: Collection[Topic] = tuple(Topic)) -> dict[str, Value]:
     """Compute the metrics in `METRICS` on these topics, by name. Metrics of shares are computed only if a step has
     a share. The result is empty if the evaluator does not judge steps."""
     if not subject.outputs.has_steps:
@@ -290,13 +288,13 @@ def others(subject: Subject, weights: Weights, topics: Collection[Topic] = tuple
     return {metric.name: metric.measure(subject, weights) for metric in chosen}
 
 
-def figures(subject: Subject, errors: Errors, weights: Weights, names: Collection[str]) -> dict[str, Measurement]:
+def figures(subject: Subject, errors: Errors, weights: Weights, names: Collection[str]) -> dict[str, Value]:
     """Compute the metrics `names` for one kind of error. Those that the labels do not allow are undefined."""
     computed = protocol(subject, errors, weights, names)
     for compute in (three_way, others, prm_scores):
         if any(name not in computed for name in names):
             computed |= compute(subject, weights)
-    none = Measurement.without_interval(Value.none("these traces have no labels for it"), weights)
+    none = Value.none("these traces have no labels for it")
     return {name: computed.get(name, none) for name in names}
 
 

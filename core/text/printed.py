@@ -18,16 +18,11 @@ MISSING = frozenset(
 )
 """The words, in lower case, that stand for a missing value: those that pandas reads, and Python's and R's own."""
 
-_OPEN = re.compile(r"""\s*+(?:["']\s*+)?(?:(?:np\.|numpy\.)?(?:array|tensor)\(\s*|c(?=\())?[\[({]""")
-# The start of a list of texts or objects, which no solution in running text has. The list may be quoted as a whole,
-# and may be an array of PostgreSQL or a set, which are reported rather than read.
+_OPEN = re.compile(r"""\s*+(?:["']\s*+)?(?:(?:np\.|numpy\.)?(?:array|tensor)\(\s*)?[\[({]""")
+# The start of a list of texts or objects, which no solution in running text has. The list may be quoted as a whole.
 _STEP_LIST = re.compile(
-    r"""\s*+(?:["']\s*+)?(?:
-        (?:(?:np\.|numpy\.)?array\(\s*)?\[\s*+(?:[\[({]\s*+)?(?:(?:np\.|numpy\.)str_\(\s*)?[bBuU]?\\?["'“‘]
-      | c\(\s*["']
-      | \{\s*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\s*,
-    )""",
-    re.VERBOSE | re.DOTALL,
+    r"""\s*+(?:["']\s*+)?(?:(?:np\.|numpy\.)?array\(\s*)?"""
+    r"""\[\s*+(?:[\[({]\s*+)?(?:(?:np\.|numpy\.)str_\(\s*)?[bBuU]?\\?["'“‘]"""
 )
 # Quoted texts with commas between them, as a list has without its brackets.
 _TEXT = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""
@@ -39,7 +34,7 @@ _TOKEN = re.compile(
       | (?P<number>[-+\u2212]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))
       | (?P<wrapper>(?:np\.|numpy\.)?(?:array|tensor|u?int\d+|float\d+|str_|bool_?)\()
       | (?P<more>\.\.\.|…)
-      | (?P<sign>c\(|[\[\](){},:])
+      | (?P<sign>[\[\](){},:])
       | (?P<word>[-+\u2212\w.<#/][^\s\[\](){},:;|'"“”‘’，；]*)
     )""",
     re.VERBOSE | re.DOTALL,
@@ -48,8 +43,7 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|x([0-9a-fA-F]{2}
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "a": "\a", "0": "\0", "\n": ""}
 _VALUES = {"true": True, "false": False, "np.true_": True, "np.false_": False, "np.nan": None}
 _VALUES |= dict.fromkeys(MISSING)
-# R's lists begin with c.
-_ENDS = {"[": "]", "(": ")", "c(": ")"}
+_ENDS = {"[": "]", "(": ")"}
 # Where a value may follow another without a comma, as NumPy prints texts and rows.
 _BETWEEN = " \n\t\r["
 
@@ -135,7 +129,11 @@ class _Parser:
             except ValueError:
                 return float(plain)
         if what == "wrapper":
-            return self._wrapped(depth)
+            # After the value in `array(…)` or `np.int64(…)` come its type and the like.
+            value = self._value(depth + 1)
+            while self._next()[1] != ")":
+                pass
+            return value
         if what == "word":
             return _VALUES.get(token.lower(), token)
         if token == "{":
@@ -175,14 +173,6 @@ class _Parser:
                 self._next()
         self._next()
         return values
-
-    def _wrapped(self, depth: int) -> Any:
-        """Parse the rest of `array(…)` or `np.int64(…)` and return the value in it. Arguments after the value, such
-        as a type, are skipped."""
-        value = self._value(depth + 1)
-        while self._next()[1] != ")":
-            pass
-        return value
 
 
 def _unescaped(match: re.Match[str]) -> str:

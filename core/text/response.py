@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from stepsight.core.text.marks import STYLES, match_mark
-from stepsight.core.text.signs import INVISIBLE, SPACES
+from stepsight.core.text.signs import INVISIBLE, SPACES, words
 
 _THINKING = (
     ("<think>", "</think>"),
@@ -68,26 +68,24 @@ _DIALOGUE = re.compile(
 # The first of two tags around the whole solution.
 _WHOLE = re.compile(r"\s*<(\|begin_of_)?(answer|solution|response|output|final)(?(1)\|)>", re.IGNORECASE)
 # Every word of an opening is one of these, and at least one is in `_OPENERS`: it says nothing about the problem.
-_OPENERS = frozenset(
-    re.split(
-        r"\s+",
-        """sure certainly course absolutely okay ok alright hello hi hey gladly definitely happy glad great
-        solution solutions explanation step steps step-by-step stepwise solve solving proof""",
-    )
+_OPENERS = words(
+    """
+    sure certainly course absolutely okay ok alright hello hi hey gladly definitely happy glad great
+    solution solutions explanation step steps step-by-step stepwise solve solving proof
+    """
 )
-_WORDS = _OPENERS | frozenset(
-    re.split(
-        r"\s+",
-        """a about all an and answer answering approach at be begin break breakdown breaking by calculation
-        calculations can carefully clear clearly complete could detail detailed determine do down each
-        example explain find finding follow following for get go going good have help here here's how i i'd
-        i'll in into is it its let let's lets logically look manner me method my need now of one order our
-        out please problem proceed process provide provided question reach reasoning right s should show
-        simple small smaller so solved start stepping systematic systematically tackle take that that's the
-        then there these thing think this through to together us use using walk want we we'll we're we've
-        will with work working would you your math mathematics mathematical word given below as follows
-        thanks thank now""",
-    )
+_WORDS = _OPENERS | words(
+    """
+    a about all an and answer answering approach at be begin break breakdown breaking by calculation
+    calculations can carefully clear clearly complete could detail detailed determine do down each
+    example explain find finding follow following for get go going good have help here here's how i i'd
+    i'll in into is it its let let's lets logically look manner me method my need now of one order our
+    out please problem proceed process provide provided question reach reasoning right s should show
+    simple small smaller so solved start stepping systematic systematically tackle take that that's the
+    then there these thing think this through to together us use using walk want we we'll we're we've
+    will with work working would you your math mathematics mathematical word given below as follows
+    thanks thank now
+    """
 )
 _PIECE = re.compile(r"[^\n]{0,160}?(?:[.!:](?=[\s*_]|$)|$)[*_]{0,3}", re.MULTILINE)
 _SIGNS = re.compile(r"[#*_>\s,.!:;—–\"“”()-]+")

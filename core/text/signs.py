@@ -93,6 +93,11 @@ _BESIDE = re.compile(f" (?:(?=[{re.escape(UNSPACED)}])|(?<=[{re.escape(UNSPACED)
 _COMPARABLE: Mapping[int, str | None] = {**PLAIN, **dict.fromkeys(map(ord, INVISIBLE))}
 
 
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
+    return frozenset(text.split())
+
+
 def plain(text: str) -> str:
     """Replace typographic signs, spaces and digits in a text by their plain variants. The positions of all
     characters stay the same."""

@@ -170,7 +170,11 @@ def _texts(solution: str) -> list[str]:
 def _split(text: str) -> list[str]:
     if parts := at_step_tokens(text):
         return _without_marks([part.strip() for part in parts])
-    lines = _without_rules(unbroken_lines(text))
+    lines = unbroken_lines(text)
+    for start, stop in _blocks(lines):
+        # A rule below a sum is none between parts.
+        if stop == start + 1 and _RULE.fullmatch(lines[start]):
+            lines[start] = ""
     for broken in itertools.chain([lines], (_broken(text, mark) for mark in INLINE)):
         for style in STYLES if may_be_numbered(broken) else ():
             if starts := _numbered(broken, style):
@@ -194,13 +198,11 @@ def _without_marks(steps: list[str]) -> list[str]:
     return steps
 
 
-def _without_rules(lines: list[str]) -> list[str]:
-    """Blank out horizontal rules between blank lines. A rule below a sum is kept."""
-    around = ["", *lines, ""]
-    return [
-        "" if _RULE.fullmatch(line) and not around[index].strip() and not around[index + 2].strip() else line
-        for index, line in enumerate(lines)
-    ]
+def _blocks(lines: Sequence[str]) -> list[tuple[int, int]]:
+    """Return, for each run of lines that are not blank, the index of its first line and that after its last one."""
+    filled = [False, *(bool(line.strip()) for line in lines), False]
+    edges = [index for index in range(len(lines) + 1) if filled[index] != filled[index + 1]]
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def _trimmed(step: str) -> str:
@@ -242,14 +244,13 @@ def _numbered(lines: list[str], style: Marks) -> list[int]:
 
 def _begins_again(lines: list[str], index: int) -> bool:
     """True if a heading, or a paragraph ending in a colon, directly precedes the line at `index`."""
-    before = index - 1
-    while before >= 0 and not lines[before].strip():
-        before -= 1
-    if before < 0:
+    before = _blocks(lines[:index])
+    if not before:
         return False
-    last = lines[before]
+    start, stop = before[-1]
+    last = lines[stop - 1]
     is_announced = last.rstrip(" *_").endswith(":") and not last[:1].isspace()
-    return _HEADING.fullmatch(last) is not None or (is_announced and (before == 0 or not lines[before - 1].strip()))
+    return _HEADING.fullmatch(last) is not None or (is_announced and stop == start + 1)
 
 
 def _items(lines: list[str], starts: list[int], style: Marks) -> list[str]:
@@ -266,8 +267,11 @@ def _items(lines: list[str], starts: list[int], style: Marks) -> list[str]:
             heading, item = _without_heading(item)
             item = [*own, *item]
             is_first = style != (BULLET,) and (match := match_mark(style, lines[stop])) and _is_first(match)
-            item, announced = _without_announcement(item) if is_first and not heading else (item, "")
-            steps += ["\n".join(item), announced]
+            end = len(item)
+            if is_first and not heading:
+                # The last paragraph announces the list that follows.
+                end = next((start for start, _ in reversed(_blocks(item))), 0) or end
+            steps += ["\n".join(item[:end]), "\n".join(item[end:])]
         else:
             item, answers = _without_answers(item, is_item=True)
             if style not in HEADINGS:
@@ -288,26 +292,12 @@ def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
     return [line for line in lines[stop:] if line.strip()], lines[:stop]
 
 
-def _without_announcement(lines: list[str]) -> tuple[list[str], str]:
-    """Split off the last paragraph of a step, which announces the list that follows. Returns the other lines and
-    this paragraph."""
-    stop = len(lines)
-    while stop and not lines[stop - 1].strip():
-        stop -= 1
-    start = stop
-    while start and lines[start - 1].strip():
-        start -= 1
-    return (lines[:start], "\n".join(lines[start:stop])) if start else (lines, "")
-
-
 def _without_end(item: list[str], answers: list[str]) -> tuple[list[str], list[str]]:
     """Split off a conclusion that follows the last item of a list after a blank line but is not part of the item.
     The conclusion is put in front of `answers`."""
-    for index in range(len(item) - 1, 0, -1):
-        if not item[index - 1].strip() and item[index].strip() and not item[index][0].isspace():
-            if CONCLUSION.match(item[index]):
-                return item[:index], ["\n".join(item[index:]), *answers]
-            break
+    outside_item = [start for start, _ in _blocks(item) if start and not item[start][0].isspace()]
+    if outside_item and CONCLUSION.match(item[outside_item[-1]]):
+        return item[: outside_item[-1]], ["\n".join(item[outside_item[-1] :]), *answers]
     return item, answers
 
 
@@ -348,21 +338,11 @@ def _answer_start(lines: list[str]) -> int | None:
 def _last_paragraph(lines: list[str]) -> int:
     """Return the index of the first line of the last paragraph. A paragraph that ends in a colon or comma includes
     the text after it."""
-    start = len(lines)
-    while True:
-        while start and not lines[start - 1].strip():
-            start -= 1
-        while start and lines[start - 1].strip():
-            start -= 1
-        before = start
-        while before and not lines[before - 1].strip():
-            before -= 1
-        if (
-            not before
-            or len(lines) - before > _LONGEST_ANSWER
-            or not lines[before - 1].rstrip().endswith((":", ","))
-        ):
+    blocks = _blocks(lines)
+    for (_, before), (start, _) in zip(blocks[-2::-1], blocks[:0:-1], strict=True):
+        if len(lines) - before > _LONGEST_ANSWER or not lines[before - 1].rstrip().endswith((":", ",")):
             return start
+    return blocks[0][0] if blocks else 0
 
 
 def _broken(text: str, mark: re.Pattern[str]) -> list[str]:
@@ -397,19 +377,14 @@ def _bullets(lines: list[str]) -> list[int]:
     starts = [index for index, match in matches if len(match[1]) <= base + 1]
     if len(starts) < 2 or len(_paragraphs(_without_heading(lines[: starts[0]])[1])) > 1:
         return []
-    for index in range(starts[0] + 1, starts[-1]):
-        line = lines[index]
-        is_loose = line.strip() and not line[0].isspace() and not lines[index - 1].strip()
+    for place, _ in _blocks(lines[: starts[-1]]):
+        line = lines[place]
+        is_loose = place > starts[0] and not line[0].isspace()
         if is_loose and not BULLET.match(line) and not _HEADING.fullmatch(line):
             return []
     item, answers = _without_answers(lines[starts[-1] :], is_item=True)
     item, _ = _without_end(item, answers)
-    is_over = all(
-        line[0].isspace()
-        for index, line in enumerate(item)
-        if index and line.strip() and not item[index - 1].strip()
-    )
-    return starts if is_over else []
+    return starts if all(item[place][0].isspace() for place, _ in _blocks(item) if place) else []
 
 
 def _paragraphs(lines: list[str]) -> list[str]:
@@ -418,15 +393,9 @@ def _paragraphs(lines: list[str]) -> list[str]:
     A heading is joined to the next paragraph, and so is a paragraph that ends in a colon before maths, code or a
     list.
     """
-    groups: list[list[str]] = [[]]
-    for line in lines:
-        if line.strip():
-            groups[-1].append(line)
-        else:
-            groups.append([])
     paragraphs: list[list[str]] = []
     is_open = False
-    for text in ("\n".join(group) for group in groups if group):
+    for text in ("\n".join(lines[start:stop]) for start, stop in _blocks(lines)):
         if paragraphs and (is_open or _goes_on(paragraphs[-1][-1], text)):
             paragraphs[-1].append(text)
         else:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 
 from stepsight.core.arrays import Ints
-from stepsight.core.metrics.bootstrap import Value, Weights, share
+from stepsight.core.metrics.bootstrap import Value, Weights, mean
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome
 from stepsight.core.metrics.table import SILENT
 from stepsight.storage.browse.filter_columns import BrowseColumns
@@ -188,7 +188,7 @@ def outcomes_by(
             codes = mistake[kept]
             counts = dict(zip(OUTCOMES, np.bincount(codes, minlength=len(OUTCOMES)).tolist(), strict=True))
             hit = codes == OUTCOMES.index(Outcome.RIGHT)
-            outcomes.append(ValueOutcomes(value, conditions, counts, share(hit, kept, resampled, "no trace")))
+            outcomes.append(ValueOutcomes(value, conditions, counts, mean(hit, kept, resampled, "no trace")))
     return outcomes
 
 

@@ -54,7 +54,7 @@ def check_row(row: Row) -> BaselineCheck | None:
     no baseline to compare with, or if there are too few labels."""
     if row.above_baselines is None:
         return None
-    value = row.measured[row.beats_in].value.number
+    value = row.measured[row.beats_in].number
     return BaselineCheck(row.evaluator, row.mode, row.errors, row.beats_in, value, row.rival, row.beats)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, f1, precision, recall
-from stepsight.core.metrics.bootstrap import Measurement, Value, Weights
+from stepsight.core.metrics.bootstrap import Value, Weights
 from stepsight.core.metrics.figures import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT, Items, StepTable, by_change, by_third, retroactive
@@ -77,10 +77,7 @@ def by_class(subject: Subject, weights: Weights) -> dict[Label, ClassFigures]:
     """Return the figures of each class against the rest, with intervals."""
     steps = ternary.classify(subject.table)
     sides = {label: steps.against_rest(label) for label in Label}
-    return {
-        label: ClassFigures(auc.measure(side, weights).value, f1.measure(side, weights).value)
-        for label, side in sides.items()
-    }
+    return {label: ClassFigures(auc(side, weights), f1(side, weights)) for label, side in sides.items()}
 
 
 def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
@@ -96,7 +93,7 @@ def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:
     return upto
 
 
-def thirds(row: Row, weights: Weights) -> dict[str, Measurement]:
+def thirds(row: Row, weights: Weights) -> dict[str, Value]:
     """Return the positional decomposition of a row: its figures within each third of the solutions, by names such
     as `early_step_auc`.
 
@@ -105,12 +102,12 @@ def thirds(row: Row, weights: Weights) -> dict[str, Measurement]:
     """
     subject, table = row.subject, row.subject.table
     figures = {
-        f"{third}_step_auc": auc.measure(replace(subject, table=part).items(row.errors, Level.STEP), weights)
+        f"{third}_step_auc": auc(replace(subject, table=part).items(row.errors, Level.STEP), weights)
         for third, part in by_third(table, counted(table, row.errors)).items()
     }
     if "macro_auc" in row.measured:
         for third, part in by_third(table).items():
-            figures[f"{third}_macro_auc"] = ternary.macro_auc.measure(ternary.classify(part), weights)
+            figures[f"{third}_macro_auc"] = ternary.macro_auc(ternary.classify(part), weights)
     return figures
 
 

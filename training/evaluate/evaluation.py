@@ -15,7 +15,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.binary import McNemar, mcnemar
-from stepsight.core.metrics.bootstrap import DRAWS, Measurement, Value, Weights, difference, resamples
+from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, difference, resamples
 from stepsight.core.metrics.figures import Subject, as_json, figures, others, prm_scores, protocol, three_way
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
@@ -166,7 +166,7 @@ class Row:
     mode: Mode
     errors: Errors
     subject: Subject
-    measured: dict[str, Measurement]
+    measured: dict[str, Value]
     n_traces: int
     n_solutions: int
     n_steps: int
@@ -181,11 +181,6 @@ class Row:
     @property
     def is_baseline(self) -> bool:
         return self.evaluator.startswith(PREFIX)
-
-    @property
-    def values(self) -> dict[str, Value]:
-        """The figures without their resamples."""
-        return {name: measured.value for name, measured in self.measured.items()}
 
     @property
     def on_thresholds(self) -> str:
@@ -215,7 +210,7 @@ class Row:
     def _published(self) -> dict[str, object] | None:
         if self.published is None:
             return None
-        values = {name: self.measured[name].value for name in self.published.values}
+        values = {name: self.measured[name] for name in self.published.values}
         differences = {
             name: self.published.difference(name, value.number) if value.exists else None
             for name, value in values.items()
@@ -437,10 +432,9 @@ def compare(first: Row, second: Row, weights: Weights) -> PairedComparison:
     )  # fmt: skip
 
 
-def minus(figures: Mapping[str, Measurement], others: Mapping[str, Measurement]) -> dict[str, Value]:
+def minus(figures: Mapping[str, Value], others: Mapping[str, Value]) -> dict[str, Value]:
     """Return the differences of the figures that both have, with intervals paired by trace."""
-    pairs = {name: (figures[name], other) for name, other in others.items() if name in figures}
-    return {name: difference(a.value, b.value, a.draws, b.draws) for name, (a, b) in pairs.items()}
+    return {name: difference(figures[name], other) for name, other in others.items() if name in figures}
 
 
 def _on_common_traces(first: Row, second: Row, weights: Weights, names: Collection[str]) -> tuple[Row, Row]:
@@ -460,7 +454,7 @@ def _on_common_traces(first: Row, second: Row, weights: Weights, names: Collecti
 
 def against_baselines(row: Row, rows: Sequence[Row], weights: Weights) -> Row:
     """Return a copy of the row with its difference from the best baseline, computed on the row's own traces."""
-    name = next((name for name in RIVALRY if name in row.measured and row.measured[name].value.exists), RIVALRY[0])
+    name = next((name for name in RIVALRY if name in row.measured and row.measured[name].exists), RIVALRY[0])
     beats, rival = above_best_baseline(row, rows, name, weights)
     name = name if rival else RIVALRY[0]
     gold = row.subject.items(row.errors, Level.STEP if name.startswith("step") else Level.SOLUTION).gold
@@ -486,8 +480,7 @@ def _difference(row: Row, rival: Row, name: str, weights: Weights) -> Value:
         row, rival = _on_common_traces(row, rival, weights, [name])
     if row.subject.outputs == Outputs.CHECKS:
         rival = _where_it_speaks(row, rival, weights)
-    one, other = row.measured[name], rival.measured[name]
-    return difference(one.value, other.value, one.draws, other.draws)
+    return difference(row.measured[name], rival.measured[name])
 
 
 def _where_it_speaks(row: Row, rival: Row, weights: Weights) -> Row:

@@ -26,7 +26,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.binary import auc, macro_f1
-from stepsight.core.metrics.bootstrap import Value, mean, resamples, share
+from stepsight.core.metrics.bootstrap import Value, mean, resamples
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.metrics.table import build_table
 from stepsight.core.models.evaluator_base import Evaluator
@@ -82,10 +82,9 @@ def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
     for mode in (Mode.ONLINE, Mode.OFFLINE):
         table = build_table((each.trace, getattr(each, mode.value)) for each in judgments)
         steps = items(table, Errors.INVALID, Level.STEP)
-        measured[mode.value] = {name: figure.measure(steps, weights) for name, figure in _FIGURES.items()}
-    values = {mode: {name: figure.value for name, figure in figures.items()} for mode, figures in measured.items()}
-    values["offline - online"] = minus(measured["offline"], measured["online"])
-    shown = {of: {name: _shown(value) for name, value in figures.items()} for of, figures in values.items()}
+        measured[mode.value] = {name: figure(steps, weights) for name, figure in _FIGURES.items()}
+    measured["offline - online"] = minus(measured["offline"], measured["online"])
+    shown = {of: {name: _shown(value) for name, value in figures.items()} for of, figures in measured.items()}
     return {"traces": len(judgments), **shown}
 
 
@@ -211,7 +210,7 @@ def _share(judged: Sequence[JudgedTrace], hits: Callable[[JudgedTrace], list[boo
     of_traces = [hits(trace) for trace in judged]
     flat = np.array([hit for some in of_traces for hit in some], np.bool_)
     owners = np.repeat(np.arange(len(judged)), [len(some) for some in of_traces])
-    value = share(flat, owners, resamples(len(judged)), "there is none")
+    value = mean(flat, owners, resamples(len(judged)), "there is none")
     return {"count": int(flat.sum()), "of": len(flat), "share": _shown(value) if value.exists else None}
 
 

@@ -157,7 +157,7 @@ def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | No
     table = build_table(judged)
     chosen = best_threshold(table) if threshold is None else threshold
     errors = first_errors(table, chosen)
-    f1 = process_bench_f1.measure(errors, resamples(table.traces)).value
+    f1 = process_bench_f1(errors, resamples(table.traces))
     if not f1.exists:
         raise UserError(f"F1 cannot be computed: {f1.reason}.", "Verify with more traces.")
     return f1, chosen

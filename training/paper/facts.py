@@ -260,7 +260,7 @@ def store_facts(store: Store) -> Facts:
             evaluators = [with_thresholds(store, dataset, other) for other in evaluators_of(store, dataset.id)]
             for row in evaluate(store, dataset, evaluators, draws=1, group=about["group"]).rows:
                 if row.published is not None and row.errors.value == about["errors"]:
-                    values = {key: figure.value for key, figure in row.measured.items() if figure.value.exists}
+                    values = {key: value for key, value in row.measured.items() if value.exists}
                     of_row = {key: round(100 * value.number, 1) for key, value in values.items()}
                     measured[name, row.published.evaluator, row.mode.value] = of_row
     for table in reference_tables():

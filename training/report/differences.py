@@ -188,7 +188,7 @@ def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
         for change in changes:
             shown: dict[Column, Cell] = {EVALUATOR: change.after.evaluator}
             for name, title in PROTOCOL.items():
-                shown[Column(name, f"{title}, patched")] = change.after.values[name]
+                shown[Column(name, f"{title}, patched")] = change.after.measured[name]
                 shown[Column(f"{name}_change", f"{title}, change", CellKind.POINTS)] = change.changes[name]
             entries.append((change.after, shown))
         what = f"what the patch ({patched.patch.size}) changes"

@@ -167,8 +167,7 @@ def _result_rows(
     for row in evaluate(store, stored, chosen, force=force, patch=labels).rows:
         counts = {"traces": row.n_traces, "solutions": row.n_solutions, "steps": row.n_steps}
         about = {"dataset": stored.name, "evaluator": row.evaluator, "baseline": row.is_baseline}
-        for name, measured in row.measured.items():
-            value = measured.value
+        for name, value in row.measured.items():
             yield (
                 about
                 | counts

@@ -152,7 +152,7 @@ def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
     lines: list[str] = []
     chosen = list(names)
     for row in rows:
-        reasons = {row.values[name].reason for name in chosen if name in row.values} - {""}
+        reasons = {row.measured[name].reason for name in chosen if name in row.measured} - {""}
         lines += [f"{row.evaluator}: {reason}" for reason in sorted(reasons) if not row.is_baseline]
         if row.n_traces < traces:
             lines.append(f"{row.evaluator}: {row.n_traces:,} of {traces:,} traces judged")
@@ -179,7 +179,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
         (
             row,
             {EVALUATOR: row.evaluator, _SOURCE: "measured"}
-            | cells(PROTOCOL, row.values)
+            | cells(PROTOCOL, row.measured)
             | {
                 Column("beats_baseline_by", "Above best baseline", CellKind.POINTS): row.beats
                 if row.beats.exists
@@ -235,7 +235,7 @@ def published(evaluation: Evaluation, errors: Errors) -> Table | None:
             continue
         shown = head(row) | {Column("table", "Table", CellKind.TEXT): row.published.table}
         for name, printed in _printed(row.published).items():
-            measured = row.values[name]
+            measured = row.measured[name]
             off = Value.none(measured.reason or "not published")
             if printed.exists and measured.exists:
                 off = Value(row.published.difference(name, measured.number))
@@ -273,13 +273,13 @@ def measures(
     """Return a table of the figures in `titles`, in every mode, or None if no row has any of these figures. A
     figure that all rows lack is left out, and the notes say why. `traces` returns the trace count of a row."""
     defined = {
-        id(row): {key for key in titles if key in row.values and row.values[key].exists}
+        id(row): {key for key in titles if key in row.measured and row.measured[key].exists}
         for row in subjects(evaluation)
     }
     rows = [row for row in subjects(evaluation) if defined[id(row)]]
     shown = {key: title for key, title in titles.items() if any(key in keys for keys in defined.values())}
     entries = [
-        (row, head(row) | cells(shown, row.values, kind) | ({TRACES: traces(row)} if traces else {}))
+        (row, head(row) | cells(shown, row.measured, kind) | ({TRACES: traces(row)} if traces else {}))
         for row in rows
     ]
     lacking = {key: title for key, title in titles.items() if key not in shown}
@@ -291,7 +291,7 @@ def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
     """Return the reasons why the figures in `titles` are undefined in every row."""
     missing = []
     for key, title in titles.items():
-        reasons = {row.values[key].reason for row in evaluation.rows if key in row.values} - {""}
+        reasons = {row.measured[key].reason for row in evaluation.rows if key in row.measured} - {""}
         missing += [f"{title}: {reason}" for reason in sorted(reasons)[:1]]
     return list(merged(missing))
 
@@ -307,7 +307,7 @@ def share_figures(evaluation: Evaluation) -> Table:
     """Return a table of the figures of soft labels in each mode, and of the difference from the best baseline in
     Spearman's correlation. Some of the steps of the evaluation must have a share."""
     ranks = "share_spearman"
-    rows = [row for row in subjects(evaluation) if ranks in row.values]
+    rows = [row for row in subjects(evaluation) if ranks in row.measured]
     entries = []
     for row in rows:
         above = Column("above_baseline", "Above best baseline", CellKind.NUMBER)
@@ -318,8 +318,8 @@ def share_figures(evaluation: Evaluation) -> Table:
         entries.append((
             row,
             head(row)
-            | cells(SHARES, row.values, CellKind.NUMBER)
-            | {above: beats if row.values[ranks].exists else None}
+            | cells(SHARES, row.measured, CellKind.NUMBER)
+            | {above: beats if row.measured[ranks].exists else None}
             | {Column("n_shares", "Steps", CellKind.COUNT): int(shared.sum())}
             | {TRACES: len(np.unique(table.trace[shared]))},
         ))  # fmt: skip
@@ -392,9 +392,7 @@ def position_values(evaluation: Evaluation, errors: Errors) -> Thirds:
     online is given under its name followed by `_gain`."""
     measured = {(row.evaluator, row.mode): thirds(row, evaluation.weights) for row in ordered(evaluation.rows)
                 if row.errors == errors and row.subject.outputs.has_steps}  # fmt: skip
-    values = {
-        place: {name: figure.value for name, figure in figures.items()} for place, figures in measured.items()
-    }
+    values = {place: dict(figures) for place, figures in measured.items()}
     for (evaluator, mode), figures in measured.items():
         if mode == Mode.OFFLINE and (online := measured.get((evaluator, Mode.ONLINE))):
             values[evaluator, mode] |= {f"{name}_gain": gain for name, gain in minus(figures, online).items()}

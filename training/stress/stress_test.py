@@ -20,7 +20,7 @@ from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import Value, Weights, mean, resamples, share
+from stepsight.core.metrics.bootstrap import Value, Weights, mean, resamples
 from stepsight.core.metrics.shortcuts import BASELINES
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
@@ -188,9 +188,9 @@ def measure(
         transform.name,
         transform.demand,
         evaluator,
-        share(np.array(hits, np.bool_), np.array(owners, np.int64), weights, lacking),
+        mean(np.array(hits, np.bool_), np.array(owners, np.int64), weights, lacking),
         _mean(np.array([variant.fall for variant in stressed], np.float64), place, weights),
-        share(np.array(moved, np.bool_), place, weights, "There is no variant."),
+        mean(np.array(moved, np.bool_), place, weights, "There is no variant."),
         _mean(np.array([variant.rise for variant in stressed], np.float64), place, weights),
         len(hits),
         len(stressed),
@@ -199,7 +199,7 @@ def measure(
 
 def _mean(values: Floats64, place: Ints, weights: Weights) -> Value:
     defined = ~np.isnan(values)
-    return mean(values[defined], place[defined], weights) if defined.any() else Value.none("No step to compare.")
+    return mean(values[defined], place[defined], weights, "No step to compare.")
 
 
 _CAPTIONS = {

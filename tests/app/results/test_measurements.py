@@ -32,7 +32,7 @@ def test_it_measures_what_evaluate_does(sqlite_store, results):
     assert [judge.name for judge in found.evaluators] == ["one_mind", "words"]
     said = measure(sqlite_store, dataset, draws=1000)
     for mode in found.modes:
-        here, there = (row_of(one, mode).measured["step_auc"].value for one in (found.evaluation, said))
+        here, there = (row_of(one, mode).measured["step_auc"] for one in (found.evaluation, said))
         assert here == there
 
 
@@ -49,7 +49,7 @@ def test_it_is_kept_until_what_it_rests_on_changes(sqlite_store, results, monkey
     assert results.is_measured(dataset)
     assert not results.is_measured(replace(dataset, left_out=1))
     second = measured(sqlite_store, NAME, results)
-    before, after = (row_of(one.evaluation, Mode.OFFLINE).measured["step_auc"].value for one in (first, second))
+    before, after = (row_of(one.evaluation, Mode.OFFLINE).measured["step_auc"] for one in (first, second))
     assert before.number != after.number
     # A dataset of the same name that is another one has figures of its own.
     assert measured(sqlite_store, NAME, results, group="") is second
@@ -68,7 +68,7 @@ def test_differences_are_paired_and_of_the_same_mode_and_errors(sqlite_store, re
     minus = results.minus(found, "baseline:constant", patience=60)
     value = minus["one_mind", Mode.OFFLINE, Errors.INVALID].differences["step_auc"]
     # An AUC without information is one half.
-    auc = row_of(found.evaluation, Mode.OFFLINE).measured["step_auc"].value.number
+    auc = row_of(found.evaluation, Mode.OFFLINE).measured["step_auc"].number
     assert value.number == pytest.approx(auc - 0.5)
     assert value.low <= value.number <= value.high
     assert ("baseline:constant", Mode.OFFLINE, Errors.INVALID) not in minus

@@ -73,7 +73,7 @@ def test_a_row_for_each_evaluator_and_a_column_for_each_dataset_and_kind_of_erro
     ]  # fmt: skip
     assert table.rules == (2,)
     row = row_of(measured(sqlite_store, NAME, results).evaluation, Mode.OFFLINE)
-    assert table.rows[0][4] == row.measured["step_auc"].value
+    assert table.rows[0][4] == row.measured["step_auc"]
     assert not table.rows[1][4].exists
     assert "words on second, words on three_way: the evaluator gives no scores to rank by" in table.notes
 

@@ -15,7 +15,6 @@ from stepsight.core.metrics.agreement import (
     agreeing,
     agreeing_with_others,
     alpha,
-    alpha_draws,
     kappa,
 )
 from stepsight.core.metrics.bootstrap import resamples
@@ -83,13 +82,13 @@ def campaign(seed, traces=60, people=4, flips=0.3):
 def test_every_resample_has_the_librarys_value_on_the_repeated_units(level):
     ratings, trace = campaign(4)
     weights = resamples(60, 40, seed=1)
-    alphas, shares = alpha_draws(ratings, level, trace, weights), []
-    assert len(alphas) == 40
-    for row, drawn in zip(weights, alphas, strict=True):
+    measured, shares = alpha(ratings, level, trace, weights), []
+    assert measured.alpha.number == pytest.approx(krippendorff.alpha(ratings, level_of_measurement=str(level)))
+    for row, drawn in zip(weights, measured.alpha.draws, strict=True):
         chosen = ratings[:, np.repeat(np.arange(len(trace)), row[trace])]
         assert drawn == pytest.approx(krippendorff.alpha(chosen, level_of_measurement=str(level)))
         shares.append(alpha(chosen, level).agreeing.number)
-    agreeing = alpha(ratings, level, trace, weights).agreeing
+    agreeing = measured.agreeing
     assert [agreeing.low, agreeing.high] == pytest.approx(np.percentile(shares, [2.5, 97.5]))
 
 
@@ -97,7 +96,7 @@ def test_a_resample_without_two_values_has_no_alpha():
     # Two traces of one step each; drawing either twice leaves equal labels only.
     ratings, weights = np.array([[0.0, 2], [0, 2]]), np.array([[1, 1], [2, 0], [0, 0]], np.uint8)
     for level in Scale:
-        np.testing.assert_array_equal(alpha_draws(ratings, level, np.arange(2), weights), [1, NONE, NONE])
+        np.testing.assert_array_equal(alpha(ratings, level, np.arange(2), weights).alpha.draws, [1, NONE, NONE])
 
 
 def test_the_interval_holds_the_value_and_narrows_with_more_traces():

@@ -150,6 +150,7 @@ def test_nothing_to_test():
 def test_the_interval_of_a_difference_is_of_paired_draws():
     # The draws rise and fall together: their difference is always 0.1, however wide each spreads.
     draws = np.linspace(0.2, 0.8, 101)
-    found = difference(Value(0.6), Value(0.5), draws + 0.1, draws)
+    found = difference(Value(0.6, draws=draws + 0.1), Value(0.5, draws=draws))
     assert (found.number, found.low, found.high) == pytest.approx((0.1, 0.1, 0.1))
-    assert difference(Value.none("why"), Value(0.5), draws, draws).reason == "why"
+    assert difference(Value.none("why"), Value(0.5, draws=draws)).reason == "why"
+    assert math.isnan(difference(Value(0.6), Value(0.5, draws=draws)).low)

@@ -27,7 +27,7 @@ def subject(outputs=Outputs.THREE_WAY, **thresholds):
 
 
 def numbers(measured):
-    return {name: found.value.number for name, found in measured.items()}
+    return {name: found.number for name, found in measured.items()}
 
 
 def test_invalid_errors():
@@ -94,15 +94,14 @@ def test_first_errors_and_calibration():
 def test_an_evaluator_without_steps_has_no_step_figures():
     assert others(subject(Outputs.SOLUTION), WEIGHTS) == {}
     found = protocol(subject(Outputs.SOLUTION), Errors.INVALID, WEIGHTS)
-    assert found["step_f1"].value.reason == found["step_auc"].value.reason == "the evaluator says nothing of steps"
-    assert np.isnan(found["step_auc"].draws).all()
-    assert found["step_auc"].draws.shape == (200,)
+    assert found["step_f1"].reason == found["step_auc"].reason == "the evaluator says nothing of steps"
+    assert found["step_auc"].draws is None
 
 
 def test_a_verdict_has_no_curve():
     found = protocol(subject(Outputs.VERDICT), Errors.INVALID, WEIGHTS)
-    assert found["step_auc"].value.reason == "the evaluator gives no scores to rank by"
-    assert found["step_f1"].value.exists
+    assert found["step_auc"].reason == "the evaluator gives no scores to rank by"
+    assert found["step_f1"].exists
     assert three_way(subject(Outputs.VERDICT), WEIGHTS) == {}
 
 
@@ -110,16 +109,15 @@ def test_a_class_that_is_missing_has_a_reason_and_no_draws():
     # B and C have no invalid error.
     judged = Subject(table(only="BC"), Outputs.THREE_WAY, Thresholds())
     found = protocol(judged, Errors.INVALID, resamples(2, 50))
-    assert {measured.value.reason for measured in found.values()} == {"the gold has one class only"}
-    assert all(np.isnan(measured.draws).all() for measured in found.values())
+    assert {measured.reason for measured in found.values()} == {"the gold has one class only"}
+    assert all(measured.draws is None for measured in found.values())
 
 
 def test_every_interval_holds_its_figure():
     for errors in Errors:
-        for name, found in protocol(subject(), errors, WEIGHTS).items():
-            value = found.value
+        for name, value in protocol(subject(), errors, WEIGHTS).items():
             assert value.low <= value.number <= value.high, (errors, name)
-            assert found.draws.shape == (200,)
+            assert value.draws.shape == (200,)
 
 
 def test_kinds_of_error():
@@ -133,7 +131,7 @@ def test_prm_scores_are_given_for_the_classes_there_are():
     """All steps are of one class, so that the score of the class, its category and all of them are the same."""
     found = prm_scores(Subject(table("deception"), Outputs.THREE_WAY, Thresholds()), WEIGHTS)
     assert set(found) == {"prmscore", "prmscore_sensitivity", "prmscore_deception"}
-    assert len({measured.value.number for measured in found.values()}) == 1
+    assert len({measured.number for measured in found.values()}) == 1
 
 
 def test_prm_scores_of_validity_alone_are_of_validity():
@@ -175,7 +173,7 @@ def measure(found, draws=50):
 
 
 def share_numbers(found):
-    return {name: one.value.number for name, one in measure(found).items() if name in SHARES}
+    return {name: one.number for name, one in measure(found).items() if name in SHARES}
 
 
 def test_steps_without_a_share_do_not_count():
@@ -196,9 +194,7 @@ def test_intervals_hold_the_value_and_draws_are_those_of_the_resampled_traces():
         *[list(zip(*pair, strict=True)) for pair in zip(validities.tolist(), shares.tolist(), strict=True)]
     )
     measured = measure(found, 200)
-    assert all(
-        one.value.low < one.value.number < one.value.high for name, one in measured.items() if name in SHARES
-    )
+    assert all(one.low < one.number < one.high for name, one in measured.items() if name in SHARES)
     drawn = np.repeat(np.arange(40), resamples(40, 200)[7])
     errors = ((found.table.validity.reshape(40, 4) - shares) ** 2)[drawn]
     assert measured["share_brier"].draws[7] == pytest.approx(errors.mean(), abs=1e-6)
@@ -206,9 +202,9 @@ def test_intervals_hold_the_value_and_draws_are_those_of_the_resampled_traces():
 
 def test_a_constant_has_half_of_the_pairs_and_no_correlation():
     measured = measure(subject_of_shares([(0.5, 1.0), (0.5, 0.0)], [(0.5, 0.5)]))
-    assert measured["share_order"].value.number == 0.5
-    assert measured["share_brier"].value.number == pytest.approx(1 / 6)
-    assert measured["share_spearman"].value.reason == "all scores or all shares are the same"
+    assert measured["share_order"].number == 0.5
+    assert measured["share_brier"].number == pytest.approx(1 / 6)
+    assert measured["share_spearman"].reason == "all scores or all shares are the same"
 
 
 def test_figures_that_cannot_be_given_say_why():
@@ -216,6 +212,6 @@ def test_figures_that_cannot_be_given_say_why():
         "words": measure(subject_of_shares([(1, 0.5), (0, 0.25)], outputs=Outputs.VERDICT)),
         "same": measure(subject_of_shares([(0.9, 0.5), (0.1, 0.5)])),
     }
-    assert reasons["words"]["share_brier"].value.reason == "the evaluator gives no scores to rank by"
-    assert reasons["same"]["share_order"].value.reason == "no trace has steps with different shares"
+    assert reasons["words"]["share_brier"].reason == "the evaluator gives no scores to rank by"
+    assert reasons["same"]["share_order"].reason == "no trace has steps with different shares"
     assert not set(SHARES) & set(measure(subject_of_shares([(0.9, None)])))

@@ -107,7 +107,7 @@ def test_a_verdict_that_cannot_be_read_finds_no_wrong_step_as_in_the_official_sc
     assert items(judged, Errors.INVALID, Level.SOLUTION, Outputs.VERDICT).predicted.tolist() == [True, False]
     weights = np.ones((1, 2), np.uint8)
     # F1 of right steps 4/5 and of wrong ones 2/3; counted as wrong, of 4 two are right: 1/2 each.
-    measured = protocol(Subject(judged, Outputs.VERDICT, Thresholds()), Errors.INVALID, weights)["step_f1"].value
+    measured = protocol(Subject(judged, Outputs.VERDICT, Thresholds()), Errors.INVALID, weights)["step_f1"]
     assert measured.number == pytest.approx((4 / 5 + 2 / 3) / 2)
     assert measured.reason.endswith("counted as wrong, it is 50.0 %")
 

@@ -111,7 +111,7 @@ def test_steps_after_the_first_error_do_not_count():
 
 def test_thirds(found, online, offline):
     parts = {mode: thirds(row, found.weights) for mode, row in (("online", online), ("offline", offline))}
-    auc = {mode: [parts[mode][f"{third}_step_auc"].value for third in Third] for mode in parts}
+    auc = {mode: [parts[mode][f"{third}_step_auc"] for third in Third] for mode in parts}
     # Every first step is valid. Second steps: 0.3 is wrong, 0.9, 0.9 and 0.8 are not. Third steps that count, all
     # 0.9: one is wrong.
     assert auc["offline"][0].reason == "the gold has one class only"
@@ -124,8 +124,8 @@ def test_thirds(found, online, offline):
     assert not gain["early_step_auc"].exists
     # Second steps, neg neu pos pos: neg is found; p_neu 0.3 against 0.2, 0.1, 0.7: 2 of 3; p_pos 0.8 and 0.1
     # against 0.1 and 0.6: 2.5 of 4.
-    assert parts["offline"]["middle_macro_auc"].value.number == pytest.approx((1 + 2 / 3 + 2.5 / 4) / 3)
-    assert parts["offline"]["early_macro_auc"].value.reason == "the gold has no neg"
+    assert parts["offline"]["middle_macro_auc"].number == pytest.approx((1 + 2 / 3 + 2.5 / 4) / 3)
+    assert parts["offline"]["early_macro_auc"].reason == "the gold has no neg"
 
 
 def test_retroactive_change(online, offline):

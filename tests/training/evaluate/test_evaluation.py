@@ -72,7 +72,7 @@ def row(found, name, errors="invalid", mode="offline"):
 
 
 def figures(found):
-    return [found.measured[name].value.number for name in ("sol_f1", "sol_auc", "step_f1", "step_auc")]
+    return [found.measured[name].number for name in ("sol_f1", "sol_auc", "step_f1", "step_auc")]
 
 
 def test_every_table_has_the_baselines_and_the_evaluator(sqlite_store, first):
@@ -84,7 +84,7 @@ def test_every_table_has_the_baselines_and_the_evaluator(sqlite_store, first):
     assert figures(row(found, "first")) == pytest.approx([0.5, 0.75, 0.65, 0.9])
     assert figures(row(found, "first", "redundant")) == pytest.approx([11 / 15, 1.0, (6 / 7 + 0.5) / 2, 6 / 8])
     # What is of no kind of error is told once.
-    assert row(found, "first").measured["accuracy"].value.number == pytest.approx(6 / 9)
+    assert row(found, "first").measured["accuracy"].number == pytest.approx(6 / 9)
     assert "accuracy" not in row(found, "first", "redundant").measured
     one = row(found, "first")
     assert (one.n_traces, one.n_solutions, one.n_steps) == (4, 4, 7)
@@ -263,7 +263,7 @@ def test_thresholds_chosen_elsewhere_are_in_force(sqlite_store, first):
     elsewhere = find_dataset(sqlite_store, "other")
     save_calibration(sqlite_store, first.id, elsewhere, Threshold.VALIDITY, 0.65, {})
     one = row(measure(sqlite_store, first), "first")
-    assert one.measured["step_f1"].value.number == pytest.approx((8 / 9 + 4 / 5) / 2)
+    assert one.measured["step_f1"].number == pytest.approx((8 / 9 + 4 / 5) / 2)
     assert one.on_thresholds == "thresholds 0.65 and 0.15, chosen on other"
     shown = one.as_json()
     assert shown["thresholds"] == {"validity": 0.65, "redundancy": 0.15}

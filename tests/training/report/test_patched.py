@@ -59,7 +59,7 @@ def change(found, name="first", errors=Errors.INVALID):
 
 
 def figures(row):
-    return [row.measured[name].value.number for name in FIGURES]
+    return [row.measured[name].number for name in FIGURES]
 
 
 def test_an_error_that_is_none(sqlite_store, first):

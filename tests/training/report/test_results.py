@@ -287,7 +287,7 @@ def test_online_minus_offline_is_the_difference_of_the_rows(evaluation):
     (row,) = [row for row in table.rows if row[:2] == ("one_mind", "invalid")]
     online, offline = (row_of(evaluation, mode).measured for mode in (Mode.ONLINE, Mode.OFFLINE))
     for value, name in zip(row[2:6], ("sol_f1", "sol_auc", "step_f1", "step_auc"), strict=True):
-        assert value.number == pytest.approx(online[name].value.number - offline[name].value.number), name
+        assert value.number == pytest.approx(online[name].number - offline[name].number), name
     # The wrong step is seen only offline.
     assert row[5].number < 0
     assert row[6] == 4
