@@ -41,7 +41,7 @@ from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles, fetch_data, find_data, is_hub_id
 from stepsight.storage.importers.downloads import fetch
-from stepsight.storage.jobs.import_folder import find_files, import_found, list_unread
+from stepsight.storage.jobs.import_folder import find_files, import_inspected
 from stepsight.storage.jobs.imports import fetch_benchmark
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.labelling.files.import_labels import import_labels
@@ -116,7 +116,7 @@ def import_command(args: Namespace) -> None:
         _import_labels(args)
         return
     if args.kind == AUTO:
-        _import_found(args)
+        _import_recognised(args)
         return
     if args.scores or (args.download and args.kind not in ANY and _is_in_parts(args)):
         _fetch_benchmark(args)
@@ -159,21 +159,22 @@ def _check_combination(args: Namespace) -> None:
         raise UserError(f"--download, --dataset and --skipped do not go with {AUTO}.", "Leave them out.")
 
 
-def _import_found(args: Namespace) -> None:
+def _import_recognised(args: Namespace) -> None:
     """Detect the kind of every file in a folder, and import the files. Files that cannot be imported are reported,
     and all others are stored. If there were files that could not be imported, `UserError` is raised at the end."""
-    paths, refused = find_files(Path(args.path)), 0
-    if Path(args.path).is_dir() and (unread := list_unread(Path(args.path))):
+    files, unread = find_files(Path(args.path))
+    refused = 0
+    if unread:
         print(f"Not read: {unread}.", file=sys.stderr)
     with open_store(args.db) as store:
-        for path in tqdm(paths, delay=2, disable=not sys.stderr.isatty(), unit="file"):
+        for file in tqdm(files, delay=2, disable=not sys.stderr.isatty(), unit="file"):
             try:
-                print(import_found(store, path, folder_of(args.db) if args.skip_bad else None))
+                print(import_inspected(store, file, folder_of(args.db) if args.skip_bad else None))
             except UserError as error:
                 refused += 1
                 print(f"Not imported: {error}", file=sys.stderr)
     if refused:
-        raise UserError(f"{refused:,} of {len(paths):,} files were not imported.", "The reasons are above.")
+        raise UserError(f"{refused:,} of {len(files):,} files were not imported.", "The reasons are above.")
 
 
 def _is_in_parts(args: Namespace) -> bool:

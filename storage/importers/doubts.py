@@ -1,4 +1,4 @@
-"""What is in doubt about the columns of a table: the ways to read them, in words and as fields to choose."""
+"""What is guessed of the columns of a table, and what is in doubt: ways to read them, in words and as fields."""
 
 import json
 import re
@@ -35,6 +35,33 @@ class Doubt:
     readings: tuple[ColumnReading, ...]
 
 
+@dataclass(frozen=True)
+class Guess:
+    """The columns that are beyond doubt, sentences about those with generic names, and the doubts."""
+
+    columns: ColumnMap
+    notes: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """The names of the columns of a table, and its first rows."""
+
+    names: Sequence[str]
+    rows: Sequence[Row]
+
+    def values(self, name: str) -> list[Any]:
+        """Return the values of a column, None where a row does not have it."""
+        values = (find_value(row, name) for row in self.rows)
+        return [None if value is ABSENT else value for value in values]
+
+    def named(self, words: Iterable[str]) -> str:
+        """Return the first column with the first of these names that there is, or ""."""
+        columns = {last_part(name): name for name in reversed(self.names)}
+        return next((columns[word] for word in words if word in columns), "")
+
+
 def doubtful(doubts: Sequence[Doubt], columns: ColumnMap, name: str) -> UserError:
     """Return the error that shows doubts, with the fields that choose each reading."""
     lines = []
@@ -49,21 +76,20 @@ def doubtful(doubts: Sequence[Doubt], columns: ColumnMap, name: str) -> UserErro
     return UserError(f"{name}: {message}\n", f"Choose: stepsight import any FILE --fields {named}")
 
 
-def column_values(rows: Iterable[Row], name: str) -> list[Any]:
-    """Return the values of a column, None where a row does not have it."""
-    values = (find_value(row, name) for row in rows)
-    return [None if value is ABSENT else value for value in values]
-
-
 def last_part(name: str) -> str:
     """Return the last part of a column's name in lower case, with underscores between its words."""
     return re.sub(r"[\s-]+", "_", _CAPITAL.sub("_", name.rsplit(".", 1)[-1].strip())).lower()
 
 
+def unprinted(value: Any) -> Any:
+    """Parse a text that is a printed list of steps. Any other value is returned unchanged."""
+    return inner(value) if isinstance(value, str) and holds_steps(value) else value
+
+
 def steps_in(value: Any) -> Sequence[Any] | None:
     """Return the steps of a solution, given as a text or a list, or None for any other value and for a text that is
     too long to be split."""
-    value = inner(value) if isinstance(value, str) and holds_steps(value) else value
+    value = unprinted(value)
     if isinstance(value, str):
         return split_solution(value).steps if len(value) <= LONGEST else None
     return value if isinstance(value, list) else None
@@ -78,5 +104,6 @@ def quoted(value: Any) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
+    """Return names as a sentence lists them."""
     *others, last = map(repr, names)
     return f"{', '.join(others)} and {last}" if others else last

@@ -7,26 +7,27 @@ solution beside its steps, are not taken for what is judged.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from typing import Any
 
-from stepsight.core.text.printed import holds_steps
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_solution
 from stepsight.storage.importers.column_mapping import ABSENT, ColumnMap, column_names, find_value
 from stepsight.storage.importers.doubts import (
     ColumnReading,
     Doubt,
-    column_values,
+    FirstRows,
+    Guess,
     last_part,
     listed,
     quoted,
     steps_in,
+    unprinted,
 )
 from stepsight.storage.importers.label_guesses import LABELS, guess_labels
-from stepsight.storage.importers.rows.fields import inner, is_missing, listed_value
+from stepsight.storage.importers.rows.fields import is_missing, listed_value
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.importers.stepwise import are_stepwise
 
@@ -45,33 +46,36 @@ _RESPONSES = frozenset((
 # Mostly the final answer alone.
 _ANSWERS = ("answer", "final_answer", "pred", "preds")
 _REFERENCE = re.compile(r"(?:.*_)?(?:references?|ref|gold|golden|gt|ground_?truth|target|expected)(?:_.*)?")
-_ASIDE = frozenset(("context", "system", "system_prompt", "passage", "document", "messages", "conversations"))
+_ASIDE = ("context", "system", "system_prompt", "passage", "document", "messages", "conversations")
+# Never solutions, whatever their texts look like.
+_OTHERS = frozenset((*_PROBLEMS, *_PROMPTS, *_IDS, *LABELS, *_ASIDE))
+# The forms of a column's values, the most telling first.
+_FORMS = ("lists", "objects", "texts", "object", "text")
 # The characters of a text by which is told if it has several steps.
 _BEGINNING = 10_000
-# A text that holds another one and is longer than this many times may hold something else too.
-_LONGER = 2
-
-
-@dataclass(frozen=True)
-class Guess:
-    """The columns that are beyond doubt, sentences about those with generic names, and the doubts."""
-
-    columns: ColumnMap
-    notes: tuple[str, ...] = ()
-    doubts: tuple[Doubt, ...] = ()
 
 
 def guess_columns(names: Sequence[str], rows: Sequence[Row]) -> Guess:
     """Guess the columns of a table from their names and from the first rows. A field of the result is empty if no
     column fits, or if it is in doubt."""
-    return _Guesser(names, rows).guess()
+    table = FirstRows(names, rows)
+    problem, doubts = _guess_problem(table)
+    steps, notes, steps_doubts = _guess_steps(table, _distinct(_solutions(table, problem)))
+    columns = ColumnMap(problem=problem, steps=steps, id=table.named(_IDS))
+    doubts += steps_doubts
+    if not (problem and steps) and not doubts:
+        return Guess(columns, notes)
+    labels = guess_labels(table, columns)
+    if not steps:
+        doubts = [_with_labels(doubt, labels.columns) for doubt in doubts]
+    # Once they are chosen, columns that are needed are still to be chosen, and labels are not.
+    return Guess(labels.columns if steps else columns, (*notes, *labels.notes), (*labels.doubts, *doubts))
 
 
 def rival_columns(rows: Sequence[Row], chosen: str) -> list[str]:
     """Return the names of the columns that hold solutions besides the column `chosen`: responses under a generic
     name, or lists of texts of several steps."""
-    guesser = _Guesser(column_names(rows), rows)
-    columns = guesser.solutions(frozenset())
+    columns = _solutions(FirstRows(column_names(rows), rows))
     mine = next((column for column in columns if column.name == chosen), None)
     return [
         column.name
@@ -85,7 +89,7 @@ def rival_columns(rows: Sequence[Row], chosen: str) -> list[str]:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column that may hold solutions. `form` is "text", "texts" for a list of them, "lists" or "objects".
+    """A column that may hold a problem or solutions. `form` is one of `_FORMS`, or empty if there is no value.
     `is_own` is True if its name says that it holds the steps of one solution."""
 
     name: str
@@ -100,157 +104,121 @@ class _Column:
         return self.last in _SOLUTIONS or self.last in _RESPONSES
 
     @property
-    def first(self) -> tuple[int, Any]:
-        """The number of the first row with a value, counted from 1, and the value."""
-        return next((row, value) for row, value in enumerate(self.values, start=1) if _form(value))
+    def first(self) -> int:
+        """The index of the first row with a value."""
+        return next(row for row, value in enumerate(self.values) if _form(value))
 
 
-class _Guesser:
-    """The names of the columns and the first rows of one table, and what was guessed so far."""
+def _column(table: FirstRows, name: str, own: Collection[str] = ()) -> _Column:
+    last, values = last_part(name), table.values(name)
+    forms = set(map(_form, values))
+    return _Column(name, last, next((form for form in _FORMS if form in forms), ""), values, last in own)
 
-    def __init__(self, names: Sequence[str], rows: Sequence[Row]) -> None:
-        self._names, self._rows = names, rows
-        self._own = (*_STEPS, "completions") if are_stepwise(rows) else _STEPS
-        self._notes: list[str] = []
-        self._doubts: list[Doubt] = []
 
-    def guess(self) -> Guess:
-        problem = self._problem()
-        steps = self._steps(problem)
-        columns = ColumnMap(problem=problem, steps=steps, id=self._by_name(_IDS))
-        if (problem and steps) or self._doubts:
-            columns, notes, doubts = guess_labels(self._names, self._rows, columns)
-            self._notes += notes
-            # Once they are chosen, columns that are needed are still to be chosen, and labels are not.
-            self._doubts[:0] = doubts
-        if columns.labels and not steps:
-            columns = self._without_labels(columns)
-        return Guess(columns, tuple(self._notes), tuple(self._doubts))
+def _guess_problem(table: FirstRows) -> tuple[str, list[Doubt]]:
+    """Return the column of the problem, or "" and what is in doubt."""
+    if name := table.named(_PROBLEMS):
+        return name, []
+    prompts = [_column(table, name) for word in _PROMPTS if (name := table.named((word,)))]
+    columns = _distinct([column for column in prompts if column.form == "text"])
+    if len(columns) < 2:
+        return columns[0].name if columns else table.named(_PROMPTS), []
+    row, names = columns[0].first, listed(column.name for column in columns)
+    readings = tuple(ColumnReading({"problem": column.name}, quoted(column.values[row])) for column in columns)
+    return "", [Doubt("problem", f"{names} may each hold the problem. In row {row + 1} it is:", readings)]
 
-    def _by_name(self, words: Iterable[str]) -> str:
-        ends = {last_part(name): name for name in reversed(self._names)}
-        return next((ends[word] for word in words if word in ends), "")
 
-    def _problem(self) -> str:
-        if name := self._by_name(_PROBLEMS):
-            return name
-        prompts = [(name, column_values(self._rows, name)) for word in _PROMPTS if (name := self._by_name((word,)))]
-        texts = [
-            _Column(name, last_part(name), "text", values)
-            for name, values in prompts
-            if "text" in map(_form, values)
-        ]
-        if len(columns := _distinct(texts)) < 2:
-            return columns[0].name if columns else self._by_name(_PROMPTS)
-        row, _ = columns[0].first
-        readings = [ColumnReading({"problem": column.name}, quoted(column.values[row - 1])) for column in columns]
-        names = listed(column.name for column in columns)
-        self._doubts.append(
-            Doubt("problem", f"{names} may each hold the problem. In row {row} it is:", tuple(readings))
-        )
-        return ""
-
-    def solutions(self, taken: frozenset[str]) -> list[_Column]:
-        """Return the columns that may hold solutions, those whose names say most first."""
-        columns = [column for name in self._names if name not in taken and (column := self._solution(name))]
-        own = tuple(f"{column.name}." for column in columns if column.is_own)
-        within = [column.name for column in columns]
-        columns = [
+def _solutions(table: FirstRows, problem: str = "") -> list[_Column]:
+    """Return the columns that may hold solutions, those whose names say most first."""
+    own = (*_STEPS, "completions") if are_stepwise(table.rows) else _STEPS
+    every = (_column(table, name, own) for name in table.names if name != problem)
+    columns = [column for column in every if _may_hold_solutions(column)]
+    within_own = tuple(f"{column.name}." for column in columns if column.is_own)
+    # The texts in objects are columns too.
+    objects = {column.name.rpartition(".")[0] for column in columns}
+    order = {word: place for place, word in enumerate((*_STEPS, *_SOLUTIONS))}
+    return sorted(
+        (
             column
             for column in columns
-            if not column.name.startswith(own or ("\0",))
-            and not (column.form == "objects" and any(name.startswith(f"{column.name}.") for name in within))
-        ]
-        order = {word: place for place, word in enumerate((*_STEPS, *_SOLUTIONS))}
-        return sorted(columns, key=lambda column: order.get(column.last, len(order)))
+            if not column.name.startswith(within_own) and not ("object" in column.form and column.name in objects)
+        ),
+        key=lambda column: order.get(column.last, len(order)),
+    )
 
-    def _solution(self, name: str) -> _Column | None:
-        last = last_part(name)
-        if last in (*_PROBLEMS, *_PROMPTS, *_IDS, *LABELS) or last in _ASIDE or _REFERENCE.fullmatch(last):
-            return None
-        values = column_values(self._rows, name)
-        forms = {form for value in values if (form := _form(value))}
-        if not forms or ("." not in name and forms == {"object"}):
-            return None
-        form = next(option for option in ("lists", "objects", "texts", "object", "text") if option in forms)
-        column = _Column(name, last, "objects" if form == "object" else form, values, last in self._own)
-        if column.is_own or column.is_generic:
-            return column
-        texts = chain.from_iterable(islice(_leaves(value), 100) for value in values)
-        return column if any(len(split_solution(text[:_BEGINNING]).steps) > 1 for text in texts) else None
 
-    def _steps(self, problem: str) -> str:
-        columns = _distinct(self.solutions(frozenset((problem,))))
-        generic = [column.name for column in columns if column.is_generic and not column.is_own]
-        if own := [column for column in columns if column.is_own]:
-            columns = own
-        elif not generic and not any(column.last in _ANSWERS for column in columns):
-            return "" if columns else self._noted(self._by_name((*self._own, *_SOLUTIONS, *_ANSWERS[:1])))
-        if len(columns) > 1:
-            names = listed(column.name for column in columns)
-            self._doubt_steps(columns, f"{names} may each hold the solution that is to be judged.")
-            return ""
-        (column,) = columns
-        if own:
-            if generic:
-                kept = f"{listed(generic)} {'is' if len(generic) == 1 else 'are'} kept as metadata"
-                self._notes.append(f"{column.name!r} is read as the steps, and {kept}.")
-            return column.name
-        if column.form == "text" and column.last not in _RESPONSES:
-            return self._noted(column.name)
-        if column.form == "texts" and _are_numbered(column.values):
-            self._notes.append(f"The texts in {column.name!r} are the steps of one solution, which they number.")
-            return column.name
-        what = f"{column.name!r} may hold the solution that is to be judged."
-        if column.form != "text":
-            what = f"what is in {column.name!r} may be the steps of one solution, or several solutions."
-        self._doubt_steps(columns, what)
-        return ""
+def _may_hold_solutions(column: _Column) -> bool:
+    """True if the name of a column says that it may hold solutions, or if one of its texts has several steps."""
+    if column.last in _OTHERS or _REFERENCE.fullmatch(column.last):
+        return False
+    if not column.form or (column.form == "object" and "." not in column.name):
+        return False
+    if column.is_own or column.is_generic:
+        return True
+    texts = chain.from_iterable(islice(_leaves(value), 100) for value in column.values)
+    return any(len(split_solution(text[:_BEGINNING]).steps) > 1 for text in texts)
 
-    def _noted(self, name: str) -> str:
-        if name and last_part(name) not in self._own:
-            self._notes.append(f"{name!r} is the only column that can hold the solution.")
-        return name
 
-    def _doubt_steps(self, columns: Sequence[_Column], message: str) -> None:
-        row = min(column.first[0] for column in columns)
-        readings = [reading for column in columns for reading in _readings(column, self._rows[row - 1])]
-        self._doubts.append(Doubt("steps", f"{message} Row {row} is then:", tuple(readings)))
+def _guess_steps(table: FirstRows, columns: Sequence[_Column]) -> tuple[str, tuple[str, ...], list[Doubt]]:
+    """Return the column of the steps with sentences about it, or "" and what is in doubt."""
+    generic = [column.name for column in columns if column.is_generic and not column.is_own]
+    own = [column for column in columns if column.is_own]
+    if not own and not generic and not any(column.last in _ANSWERS for column in columns):
+        name = "" if columns else table.named((*_STEPS, *_SOLUTIONS, *_ANSWERS[:1]))
+        return name, (_only(name),) if name else (), []
+    columns = own or columns
+    names, (first, *others) = listed(column.name for column in columns), columns
+    if others:
+        message = f"{names} may each hold the solution that is to be judged."
+    elif own:
+        kept = f"{listed(generic)} {'is' if len(generic) == 1 else 'are'} kept as metadata" if generic else ""
+        return first.name, (f"{names} is read as the steps, and {kept}.",) if kept else (), []
+    elif first.form == "text" and first.last not in _RESPONSES:
+        return first.name, (_only(first.name),), []
+    elif first.form == "texts" and _are_numbered(first.values):
+        return first.name, (f"The texts in {names} are the steps of one solution, which they number.",), []
+    elif first.form == "text":
+        message = f"{names} may hold the solution that is to be judged."
+    else:
+        message = f"what is in {names} may be the steps of one solution, or several solutions."
+    row = min(column.first for column in columns)
+    readings = (reading for column in columns for reading in _readings(table.rows[row], column.name, column.is_own))
+    return "", (), [Doubt("steps", f"{message} Row {row + 1} is then:", tuple(readings))]
 
-    def _without_labels(self, columns: ColumnMap) -> ColumnMap:
-        """Move the labels into those readings of the steps that do not take one solution out of several, each of
-        which may have a label."""
-        labels = {"labels": columns.labels, "labels_as": columns.labels_as}
-        for place, doubt in enumerate(self._doubts):
-            if doubt.about == "steps":
-                readings = (
-                    reading
-                    if ".0" in reading.fields["steps"]
-                    else replace(reading, fields={**reading.fields, **labels})
-                    for reading in doubt.readings
-                )
-                self._doubts[place] = replace(doubt, readings=tuple(readings))
-        return replace(columns, labels="")
+
+def _only(name: str) -> str:
+    return f"{name!r} is the only column that can hold the solution."
+
+
+def _with_labels(doubt: Doubt, columns: ColumnMap) -> Doubt:
+    """Return a doubt with the labels in those readings of the steps that do not take one solution out of several,
+    each of which may have a label."""
+    if doubt.about != "steps" or not columns.labels:
+        return doubt
+    labels = {"labels": columns.labels, "labels_as": columns.labels_as}
+    readings = (
+        reading if ".0" in reading.fields["steps"] else replace(reading, fields={**reading.fields, **labels})
+        for reading in doubt.readings
+    )
+    return replace(doubt, readings=tuple(readings))
 
 
 def _form(value: Any) -> str:
     """Return the form of a value that may hold solutions, or ""."""
-    if isinstance(value, str) and holds_steps(value):
-        value = inner(value)
+    value = unprinted(value)
     if isinstance(value, str):
         return "" if is_missing(value) or is_blank(value) else "text"
     if isinstance(value, dict):
         return "object"
-    if not isinstance(value, list) or not value:
-        return ""
-    for kind, form in ((str, "texts"), (list, "lists"), (dict, "objects")):
-        if all(isinstance(part, kind) for part in value):
-            return form
+    if isinstance(value, list) and value:
+        for kind, form in ((str, "texts"), (list, "lists"), (dict, "objects")):
+            if all(isinstance(part, kind) for part in value):
+                return form
     return ""
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    value = inner(value) if isinstance(value, str) and holds_steps(value) else value
+    value = unprinted(value)
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
@@ -281,52 +249,39 @@ def _is_same(first: _Column, second: _Column) -> bool:
     if not all(column.form == "text" or column.is_own for column in (first, second)):
         return False
     pairs = [
-        ([_compact(text) for text in _leaves(left)], [_compact(text) for text in _leaves(right)])
+        (_compact(left), _compact(right))
         for left, right in zip(first.values, second.values, strict=True)
         if _form(left) and _form(right)
     ]
-    return bool(pairs) and all(_repeats(left, right) or _repeats(right, left) for left, right in pairs)
+    return bool(pairs) and all(left == right for left, right in pairs)
 
 
-def _repeats(texts: Sequence[str], whole: Sequence[str]) -> bool:
-    joined = "".join(whole)
-    return all(text in joined for text in texts) and _LONGER * sum(map(len, texts)) >= len(joined)
+def _compact(value: Any) -> str:
+    return "".join("".join(_leaves(value)).split())
 
 
-def _compact(text: str) -> str:
-    return "".join(text.split())
-
-
-def _readings(column: _Column, row: Row) -> Iterator[ColumnReading]:
-    name, value = column.name, find_value(row, column.name)
-    if isinstance(value, str) and holds_steps(value):
-        value = inner(value)
+def _readings(row: Row, name: str, is_own: bool = False) -> Iterator[ColumnReading]:
+    """Yield the ways in which a column of a row is one solution, or one of several unless `is_own`."""
+    value = unprinted(find_value(row, name))
     form = _form(value)
-    if not form:
-        yield ColumnReading({"steps": name}, "nothing")
-    elif form == "text":
-        yield ColumnReading({"steps": name}, _outline(value))
+    if is_own or form in ("", "text"):
+        yield ColumnReading({"steps": name}, _outline(value) if form else "nothing")
+    elif form == "object":
+        key = next((key for key, part in value.items() if isinstance(part, str)), "")
+        yield (
+            ColumnReading({"steps": f"{name}.{key}"}, _outline(value[key]))
+            if key
+            else ColumnReading({"steps": name}, "an object")
+        )
     elif form == "texts":
         yield ColumnReading({"steps": name}, f"one solution: {_outline(value)}")
-        if not column.is_own:
-            of = "the only" if len(value) == 1 else f"the first of {len(value)}"
-            path = f"{name}.0"
-            if find_value(row, path) is ABSENT:
-                # The items of a list hold a text each.
-                parent, _, key = name.rpartition(".")
-                path = f"{parent}.0.{key}"
-            plural = "s" if len(value) > 1 else ""
-            yield ColumnReading({"steps": path}, f"{of} solution{plural}: {_outline(value[0])}")
-    elif form == "lists":
-        within = value[0]
-        yield ColumnReading({"steps": f"{name}.0"}, f"its first list, as one solution: {_outline(within)}")
-        if within and isinstance(within[0], str):
-            yield ColumnReading({"steps": f"{name}.0.0"}, f"its first text, as one solution: {_outline(within[0])}")
+        parent, _, key = name.rpartition(".")
+        # The items of a list may hold a text each.
+        path = f"{name}.0" if find_value(row, f"{name}.0") is not ABSENT else f"{parent}.0.{key}"
+        of = f"the first of {len(value)} solutions" if len(value) > 1 else "the only solution"
+        yield ColumnReading({"steps": path}, f"{of}: {_outline(value[0])}")
     else:
-        first = value[0] if isinstance(value, list) else value
-        key = next((key for key, part in first.items() if isinstance(part, str)), "")
-        path = f"{name}.0.{key}" if isinstance(value, list) else f"{name}.{key}"
-        yield ColumnReading({"steps": path if key else name}, _outline(first[key]) if key else "an object")
+        yield from _readings(row, f"{name}.0")
 
 
 def _outline(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Guessing which column of a table holds the labels of steps, and what its values mean."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,8 @@ from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.doubts import (
     ColumnReading,
     Doubt,
-    column_values,
+    FirstRows,
+    Guess,
     last_part,
     listed,
     quoted,
@@ -34,88 +35,130 @@ _FIRST_ERROR = re.compile(
     r"|(?:error|mistake|wrong)_(?:step_)?(?:step|index|idx|position|pos|location))"
 )
 _ERRORS = ("error-from-0", "error-from-1")
+_READ_AS = {
+    "shares": "shares from 0 to 1, for it has fractions.",
+    "validity": "1 for right and 0 for wrong steps.",
+    "error-from-0": "the first wrong step, counted from 0, for -1 is among its values.",
+    "error-from-1": "the first wrong step, counted from 1, for it is the last step of some.",
+}
+_ZEROS = {"validity": "0 is a wrong step", "ratings": "0 is a step that is valid but redundant"}
 
-Forms = Sequence[tuple[str, str]]
-"""The forms that labels may have, the most likely first, each with a sentence that says why it is the only one."""
 
-
-def guess_labels(
-    names: Sequence[str], rows: Sequence[Row], columns: ColumnMap
-) -> tuple[ColumnMap, list[str], list[Doubt]]:
-    """Return `columns` with those of the labels if they are beyond doubt, with sentences about them, and with what
-    is in doubt."""
-    lists, numbers, marks = _label_columns(names, rows, columns)
-    errors = [name for name in names if _FIRST_ERROR.fullmatch(last_part(name)) and _numbers(rows, name)]
-    candidates = lists or errors or numbers
-    if not candidates:
-        kept = "holds no label for each step and is" if len(marks) == 1 else "hold no label for each step and are"
-        return columns, [f"{listed(marks)} {kept} kept as metadata."] if marks else [], []
-    if len(candidates) > 1:
-        return columns, [], [_doubt_columns(rows, columns, candidates)]
-    chosen = replace(columns, labels=candidates[0])
-    forms = [(form, "") for form in _ERRORS] if candidates is numbers else _forms(rows, chosen)
-    if len(forms) > 1:
-        return columns, [], [_doubt_forms(rows, chosen, forms, is_mark=candidates is numbers)]
-    ((form, note),) = forms
-    return replace(chosen, labels_as=form), [note] if note else [], []
+def guess_labels(table: FirstRows, columns: ColumnMap) -> Guess:
+    """Return `columns` with those of the labels if they are beyond doubt, or else what is in doubt about them."""
+    lists, marks, others = _label_columns(table, columns)
+    errors = [name for name in table.names if _FIRST_ERROR.fullmatch(last_part(name)) and _numbers(table, name)]
+    names = lists or errors or marks
+    if not names:
+        kept = "holds no label for each step and is" if len(others) == 1 else "hold no label for each step and are"
+        return Guess(columns, (f"{listed(others)} {kept} kept as metadata.",) if others else ())
+    choices = [
+        replace(columns, labels=name, labels_as=form)
+        for name in names
+        for form in (_ERRORS if names is marks else _forms(table, replace(columns, labels=name)))
+    ]
+    if len(choices) == 1:
+        return Guess(choices[0], _notes(table, choices[0]))
+    row, value = next((row, value) for row, value in enumerate(table.values(names[0])) if not is_missing(value))
+    name, shown = repr(names[0]), f"In row {row + 1} it is {quoted(value)}:"
+    readings = [
+        ColumnReading({"labels": choice.labels, "labels_as": choice.labels_as}, _outline(table, choice, row))
+        for choice in choices
+    ]
+    if len(names) > 1:
+        message = f"{listed(names)} may each hold the labels of the steps. In row {row + 1} they are:"
+        readings.append(ColumnReading({"labels": ""}, "no labels of steps, and all are kept as metadata"))
+    elif names is marks:
+        what = "has one number for a whole solution: its first wrong step, or a mark such as right or wrong."
+        message = f"{name} {what} {shown}"
+        mark = "a mark, which says nothing of the steps and is kept as metadata"
+        readings.append(ColumnReading({"labels": ""}, mark))
+    elif names is errors:
+        message = f"nothing in {name} says if steps are counted from 0 or from 1. {shown}"
+    else:
+        message = f"{name} holds 0 and 1 alone. In row {row + 1} it is:"
+    return Guess(columns, doubts=(Doubt("labels", message, tuple(readings)),))
 
 
 def with_label_form(columns: ColumnMap, rows: Sequence[Row]) -> tuple[ColumnMap, tuple[str, ...]]:
     """Return columns that a person chose with the form of their labels, told from the values of the first rows, and
     a sentence on what is still open."""
-    (form, note), *others = _forms(rows, columns)
-    if form in _ERRORS and others:
-        note = f"{columns.labels!r} is read as the first wrong step, counted from 0; its values leave that open."
-    elif others:
-        note = f"{columns.labels!r} holds 0 and 1 alone. A 0 is read as wrong, and may mean valid but redundant."
-    return replace(columns, labels_as=form), (note,) if note else ()
+    table = FirstRows((), rows)
+    form, *others = _forms(table, columns)
+    chosen = replace(columns, labels_as=form)
+    if not others:
+        return chosen, _notes(table, chosen)
+    name = repr(columns.labels)
+    if form in _ERRORS:
+        return chosen, (f"{name} is read as the first wrong step, counted from 0; its values leave that open.",)
+    return chosen, (f"{name} holds 0 and 1 alone. A 0 is read as wrong, and may mean valid but redundant.",)
 
 
-def _label_columns(
-    names: Sequence[str], rows: Sequence[Row], columns: ColumnMap
-) -> tuple[list[str], list[str], list[str]]:
+def _label_columns(table: FirstRows, columns: ColumnMap) -> tuple[list[str], list[str], list[str]]:
     """Return the columns under a generic name that hold a list of labels, a number, or nothing that could be a
     label of a step."""
     lists: list[str] = []
-    numbers: list[str] = []
     marks: list[str] = []
-    for name in names:
-        values = [value for value in column_values(rows, name) if not is_missing(value)]
+    others: list[str] = []
+    for name in table.names:
+        values = [value for value in table.values(name) if not is_missing(value)]
         if last_part(name) not in LABELS or name in (columns.problem, columns.steps) or not values:
             continue
-        labels = [items for value in values if (items := listed_value(value)) is not None]
-        if labels:
+        if labels := _lists(table, name):
             # Something in the lists has to be the label of a step.
             given = [label for some in labels for label in some if not is_missing(label)]
-            is_said = any(map(are_shares, labels)) or any(meaning(label, RATINGS) is not None for label in given)
-            (lists if is_said or not given else marks).append(name)
+            are_labels = any(map(are_shares, labels)) or any(meaning(label, RATINGS) is not None for label in given)
+            (lists if are_labels or not given else others).append(name)
         else:
-            (numbers if len(_numbers(rows, name)) == len(values) else marks).append(name)
-    return lists, numbers, marks
+            (marks if len(_numbers(table, name)) == len(values) else others).append(name)
+    return lists, marks, others
 
 
-def _numbers(rows: Sequence[Row], name: str) -> list[int]:
-    return [number for value in column_values(rows, name) if (number := whole_number(value)) is not None]
+def _lists(table: FirstRows, name: str) -> list[list[Any]]:
+    return [items for value in table.values(name) if (items := listed_value(value)) is not None]
 
 
-def _forms(rows: Sequence[Row], columns: ColumnMap) -> Forms:
+def _numbers(table: FirstRows, name: str) -> list[int]:
+    return [number for value in table.values(name) if (number := whole_number(value)) is not None]
+
+
+def _forms(table: FirstRows, columns: ColumnMap) -> Sequence[str]:
+    """Return the forms that the labels may have, the most likely first."""
     name = columns.labels
-    lists = [labels for value in column_values(rows, name) if (labels := listed_value(value)) is not None]
-    if lists:
-        return _list_forms(name, lists)
-    numbers = _numbers(rows, name)
-    if not numbers:
-        return [("ratings", "")]
-    from_0 = -1 in numbers
-    counts = map(_count, column_values(rows, columns.steps))
+    if lists := _lists(table, name):
+        if any(map(are_shares, lists)):
+            return ["shares"]
+        labels = [label for labels in lists for label in labels if not is_missing(label)]
+        if not all(isinstance(meaning(label, VALIDITY), bool) for label in labels):
+            return ["ratings"]
+        numbers = {number for label in labels if (number := whole_number(label)) is not None}
+        if "rating" not in last_part(name) or not numbers:
+            return ["validity"]
+        return ["validity", "ratings"] if 0 in numbers else ["ratings"]
+    if not _numbers(table, name):
+        return ["ratings"]
+    from_0 = -1 in _numbers(table, name)
     from_1 = any(
         steps > 0 and whole_number(value) == steps
-        for value, steps in zip(column_values(rows, name), counts, strict=True)
+        for value, steps in zip(table.values(name), map(_count, table.values(columns.steps)), strict=True)
     )
-    lead = f"{name!r} is read as the first wrong step, counted from"
-    reasons = (f"{lead} 0, for -1 is among its values.", f"{lead} 1, for it is the last step of some.")
-    forms = list(zip(_ERRORS, reasons, strict=True))
-    return forms if from_0 == from_1 else [forms[0] if from_0 else forms[1]]
+    return _ERRORS if from_0 == from_1 else [_ERRORS[from_1]]
+
+
+def _outline(table: FirstRows, columns: ColumnMap, row: int) -> str:
+    """Return what the labels of a row, counted from 0, say of its steps."""
+    value, form = table.values(columns.labels)[row], columns.labels_as
+    if form not in _ERRORS:
+        zeros = f", where {_ZEROS[form]}" if len(_forms(table, columns)) > 1 else ""
+        return f"{quoted(value)}{zeros}"
+    start, count = _ERRORS.index(form), _count(table.values(columns.steps)[row])
+    step = (whole_number(value) or 0) - start + 1
+    says = f"step {step} is the first wrong one" if step > 0 else "no step is wrong"
+    if step < 0:
+        says = "impossible, for it is below 0"
+    elif 0 <= count < step:
+        says = f"impossible, for the row has {count} step{'s' if count > 1 else ''}"
+    return f"counted from {start}, {says}"
 
 
 def _count(solution: Any) -> int:
@@ -124,69 +167,9 @@ def _count(solution: Any) -> int:
     return -1 if steps is None else len(steps)
 
 
-def _list_forms(name: str, lists: Sequence[Sequence[Any]]) -> Forms:
-    if any(map(are_shares, lists)):
-        return [("shares", f"{name!r} is read as shares from 0 to 1, for it has fractions.")]
-    labels = [label for labels in lists for label in labels if not is_missing(label)]
-    if not all(isinstance(meaning(label, VALIDITY), bool) for label in labels):
-        return [("ratings", "")]
-    numbers = {number for label in labels if (number := whole_number(label)) is not None}
-    note = f"{name!r} is read as 1 for right and 0 for wrong steps." if numbers else ""
-    if "rating" not in last_part(name) or not numbers:
-        return [("validity", note)]
-    return [("validity", note), ("ratings", "")] if 0 in numbers else [("ratings", "")]
-
-
-def _doubt_columns(rows: Sequence[Row], columns: ColumnMap, names: Sequence[str]) -> Doubt:
-    readings = []
-    for name in names:
-        form, _ = _forms(rows, replace(columns, labels=name))[0]
-        _, value = _first(rows, name)
-        readings.append(ColumnReading({"labels": name, "labels_as": form}, quoted(value)))
-    readings.append(ColumnReading({"labels": ""}, "no labels of steps, and all are kept as metadata"))
-    message = f"{listed(names)} may each hold the labels of the steps. In the first row they are:"
-    return Doubt("labels", message, tuple(readings))
-
-
-def _doubt_forms(rows: Sequence[Row], columns: ColumnMap, forms: Forms, *, is_mark: bool) -> Doubt:
-    """Return the doubt about what the labels in the chosen column mean. `is_mark` is True if they may also be a
-    mark of the whole solution."""
-    name = columns.labels
-    if forms[0][0] not in _ERRORS:
-        message = f"{name!r} holds 0 and 1 alone."
-        says = ("a step with 0 is wrong", "a step with 0 is valid but redundant")
-        readings = [
-            ColumnReading({"labels": name, "labels_as": form}, what)
-            for (form, _), what in zip(forms, says, strict=True)
-        ]
-    else:
-        message = f"nothing in {name!r} says if steps are counted from 0 or from 1."
-        readings = list(_first_wrong(rows, columns))
-    if is_mark:
-        message = (
-            f"{name!r} has one number for a whole solution: its first wrong step, or a mark such as right or wrong."
-        )
-        readings.append(
-            ColumnReading({"labels": ""}, "a mark, which says nothing of the steps and is kept as metadata")
-        )
-    row, value = _first(rows, name)
-    return Doubt("labels", f"{message} In row {row} it is {quoted(value)}:", tuple(readings))
-
-
-def _first(rows: Sequence[Row], name: str) -> tuple[int, Any]:
-    """Return the number of the first row with a value in a column, counted from 1, and the value."""
-    values = enumerate(column_values(rows, name), start=1)
-    return next((row, value) for row, value in values if not is_missing(value))
-
-
-def _first_wrong(rows: Sequence[Row], columns: ColumnMap) -> Iterator[ColumnReading]:
-    row, value = _first(rows, columns.labels)
-    count = _count(column_values(rows, columns.steps)[row - 1])
-    for start, form in enumerate(_ERRORS):
-        step = (whole_number(value) or 0) - start + 1
-        says = f"step {step} is the first wrong one" if step > 0 else "no step is wrong"
-        if step < 0:
-            says = "impossible, for it is below 0"
-        elif 0 <= count < step:
-            says = f"impossible, for the row has {count} step{'s' if count > 1 else ''}"
-        yield ColumnReading({"labels": columns.labels, "labels_as": form}, f"counted from {start}, {says}")
+def _notes(table: FirstRows, columns: ColumnMap) -> tuple[str, ...]:
+    """Return a sentence about the form of labels that their values leave no doubt about, unless words say it."""
+    form, lists = columns.labels_as, _lists(table, columns.labels)
+    has_numbers = any(whole_number(label) is not None for labels in lists for label in labels)
+    is_clear = form == "ratings" or (form == "validity" and not has_numbers)
+    return () if is_clear else (f"{columns.labels!r} is read as {_READ_AS[form]}",)

@@ -17,8 +17,8 @@ from stepsight.storage.importers import KINDS, THINKING, find_kind, guess_kind, 
 from stepsight.storage.importers.catalogue import find_file, published_files
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, find_value
-from stepsight.storage.importers.doubts import Doubt, steps_in
-from stepsight.storage.importers.guesses import Guess, guess_columns
+from stepsight.storage.importers.doubts import Doubt, Guess, steps_in
+from stepsight.storage.importers.guesses import guess_columns
 from stepsight.storage.importers.label_guesses import with_label_form
 from stepsight.storage.importers.rows.kind import (
     FileKind,
@@ -37,6 +37,7 @@ BEGINNING = 1 << 18
 _FIRST = 20
 # With this many bad rows among them, a file is refused.
 _MOST_BAD = 500
+_JSON = ("{", "[")
 _WORDS = "correctness_pred"
 _IMPORTS = "Expected JSON Lines, a JSON array, CSV or Parquet."
 _SUFFIXES = re.compile(r"_(?:perturbed_)?eval_results$|_scores$|_results$", re.IGNORECASE)
@@ -79,24 +80,31 @@ def find_reader(content: bytes, binary: set[str] | None = None) -> RowReader:
         return inspect_logs.log_rows
     if content.startswith(PARQUET):
         return partial(parquet_rows, binary=binary)
-    return json_rows if first_sign(content) in ("{", "[") else csv_rows
+    return json_rows if first_sign(content) in _JSON else csv_rows
 
 
 def recognise(
-    beginning: bytes, lines: Iterable[bytes], name: str, sha256: str = "", chosen: ColumnMap | None = None
+    beginning: bytes,
+    lines: Iterable[bytes],
+    name: str,
+    sha256: str = "",
+    chosen: ColumnMap | None = None,
+    reader: RowReader | None = None,
 ) -> Finding:
     """Recognise what a file contains: by its hash if the catalogue lists it, and otherwise by its first rows.
 
-    `beginning` holds the first bytes of the file and `lines` all of its lines. `chosen` are the columns that a
-    person chose in place of a guess; if their labels have no form, it is told from the values. Raises `UserError`
-    if the file cannot be imported or its first rows cannot be read.
+    `beginning` holds the first bytes of the file and `lines` all of its lines, unless `reader` reads the rows from
+    elsewhere. `chosen` are the columns that a person chose in place of a guess; if their labels have no form, it is
+    told from the values. Raises `UserError` if the file cannot be imported or its first rows cannot be read.
     """
     if not beginning.strip():
         raise UserError(f"{name}: the file is empty.", "Check the file.")
-    check_beginning(beginning, name)
-    reader = find_reader(beginning)
+    if reader is None:
+        check_beginning(beginning, name)
+        reader = find_reader(beginning)
     rows = _first_rows(reader, lines, name)
-    finding = _by_rows(rows, name, of_json=reader in (json_rows, inspect_logs.log_rows))
+    of_json = is_log(beginning) or first_sign(beginning) in _JSON
+    finding = _by_rows(rows, name, of_json=of_json)
     if chosen is not None:
         finding = _with_chosen(finding, chosen, rows)
     published = find_file(sha256)

@@ -125,17 +125,15 @@ def import_file(
 
 def import_table(
     store: Store,
-    columns: ColumnMap | FileKind,
+    content: ColumnMap | FileKind,
     data: DataFiles,
     dataset: str,
     progress: Progress | None = None,
     skipped: str | Path | None = None,
     where: RowConditions | None = None,
 ) -> ImportSummary:
-    """Like `import_file`, but for data files whose columns are mapped by `columns`, or whose rows are of a kind."""
-    bad = _bad_rows(data, skipped)
-    kind = data.of_kind(columns) if isinstance(columns, FileKind) else data.kind(columns)
-    return import_source(store, kind, data, dataset, bad, progress, where)
+    """Like `import_file`, but for data files with a column mapping, or whose rows are of a kind."""
+    return import_source(store, data.kind(content), data, dataset, _bad_rows(data, skipped), progress, where)
 
 
 def _bad_rows(source: "LineSource", skipped: str | Path | None) -> BadRows:

@@ -11,7 +11,7 @@ import pytest
 from stepsight.core.errors import UserError
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import find_data
-from stepsight.storage.jobs.import_folder import find_files, list_unread
+from stepsight.storage.jobs.import_folder import find_files
 from tests.fuzz.attack import COUNT
 
 pytestmark = pytest.mark.slow
@@ -58,10 +58,10 @@ def test_numbered_files_are_read_whole_or_refused(tmp_path):
             put(folder, name, count(1_000))
         if not missing:
             assert problems(folder) == [f"{one}?" for one in range(next(numbers))], (number, names)
-            (found,) = find_files(folder)
-            assert found.error is None
+            ((file,), _) = find_files(folder)
+            assert file.error is None
             continue
-        for read in (find_data, lambda path: find_files(path)[0].error):
+        for read in (find_data, lambda path: find_files(path)[0][0].error):
             try:
                 error = read(folder)
             except UserError as refusal:
@@ -103,8 +103,8 @@ def test_what_is_not_read_is_named(tmp_path):
             (folder / name).write_bytes(b"PK\x03\x04" + bytes(30))
         folder.mkdir(exist_ok=True)
         try:
-            files = find_files(folder)
-            said = list_unread(folder).split(", ") + [str(one.error) for one in files if one.error]
+            files, unread_names = find_files(folder)
+            said = unread_names.split(", ") + [str(file.error) for file in files if file.error]
             notes = find_data(folder).kind(COLUMNS).notes() if data else ()
         except UserError as error:
             assert not data

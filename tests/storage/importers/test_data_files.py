@@ -13,7 +13,7 @@ import pytest
 from stepsight.core.hubs import hub_cache
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.data_files import choose_part, fetch_data, find_data, is_hub_id
+from stepsight.storage.importers.data_files import FolderPart, choose_part, fetch_data, find_data, is_hub_id
 from stepsight.storage.traces.imports import import_table
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.cases import each
@@ -110,10 +110,14 @@ def test_parts_are_told_by_the_names_of_their_files():
     names = ["README.md", ".git/a.json", "dataset_infos.json", "main/test-00000-of-00001.parquet",
              "main/train-00000-of-00002.parquet", "main/train-00001-of-00002.parquet", "main/train.jsonl",
              "other/train-00000-of-00001.parquet"]  # fmt: skip
-    assert choose_part(names, "A/b", "main/test") == choose_part(names, "A/b", "test") == [names[3]]
-    assert choose_part(names, "A/b", "main/train") == names[4:6]
+    assert choose_part(names, "A/b", "main/test") == choose_part(names, "A/b", "test")
+    assert choose_part(names, "A/b", "test").files == (names[3],)
+    assert choose_part(names, "A/b", "main/train").files == tuple(names[4:6])
     # The same file twice, compressed and not.
-    assert choose_part(["a.jsonl.gz", "a.jsonl", "a.json.zst"], "A/b") == ["a.jsonl"]
+    assert choose_part(["a.jsonl.gz", "a.jsonl", "a.json.zst"], "A/b").files == ("a.jsonl",)
+    # What datasets saved, with its cache.
+    saved = ["x/state.json", "x/cache-0f3a.arrow", "x/data-00000-of-00002.arrow", "x/data-00001-of-00002.arrow"]
+    assert choose_part(saved, "A/b") == FolderPart("x", tuple(saved[2:]))
     with refused():
         choose_part(names, "A/b")
     with refused():
@@ -169,9 +173,6 @@ def test_damaged_folders_are_told(sqlite_store, tmp_path):
     with refused():
         import_table(sqlite_store, COLUMNS, find_data(tmp_path / "saved"), "table")
     victim.unlink()
-    with refused():
-        find_data(tmp_path / "saved")
-    (tmp_path / "saved" / "state.json").write_text('{"_data_files": [{"filename": "../other.arrow"}]}')
     with refused():
         find_data(tmp_path / "saved")
     assert list_datasets(sqlite_store) == []
