@@ -77,11 +77,6 @@ class LabelledTrace:
         return sum(annotation.seconds for annotation in self.annotations)
 
     @property
-    def first_error(self) -> int | None:
-        """The 0-based index of the first neg step, or None."""
-        return self.labels.index("neg") if "neg" in self.labels else None
-
-    @property
     def flags(self) -> tuple[str, ...]:
         """The problems that annotators reported with the trace, one for each annotator who flagged it."""
         return tuple(annotation.flag for annotation in self.annotations if annotation.flag)

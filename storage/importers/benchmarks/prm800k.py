@@ -72,6 +72,47 @@ def _read(row: Row) -> Trace:
     )
 
 
+def write(trace: Trace) -> Row:
+    """Return a record with the labels of a trace, which `_read` reads back.
+
+    As in PRM800K, the labels end at the first error if no step after it has one, and the whole solution is in
+    `pre_generated_steps`; PRM800K has no labels after an error, but if there are any, they are written too.
+    `finish_reason` is `found_error` if a step is neg, `solution` if every step is labelled and none is neg, and
+    `give_up` otherwise.
+    """
+    texts, labels, error = [step.text for step in trace.steps], trace.labels, trace.first_error
+    last = len(texts) if error is None or any(label is not None for label in labels[error + 1 :]) else error + 1
+    reason = "give_up" if None in labels else "solution"
+    return {
+        "labeler": None,
+        "timestamp": None,
+        "generation": None,
+        "is_quality_control_question": False,
+        "is_initial_screening_question": False,
+        "question": {
+            "problem": trace.problem,
+            "ground_truth_answer": trace.meta.get("ground_truth_answer"),
+            "pre_generated_answer": trace.meta.get("pre_generated_answer"),
+            "pre_generated_steps": texts,
+        },
+        "label": {
+            "steps": [
+                {
+                    "completions": [
+                        {"text": text, "rating": None if label is None else label - 1, "flagged": None}
+                    ],
+                    "human_completion": None,
+                    # The solution does not continue from an error that was found.
+                    "chosen_completion": None if place == error else 0,
+                }
+                for place, (text, label) in enumerate(zip(texts[:last], labels, strict=False))
+            ],
+            "total_time": None,
+            "finish_reason": reason if error is None else "found_error",
+        },
+    }
+
+
 def beside_the_paper(traces: int, labelled: int) -> str:
     """Return a sentence that compares the number of traces and of labelled steps with those in the paper. The paper
     (appendix "Data and Reproducibility") does not say which records of the files it counts."""

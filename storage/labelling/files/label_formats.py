@@ -14,6 +14,8 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from stepsight.storage.exports.table_files import table_parts
+from stepsight.storage.importers import stepwise
+from stepsight.storage.importers.benchmarks import prm800k
 from stepsight.storage.labelling.consensus import CONSENSUS, LabelledTrace
 from stepsight.storage.labelling.files.export_events import line
 from stepsight.storage.labelling.files.label_studio import tasks
@@ -199,85 +201,23 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[Row]:
         }
 
 
-_RATINGS = {"neg": -1, "neu": 0, "pos": 1, None: None}
-
-
 def prm800k_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
-    """Yield records of PRM800K, which `storage.importers.benchmarks.prm800k` can read.
+    """Yield records of PRM800K, as `storage.importers.benchmarks.prm800k` writes them.
 
-        {"labeler": "ada", "timestamp": "2026-03-01T09:30:00+00:00", "generation": null,
-         "is_quality_control_question": false, "is_initial_screening_question": false,
-         "question": {"problem": "…", "ground_truth_answer": null, "pre_generated_answer": null,
-                      "pre_generated_steps": ["I notice …", "So 60 …", "Thus …"]},
-         "label": {"steps": [
-            {"completions": [{"text": "I notice …", "rating": 1, "flagged": null}],
-             "human_completion": null, "chosen_completion": 0},
-            {"completions": [{"text": "So 60 …", "rating": -1, "flagged": null}],
-             "human_completion": null, "chosen_completion": null}],
-          "total_time": 164458, "finish_reason": "found_error"}}
-
-    Ratings of -1, 0 and 1 stand for neg, neu and pos, and null for unlabelled. As in PRM800K, the labels end at the
-    first error if nothing after it was labelled, and the whole solution is in `pre_generated_steps`. PRM800K has no
-    labels after an error, but if annotators gave any, they are written too.
-
-    `finish_reason` is `bad_problem` if more than half of the annotators flagged the problem. Otherwise it is
-    `found_error` if a step is neg, `solution` if every step was labelled and none is neg, and `give_up` if some
-    step was not labelled. If there are several annotators, `labeler` is "consensus" and the timestamp is the latest
-    one.
+    `finish_reason` is `bad_problem` if more than half of the annotators flagged the problem. If there are several
+    annotators, `labeler` is "consensus" and the timestamp is the latest one.
     """
     for labelled in versions:
-        trace, error = labelled.trace, labelled.first_error
-        texts = [step.text for step in trace.steps]
-        ends = error is not None and not any(labelled.labels[error + 1 :])
-        last = error + 1 if error is not None and ends else len(texts)
+        row = prm800k.write(labelled.relabelled())
+        row["label"]["total_time"] = round(labelled.seconds * 1000)
         if 2 * len(labelled.flags) > len(labelled.annotations):
-            reason = "bad_problem"
-        elif error is not None:
-            reason = "found_error"
-        else:
-            reason = "give_up" if None in labelled.labels else "solution"
-        yield {
-            "labeler": labelled.annotator or CONSENSUS,
-            "timestamp": labelled.moment.isoformat(),
-            "generation": None,
-            "is_quality_control_question": False,
-            "is_initial_screening_question": False,
-            "question": {
-                "problem": trace.problem,
-                "ground_truth_answer": trace.meta.get("ground_truth_answer"),
-                "pre_generated_answer": trace.meta.get("pre_generated_answer"),
-                "pre_generated_steps": texts,
-            },
-            "label": {
-                "steps": [
-                    {
-                        "completions": [{"text": text, "rating": _RATINGS[label], "flagged": None}],
-                        "human_completion": None,
-                        # The solution does not continue from an error that was found.
-                        "chosen_completion": None if place == error else 0,
-                    }
-                    for place, (text, label) in enumerate(zip(texts[:last], labelled.labels, strict=False))
-                ],
-                "total_time": round(labelled.seconds * 1000),
-                "finish_reason": reason,
-            },
-        }
+            row["label"]["finish_reason"] = "bad_problem"
+        yield row | {"labeler": labelled.annotator or CONSENSUS, "timestamp": labelled.moment.isoformat()}
 
 
 def stepwise_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
-    """Yield rows of stepwise supervision, which `storage.importers.stepwise` can read.
-
-        {"prompt": "Which number is larger, 9.8 or 9.11?", "completions": ["The fractional part …", "So 9.11 …"],
-         "labels": [true, false]}
-
-    True stands for pos and neu, which are both valid. False stands for neg, and null for unlabelled.
-    """
-    for labelled in versions:
-        yield {
-            "prompt": labelled.trace.problem,
-            "completions": [step.text for step in labelled.trace.steps],
-            "labels": [None if label is None else label != "neg" for label in labelled.labels],
-        }
+    """Yield rows of stepwise supervision, in which pos and neu are valid and neg is not."""
+    return (stepwise.write(labelled.relabelled()) for labelled in versions)
 
 
 def argilla_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
