@@ -46,8 +46,9 @@ def document_html(text: str, within: str = "") -> Markup:
 
 
 def list_pages() -> list[str]:
-    """Return the names of the manual's pages, without their ending."""
-    return sorted(path.stem for path in MANUAL.glob("*.md"))
+    """Return the names of the manual's pages, without their ending, in the order in which the first links them."""
+    first = (MANUAL / "index.md").read_text(encoding="utf-8")
+    return ["index", *dict.fromkeys(re.findall(r"\]\(([a-z]+)\.md\)", first))]
 
 
 def _parts(lines: Sequence[str], within: str) -> Iterator[Markup]:
@@ -132,7 +133,6 @@ def _link(match: re.Match[str]) -> str:
     return f'<a href="{f"/help/{page[1]}" if page[1] else ""}{page[2] or ""}">{match[1]}</a>'
 
 
-_FIRST = ("index", "start", "words", "score", "evidence", "browse", "measure", "annotate", "datasets", "evaluators")
 _ABOUT = "about"
 
 
@@ -160,8 +160,7 @@ def _page(name: str) -> tuple[str, Markup]:
     if name not in names:
         raise NotFoundError(f"The manual has no page {name!r:.80}.", "Open its first page, /help.")
     content = document_html((MANUAL / f"{name}.md").read_text(encoding="utf-8"))
-    ordered = sorted(names, key=lambda page: (_FIRST.index(page) if page in _FIRST else len(_FIRST), page))
-    pages = [(page, _title(page)) for page in ordered]
+    pages = [(page, _title(page)) for page in names]
     return f"{_title(name)}, manual", render("help/page.html", pages=pages, here=name, content=content)
 
 

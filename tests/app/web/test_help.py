@@ -50,6 +50,7 @@ def test_links_of_the_manual_lead_to_headings_that_there_are(pages):
     anchors = {
         (name, heading["id"]) for name, page in pages.items() for tag in ("h2", "h3") for heading in page.all(tag)
     }
+    assert sorted(pages) == sorted(path.stem for path in MANUAL.glob("*.md"))
     for name, page in pages.items():
         for link in page.all("a"):
             match = re.fullmatch(r"(?:/help/([a-z-]+))?(?:#([\w-]+))?", link["href"])
