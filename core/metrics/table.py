@@ -4,12 +4,11 @@ A step table holds the gold labels and scores of many traces as columns, with on
 a solution.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Bools, Floats32, Floats64, Ints
 from stepsight.core.scores import StepScores
@@ -94,59 +93,47 @@ class StepTable:
         return replace(self, **columns)
 
 
-@dataclass
-class TableBuilder:
-    """A builder that collects traces into a `StepTable`. It stores their labels and scores, but not their texts."""
+def build_table(
+    judged: Iterable[tuple[Trace, StepScores | None]],
+    solutions: Sequence[float | None] = (),
+    groups: Sequence[str] = (),
+) -> StepTable:
+    """Build the step table of traces and their scores. It holds none of their texts.
 
-    ids: list[str] = field(default_factory=list)
-    solutions: list[float] = field(default_factory=list)
-    groups: list[str] = field(default_factory=list)
-    _score_parts: list[Floats32] = field(default_factory=list)
-    _gold_parts: list[NDArray[np.int8]] = field(default_factory=list)
-    _shares: list[float | None] = field(default_factory=list)
-
-    def add(self, trace: Trace, scores: StepScores | None, solution: float | None = None, group: str = "") -> None:
-        """Add a trace and its scores.
-
-        `scores` has one row per sub-step, or is None if the steps have no scores. Raises `ValueError` if the rows
-        do not match the sub-steps.
-        """
-        self.ids.append(trace.id)
-        self.groups.append(group)
-        self.solutions.append(np.nan if solution is None else solution)
-        gold = [
-            [SILENT if code is None else int(code) for code in (step.label, step.valid)] for step in trace.steps
-        ]
-        self._gold_parts.append(np.array(gold, np.int8))
-        self._shares += [step.share for step in trace.steps]
-        self._score_parts.append(_scores(trace, scores))
-
-    def build(self) -> StepTable:
-        counts = np.array([len(part) for part in self._score_parts], np.int64)
-        gold = np.concatenate([*self._gold_parts, np.empty((0, 2), np.int8)]).astype(np.int64)
-        numbers = np.concatenate([*self._score_parts, np.empty((0, 4), np.float32)])
-        starts = np.cumsum(counts) - counts
-        share = np.array(self._shares, np.float64)
-        return StepTable(
-            ids=tuple(self.ids),
-            trace=np.repeat(np.arange(len(counts)), counts),
-            position=np.arange(len(numbers)) - np.repeat(starts, counts),
-            label=gold[:, 0],
-            valid=gold[:, 1],
-            redundancy=numbers[:, 0],
-            probs=numbers[:, 1:],
-            solution=np.array(self.solutions, np.float64),
-            groups=tuple(self.groups),
-            share=None if np.isnan(share).all() else share,
-        )
-
-
-def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
-    """Build the step table of traces and their scores."""
-    builder = TableBuilder()
+    The scores of a trace have one row per sub-step, or are None if the steps have no scores. `solutions` and
+    `groups` fill the columns of these names; by default, there are none. Raises `ValueError` if the rows of a trace
+    do not match its sub-steps.
+    """
+    ids: list[str] = []
+    gold: list[tuple[int, int, float]] = []
+    numbers, counts = [np.empty((0, 4), np.float32)], []
     for trace, scores in judged:
-        builder.add(trace, scores)
-    return builder.build()
+        ids.append(trace.id)
+        counts.append(len(trace.steps))
+        gold += [
+            (
+                SILENT if step.label is None else int(step.label),
+                SILENT if step.valid is None else int(step.valid),
+                np.nan if step.share is None else step.share,
+            )
+            for step in trace.steps
+        ]
+        numbers.append(_scores(trace, scores))
+    label, valid, share = np.array(gold, np.float64).reshape(-1, 3).T
+    columns, count = np.concatenate(numbers), np.array(counts, np.int64)
+    return StepTable(
+        ids=tuple(ids),
+        trace=np.repeat(np.arange(len(ids)), count),
+        position=np.arange(len(columns)) - np.repeat(np.cumsum(count) - count, count),
+        label=label.astype(np.int64),
+        valid=valid.astype(np.int64),
+        redundancy=columns[:, 0],
+        probs=columns[:, 1:],
+        # None becomes NaN.
+        solution=np.array(solutions or [None] * len(ids), np.float64),
+        groups=tuple(groups or [""] * len(ids)),
+        share=None if np.isnan(share).all() else share,
+    )
 
 
 class Third(StrEnum):

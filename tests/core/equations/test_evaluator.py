@@ -15,7 +15,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors
 from stepsight.core.metrics.reasoneval import Errors, Level, items
-from stepsight.core.metrics.table import TableBuilder
+from stepsight.core.metrics.table import build_table
 from stepsight.core.models.location import EQUATIONS, can_load
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import Step, Trace
@@ -96,11 +96,8 @@ def test_it_needs_no_folder_and_has_no_tokens(equations):
 
 
 def table(equations, *traces):
-    builder = TableBuilder()
-    for trace in traces:
-        judgment = judge(equations, trace, Mode.OFFLINE)
-        builder.add(trace, judgment.offline, judgment.solution)
-    return builder.build()
+    judged = [judge(equations, trace, Mode.OFFLINE) for trace in traces]
+    return build_table(((one.trace, one.offline) for one in judged), [one.solution for one in judged])
 
 
 def steps(*texts):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from stepsight.core.metrics.table import TableBuilder
+from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Label, Step, Trace
 
@@ -26,17 +26,20 @@ def trace(*golds, id="t"):
     return Trace(id, "q", tuple(step(gold) for gold in golds))
 
 
+def judged_table(*rows):
+    """A table of a trace with its probabilities or None, its score of the whole and its group per row, of which
+    the last two may be left out."""
+    traces, probs, solutions, groups = zip(*((*row, *(None, "")[len(row) - 2 :]) for row in rows), strict=True)
+    scored = [None if part is None else StepScores(np.array(part, np.float32)) for part in probs]
+    return build_table(zip(traces, scored, strict=True), solutions, groups)
+
+
 def table(*judged, groups=()):
     """A table of (golds, validities) per trace."""
-    builder = TableBuilder()
-    for number, (golds, validities) in enumerate(judged):
-        group = groups[number] if groups else ""
-        builder.add(trace(*golds, id=str(number)), scores(*validities), group=group)
-    return builder.build()
+    named = [(trace(*golds, id=str(i)), scores(*validities)) for i, (golds, validities) in enumerate(judged)]
+    return build_table(named, groups=groups)
 
 
 def three_way(golds, probs):
     """A table of one trace with its probabilities."""
-    builder = TableBuilder()
-    builder.add(trace(*golds), StepScores(np.array(probs, np.float32)))
-    return builder.build()
+    return judged_table((trace(*golds), probs))

@@ -7,19 +7,17 @@ from scipy.stats import spearmanr
 from stepsight.core.metrics.bootstrap import resamples
 from stepsight.core.metrics.figures import SHARES, Subject, as_json, others, prm_scores, protocol, three_way
 from stepsight.core.metrics.reasoneval import Errors, kinds_of_error
-from stepsight.core.metrics.table import TableBuilder, build_table
+from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
+from tests.core.metrics.tables import judged_table
 from tests.training.hand import GOLDS, SAID, traces
 
 WEIGHTS = resamples(4, 200)
 
 
 def table(group="", only="ABCD"):
-    builder = TableBuilder()
-    for trace in traces({id: GOLDS[id] for id in only}):
-        builder.add(trace, StepScores(np.array(SAID[trace.id], np.float32)), group=group)
-    return builder.build()
+    return judged_table(*((trace, SAID[trace.id], None, group) for trace in traces({id: GOLDS[id] for id in only})))
 
 
 def subject(outputs=Outputs.THREE_WAY, **thresholds):

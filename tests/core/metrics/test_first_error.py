@@ -14,9 +14,8 @@ from stepsight.core.metrics.first_error import (
     process_bench_f1,
 )
 from stepsight.core.metrics.table import SILENT as NONE
-from stepsight.core.metrics.table import TableBuilder
-from stepsight.core.scores import Outputs, StepScores
-from tests.core.metrics.tables import SILENT, VALID, WRONG, scores, table, trace
+from stepsight.core.scores import Outputs
+from tests.core.metrics.tables import SILENT, VALID, WRONG, judged_table, scores, table, trace
 
 # Found, found too early, missed; right and seen so, right and blamed.
 JUDGED = table(
@@ -71,12 +70,12 @@ SAID = [
 
 
 def said_in_part(words=None):
-    builder = TableBuilder()
-    for number, (golds, validities, _) in enumerate(SAID):
-        rows = [*scores(*validities).probs, *np.zeros((3 - len(validities), 3), np.float32)]
-        judged = StepScores(np.array(rows, np.float32))
-        builder.add(trace(*golds, id=str(number)), judged, words and words[number])
-    return builder.build()
+    return judged_table(
+        *(
+            (trace(*golds, id=str(i)), [*scores(*said).probs, *np.zeros((3 - len(said), 3))], words and words[i])
+            for i, (golds, said, _) in enumerate(SAID)
+        )
+    )
 
 
 def test_a_verdict_is_known_as_soon_as_its_first_blamed_step_is():

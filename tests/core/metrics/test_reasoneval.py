@@ -9,10 +9,9 @@ import pytest
 from stepsight.core.metrics.binary import auc, macro_f1
 from stepsight.core.metrics.figures import Subject, protocol
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, items, prm_items
-from stepsight.core.metrics.table import TableBuilder
-from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.importers import KINDS
-from tests.core.metrics.tables import SILENT, VALID, WRONG, table, three_way, trace
+from tests.core.metrics.tables import SILENT, VALID, WRONG, judged_table, table, three_way, trace
 
 
 def test_steps_after_the_first_error_are_left_out():
@@ -59,30 +58,23 @@ def test_thresholds_are_met_by_equality():
 
 
 def test_validity_alone_is_its_own_score_of_redundancy():
-    builder = TableBuilder()
-    builder.add(trace("pos", "neu"), StepScores(np.array([[0.4, 0, 0.6], [0.7, 0, 0.3]], np.float32)))
-    found = items(builder.build(), Errors.REDUNDANT, Level.STEP, Outputs.VALIDITY)
+    judged = three_way(["pos", "neu"], [[0.4, 0, 0.6], [0.7, 0, 0.3]])
+    found = items(judged, Errors.REDUNDANT, Level.STEP, Outputs.VALIDITY)
     np.testing.assert_allclose(found.scores, [0.6, 0.3], atol=1e-6)
     assert found.predicted.tolist() == [True, False]
 
 
 def test_one_score_for_a_solution_says_nothing_of_steps():
-    builder = TableBuilder()
-    builder.add(trace("pos", "neg"), None, solution=0.02)
-    builder.add(trace("pos"), None, solution=0.03)
-    judged = builder.build()
+    judged = judged_table((trace("pos", "neg"), None, 0.02), (trace("pos"), None, 0.03))
     assert len(items(judged, Errors.INVALID, Level.STEP, Outputs.SOLUTION)) == 0
     whole = items(judged, Errors.INVALID, Level.SOLUTION, Outputs.SOLUTION)
     assert (whole.gold.tolist(), whole.predicted.tolist()) == ([False, True], [False, True])
 
 
 def test_steps_that_a_verdict_leaves_unread_count_as_wrong():
-    builder = TableBuilder()
     # It blames the first step, the gold the third: the two between are unread.
-    blamed = StepScores(np.array([[1, 0, 0], [0, 0, 0], [0, 0, 0]], np.float32))
-    builder.add(trace("pos", "pos", "neg"), blamed, solution=0.0)
-    builder.add(trace("pos"), StepScores(np.array([[0, 0, 1]], np.float32)), solution=None)
-    judged = builder.build()
+    blamed = trace("pos", "pos", "neg"), [[1, 0, 0], [0, 0, 0], [0, 0, 0]], 0.0
+    judged = judged_table(blamed, (trace("pos"), [[0, 0, 1]]))
     steps = items(judged, Errors.INVALID, Level.STEP, Outputs.VERDICT)
     assert steps.gold.tolist() == [True, True, False, True]
     assert steps.predicted.tolist() == [False, False, True, True]
@@ -92,18 +84,11 @@ def test_steps_that_a_verdict_leaves_unread_count_as_wrong():
 
 
 def test_a_verdict_that_cannot_be_read_finds_no_wrong_step_as_in_the_official_script():
-    builder = TableBuilder()
-    builder.add(trace("pos", "neg"), StepScores(np.zeros((2, 3), np.float32)))
-    builder.add(trace("pos", "neg"), StepScores(np.array([[0, 0, 1], [1, 0, 0]], np.float32)), solution=0.0)
-    judged = builder.build()
-    assert items(judged, Errors.INVALID, Level.STEP, Outputs.VERDICT).predicted.tolist() == [
-        True,
-        True,
-        True,
-        False,
-    ]
-    strict = items(judged, Errors.INVALID, Level.STEP, Outputs.VERDICT, strict=True)
-    assert strict.predicted.tolist() == [False, True, True, False]
+    unread = trace("pos", "neg"), np.zeros((2, 3))
+    judged = judged_table(unread, (trace("pos", "neg"), [[0, 0, 1], [1, 0, 0]], 0.0))
+    for strict, predicted in ((False, [True, True, True, False]), (True, [False, True, True, False])):
+        steps = items(judged, Errors.INVALID, Level.STEP, Outputs.VERDICT, strict=strict)
+        assert steps.predicted.tolist() == predicted
     assert items(judged, Errors.INVALID, Level.SOLUTION, Outputs.VERDICT).predicted.tolist() == [True, False]
     weights = np.ones((1, 2), np.uint8)
     # F1 of right steps 4/5 and of wrong ones 2/3; counted as wrong, of 4 two are right: 1/2 each.
@@ -121,17 +106,14 @@ def released(data, errors, name):
     traces = folder / f"mr-math_{errors}_errors.json"
     scores = folder / "scores" / errors / f"{name}_eval_results.json"
     parse = KINDS[f"mr-math-{errors}"].parse
-    builder = TableBuilder()
+    rows = []
     for line, said in zip(_lines(traces), _lines(scores), strict=True):
-        found = json.loads(said)["scores"]
-        if isinstance(found, float):
-            builder.add(parse(json.loads(line), "here"), None, found)
-            continue
-        rows = np.array(found)
-        if rows.ndim == 1:
-            rows = np.stack([1 - rows, 0 * rows, rows], axis=1)
-        builder.add(parse(json.loads(line), "here"), StepScores(rows))
-    return builder.build()
+        probs = np.array(json.loads(said)["scores"])
+        whole = float(probs) if probs.ndim == 0 else None
+        if probs.ndim < 2:
+            probs = None if whole is not None else np.stack([1 - probs, 0 * probs, probs], axis=1)
+        rows.append((parse(json.loads(line), "here"), probs, whole))
+    return judged_table(*rows)
 
 
 @pytest.mark.parametrize(
@@ -165,25 +147,22 @@ def test_every_labelled_step_counts_also_after_the_error():
 
 
 def test_in_simplicity_the_error_is_redundancy():
-    builder = TableBuilder()
-    probs = StepScores(np.array([[0.1, 0.1, 0.8], [0.1, 0.6, 0.3], [0.1, 0.3, 0.6]], np.float32))
-    builder.add(trace("pos", "neu", "pos"), probs, group="redundency")
-    found = prm_items(builder.build())
+    probs = [[0.1, 0.1, 0.8], [0.1, 0.6, 0.3], [0.1, 0.3, 0.6]]
+    found = prm_items(judged_table((trace("pos", "neu", "pos"), probs, None, "redundency")))
     assert found.gold.tolist() == [True, False, True]
     assert found.predicted.tolist() == [True, False, False]
 
 
 def test_without_redundancy_validity_tells_of_simplicity_too():
-    builder = TableBuilder()
     # (1 - v, 0, v): the redundant step is called wrong.
-    probs = StepScores(np.array([[0.1, 0, 0.9], [0.8, 0, 0.2], [0.3, 0, 0.7]], np.float32))
-    builder.add(trace("pos", "neu", "pos"), probs, group="circular")
-    found = prm_items(builder.build(), outputs=Outputs.VALIDITY)
+    probs = [[0.1, 0, 0.9], [0.8, 0, 0.2], [0.3, 0, 0.7]]
+    judged = judged_table((trace("pos", "neu", "pos"), probs, None, "circular"))
+    found = prm_items(judged, outputs=Outputs.VALIDITY)
     assert found.scores == pytest.approx([0.9, 0.2, 0.7])
     assert found.predicted.tolist() == found.gold.tolist() == [True, False, True]
     assert macro_f1(found).number == 1
     # By redundancy no step would ever be wrong: positive F1 4 / 5, negative 0.
-    assert macro_f1(prm_items(builder.build())).number == pytest.approx(2 / 5)
+    assert macro_f1(prm_items(judged)).number == pytest.approx(2 / 5)
 
 
 def test_some_classes_only():
@@ -195,8 +174,5 @@ def test_some_classes_only():
 def test_a_score_at_the_threshold_counts_as_in_the_official_script():
     found = prm_items(table((["pos", "neg", "pos"], [0.5, 0.5, 0.51]), groups=["deception"]))
     assert found.predicted.tolist() == [False, False, True]
-    builder = TableBuilder()
-    builder.add(
-        trace("pos", "neu"), StepScores(np.array([[0, 0.15, 0.85], [0, 0.16, 0.84]], np.float32)), group="circular"
-    )
-    assert prm_items(builder.build()).predicted.tolist() == [True, False]
+    judged = judged_table((trace("pos", "neu"), [[0, 0.15, 0.85], [0, 0.16, 0.84]], None, "circular"))
+    assert prm_items(judged).predicted.tolist() == [True, False]

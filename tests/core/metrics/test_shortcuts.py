@@ -19,7 +19,7 @@ from stepsight.core.metrics.shortcuts import (
     last_is_least,
     rank_correlation,
 )
-from stepsight.core.metrics.table import TableBuilder, build_table
+from stepsight.core.metrics.table import build_table
 from stepsight.core.metrics.ternary import classify
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Label, Step, Trace
@@ -134,11 +134,9 @@ def test_an_unknown_baseline():
 
 
 def judged(path, kind, name):
-    parse, baseline, builder = KINDS[kind].parse, find_baseline(name), TableBuilder()
-    for line in path.read_text(encoding="utf-8").splitlines():
-        trace = parse(json.loads(line), "here")
-        builder.add(trace, baseline.score(trace, Mode.OFFLINE))
-    return builder.build()
+    lines = path.read_text(encoding="utf-8").splitlines()
+    traces = [KINDS[kind].parse(json.loads(line), "here") for line in lines]
+    return build_table((trace, find_baseline(name).score(trace, Mode.OFFLINE)) for trace in traces)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ import pytest
 
 from stepsight.core.metrics.table import SILENT as NO_GOLD
 from stepsight.core.metrics.table import (
-    TableBuilder,
     Third,
     build_table,
     by_change,
@@ -14,7 +13,7 @@ from stepsight.core.metrics.table import (
 )
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Label, Step, Trace
-from tests.core.metrics.tables import SILENT, VALID, WRONG, scores, table, trace
+from tests.core.metrics.tables import SILENT, VALID, WRONG, judged_table, scores, table, trace
 
 
 def test_columns_of_two_traces():
@@ -49,10 +48,7 @@ def test_a_step_of_which_nothing_was_said_is_no_number():
 
 
 def test_the_solution_score_and_the_group_stay_with_the_trace():
-    builder = TableBuilder()
-    builder.add(trace("pos"), None, solution=0.03, group="POT")
-    builder.add(trace("pos"), None)
-    found = builder.build()
+    found = judged_table((trace("pos"), None, 0.03, "POT"), (trace("pos"), None))
     assert found.solution[0] == 0.03
     assert np.isnan(found.solution[1])
     assert found.groups == ("POT", "")
@@ -66,7 +62,7 @@ def test_some_of_the_steps():
 
 
 def test_no_trace_gives_an_empty_table():
-    found = TableBuilder().build()
+    found = build_table([])
     assert (len(found), found.traces, found.probs.shape) == (0, 0, (0, 3))
     assert found.first_errors().shape == (0,)
 

@@ -5,7 +5,7 @@ import pytest
 from sqlalchemy import text
 
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.metrics.table import SILENT, TableBuilder
+from stepsight.core.metrics.table import SILENT, build_table
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.judgments.columns import read_gold, read_table
@@ -31,13 +31,11 @@ def gold_of(store, name="sums"):
 
 def expected(store, traces, evaluator_id, mode):
     """The table of the traces that have a judgment, built one by one, and the places of those traces."""
-    builder, places = TableBuilder(), []
-    for place, trace in enumerate(traces):
-        judged = find_judgment(store, trace, evaluator_id, mode)
-        if judged is not None:
-            builder.add(trace, judged.online if mode == Mode.ONLINE else judged.offline, judged.solution)
-            places.append(place)
-    return builder.build(), places
+    judgments = [find_judgment(store, trace, evaluator_id, mode) for trace in traces]
+    found = [judged for judged in judgments if judged is not None]
+    scores = ((judged.trace, judged.online if mode == Mode.ONLINE else judged.offline) for judged in found)
+    table = build_table(scores, [judged.solution for judged in found])
+    return table, [place for place, judged in enumerate(judgments) if judged is not None]
 
 
 def same(store, traces, evaluator_id, mode):
