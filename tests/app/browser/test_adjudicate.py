@@ -1,7 +1,6 @@
 """Deciding disagreements and disputing labels in a real browser."""
 
 import shutil
-from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Route, expect
@@ -11,8 +10,7 @@ from stepsight.storage.labelling.adjudication import decide as decide_there
 from stepsight.storage.labelling.adjudication import past_decisions, read_adjudication, read_decisions
 from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes
 from tests.app.annotate.disagreeing import disagreeing
-from tests.app.browser.acts import listening, overflow
-from tests.app.browser.checks import in_both_schemes, violations
+from tests.app.browser.acts import listening
 from tests.serving import served
 from tests.storage.labelling.samples import person
 from tests.storage.samples import ERROR, add
@@ -233,34 +231,3 @@ def test_a_label_is_disputed_once_and_the_dispute_is_accepted(store, opened):
         page.get_by_role("link", name="accepted (1)").click()
         page.wait_for_url("**/annotate/disputes?state=accepted")
         expect(page.get_by_role("row", name="sums · error, step 2")).to_contain_text("✕ neg")
-
-
-@pytest.mark.slow
-def test_deciding_and_disputing_fit_a_phone_and_everybody(store, made, opened):
-    """No serious violation in light and dark, and nothing wider than a phone."""
-    (trace,) = add(store, [ERROR], "wide")
-    addresses = {
-        f"/annotate/adjudicate?campaign={made.id}": "#step-2",
-        f"/annotate/dispute?trace={trace.trace_id}&step=2": "form",
-        "/annotate/disputes": ".empty, table",
-        f"/browse?trace={trace.trace_id}": "a.dispute:not(.file)",
-    }
-    with opened(reduced_motion="reduce") as page:
-        page.goto(f"/annotate/dispute?trace={trace.trace_id}&step=1")
-        page.get_by_label("○ neu").check()
-        page.get_by_label("Why").fill("So.")
-        page.get_by_role("button", name="File the dispute").click()
-        page.wait_for_url("**/annotate/disputes/*")
-        addresses[urlsplit(page.url).path] = ".entries"
-        found = {}
-        for where, there in addresses.items():
-            page.goto(where)
-            if wrong := in_both_schemes(page, there):
-                found[where] = wrong
-        assert found == {}
-    with opened(width=390, has_touch=True) as page:
-        for where, there in addresses.items():
-            page.goto(where)
-            expect(page.locator(there).first).to_be_visible()
-            assert overflow(page) == 0, where
-            assert violations(page, ("target-size",)) == []

@@ -1,13 +1,11 @@
-"""The Evaluators page as a person uses it: from a fresh store to a dataset that a fetched evaluator has judged."""
+"""The Evaluators page as a person uses it, and Score while an evaluator is loaded."""
 
-import re
 import threading
-import time
 
 import pytest
 from playwright.sync_api import expect
 
-from stepsight.app.jobs.worker import Worker, WorkerSignals
+from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.core.evaluators import loading
@@ -16,9 +14,7 @@ from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_download import fetch
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.models.placement import Placement
-from stepsight.storage.database.jobs_schema import State, Task
 from stepsight.storage.database.store import open_store
-from stepsight.storage.jobs.jobs import list_jobs
 from tests.app.browser.acts import PROBLEM, SOLUTION, listening, overflow, score
 from tests.app.browser.checks import violations
 from tests.checkpoints import write_token_classifier
@@ -49,79 +45,32 @@ def fresh(tmp_path, hub, tiny):
         yield store, address
 
 
-def working(store):
-    signals = WorkerSignals()
-    threads = [
-        threading.Thread(target=Worker(store, signals, tasks=(task,)).run, daemon=True)
-        for task in (Task.FETCH, Task.JUDGE)
-    ]
-    for thread in threads:
-        thread.start()
-
-    def end():
-        signals.stop()
-        for thread in threads:
-            thread.join(60)
-
-    return end
-
-
-@pytest.mark.slow
-def test_a_newcomer_fetches_an_evaluator_and_has_a_dataset_judged(opened, fresh, hub):
+def test_a_model_is_refused_where_one_looks_or_fetched_and_led_on_from(opened, fresh, hub):
     store, address = fresh
-    weights = hub.folders[REPO] / "model.safetensors"
-    # Half of the weights come, then the connection breaks; and then the worker ends.
-    hub.cut, hub.times, hub.pause = {weights.name: weights.stat().st_size // 2}, 1, 0.3
-    end = working(store)
+    hub.gated = {REPO}
     with opened(base=address, expected=["status of 422"]) as page:
-        page.goto("/")
-        page.get_by_role("link", name="Evaluators").click()
+        page.goto("/evaluators")
         listening(page)
-        is_refused_models_that_cannot_be_fetched(page, hub)
-        page.get_by_role("button", name=f"Fetch {REPO}").click()
+        button = page.get_by_role("button", name=f"Fetch {REPO}")
+        button.press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text(f"{REPO} is gated")
+        expect(button).to_be_focused()
+        page.get_by_label("OWNER/NAME").fill("lab/none")
+        page.get_by_label("OWNER/NAME").press("Enter")
+        expect(page.get_by_role("alert")).to_contain_text("The model hub has no model 'lab/none'")
+        expect(page.get_by_label("OWNER/NAME")).to_have_value("lab/none")
+        page.set_viewport_size({"width": 390, "height": 1000})
+        assert overflow(page) <= 0
+        assert violations(page) == []
+        hub.gated = set()
+        button.click()
         expect(page.get_by_role("heading", name="Being fetched")).to_be_visible()
         expect(page.get_by_role("progressbar", name=REPO)).to_be_visible()
-        while not any(part and part.startswith("bytes=") for part in hub.sent(weights.name)):
-            time.sleep(0.02)
-        end()
-        assert [job.state for job in list_jobs(store)] == [State.QUEUED]
-        page.reload()
-        expect(page.get_by_role("progressbar", name=REPO)).to_be_visible()
-        hub.pause = 0.0
-        end = working(store)
-        judge = page.get_by_role("link", name=f"Judge a dataset with {NAME}")
-        expect(judge).to_be_visible()
+        assert Worker(store).work_one()
+        page.get_by_role("link", name=f"Judge a dataset with {NAME}").click()
         expect(page.get_by_role("heading", name="Being fetched")).to_have_count(0)
-        judge.click()
-        listening(page)
         expect(page.get_by_label("Evaluator")).to_have_value(NAME)
         expect(page.get_by_label("Dataset")).to_have_value("gallery")
-        page.get_by_role("button", name="Start").click()
-        row = page.locator("ol.jobs > li").first
-        expect(row).to_contain_text(re.compile(f"gallery.*{NAME}.*done", re.DOTALL))
-        end()
-        page.goto("/browse?dataset=gallery")
-        expect(page.locator("select[name=evaluator]").first).to_contain_text(NAME)
-        page.goto(f"/evidence?trace=1&evaluator={NAME}")
-        expect(page.get_by_role("heading", level=1)).to_be_visible()
-    assert {job.state for job in list_jobs(store)} == {State.DONE}
-
-
-def is_refused_models_that_cannot_be_fetched(page, hub):
-    hub.gated = {REPO}
-    button = page.get_by_role("button", name=f"Fetch {REPO}")
-    button.press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text(f"{REPO} is gated")
-    expect(button).to_be_focused()
-    page.get_by_label("OWNER/NAME").fill("lab/none")
-    page.get_by_label("OWNER/NAME").press("Enter")
-    expect(page.get_by_role("alert")).to_contain_text("The model hub has no model 'lab/none'")
-    expect(page.get_by_label("OWNER/NAME")).to_have_value("lab/none")
-    page.set_viewport_size({"width": 390, "height": 1000})
-    assert overflow(page) <= 0
-    assert violations(page) == []
-    hub.gated = set()
-    page.set_viewport_size({"width": 1280, "height": 1000})
 
 
 def test_score_waits_for_an_evaluator_that_is_being_loaded_and_goes_on_by_itself(opened, fresh, monkeypatch):

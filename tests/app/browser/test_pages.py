@@ -10,10 +10,13 @@ from playwright.sync_api import expect
 
 from stepsight.app.markup.text import TERMS
 from stepsight.storage.database.store import open_store
+from stepsight.storage.labelling.disputes import open_dispute
+from stepsight.storage.people.users import local_user
 from tests.app.annotate.disagreeing import disagreeing
 from tests.app.browser.acts import PROBLEM, SOLUTION, listening, overflow, score
 from tests.app.browser.checks import FOCUS, hidden_focus, hidden_focus_in_both_schemes, in_both_schemes, violations
 from tests.serving import served
+from tests.storage.samples import ERROR, add
 
 
 class Visit(NamedTuple):
@@ -94,9 +97,13 @@ def test_axe_finds_planted_faults(page):
 
 @pytest.fixture(scope="module")
 def campaigns(sqlite_template, tmp_path_factory, evaluators):
+    """A campaign whose annotators disagree, and a dispute."""
     path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("focused") / "store.db")
     with open_store(str(path)) as store:
         disagreeing(store)
+        (trace,) = add(store, [ERROR], "disputed")
+        open_dispute(store, trace.trace_id, 0, "neu", "So.", local_user(store))
+        assert trace.trace_id == 4
         with served(store, evaluators) as base:
             yield base
 
@@ -131,6 +138,33 @@ def test_the_focus_is_seen_around_a_campaign(opened, campaigns):
             for width in (1280, 390):
                 page.set_viewport_size({"width": width, "height": 1000})
                 assert hidden_focus_in_both_schemes(page) == {}, (name, width)
+
+
+@pytest.mark.slow
+def test_the_pages_of_a_campaign_can_be_read_and_fit_a_phone(opened, campaigns):
+    """What is decided and disputed is pressed on a phone, too."""
+    wrong = {}
+    with opened(base=campaigns, reduced_motion="reduce", has_touch=True, expected=["status of 4"]) as page:
+        for path, there in {
+            "/annotate": "main h1",
+            "/annotate/new": "main h1",
+            "/annotate/campaign?campaign=1": "main h1",
+            "/annotate/agreement?campaign=1&order=queue": "#agreement .figures",
+            "/annotate/adjudicate?campaign=1": "#step-2",
+            "/annotate/dispute?trace=4&step=2": "form",
+            "/annotate/disputes": "table",
+            "/annotate/disputes/1": ".entries",
+            "/browse?trace=4": "a.dispute:not(.file)",
+            "/people": "main h1",
+        }.items():
+            page.set_viewport_size({"width": 1280, "height": 1000})
+            page.goto(path)
+            wrong[path] = in_both_schemes(page, there)
+            page.set_viewport_size({"width": 390, "height": 844})
+            page.goto(path)
+            expect(page.locator(there).first).to_be_visible()
+            wrong[f"{path} on a phone"] = overflow(page) or violations(page, ("target-size",))
+    assert {path: faults for path, faults in wrong.items() if faults} == {}
 
 
 def test_a_hidden_focus_is_found(page):

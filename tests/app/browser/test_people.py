@@ -8,8 +8,7 @@ from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role
-from tests.app.browser.acts import listening, overflow
-from tests.app.browser.checks import in_both_schemes
+from tests.app.browser.acts import listening
 from tests.serving import served
 from tests.storage.labelling.samples import TWO, campaign
 from tests.storage.people.samples import user
@@ -44,7 +43,6 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         page.get_by_role("button", name="Make a link", exact=True).click()
         link = page.get_by_label("Send this link").input_value()
         expect(page.get_by_role("row", name="anybody with the link")).to_contain_text("for some")
-        assert in_both_schemes(page, "#people") == {}
         page.context.clear_cookies()
         page.goto(link)
         expect(page.locator(".lead")).to_contain_text("in the role annotator, to label in for some")
@@ -74,12 +72,3 @@ def test_somebody_is_invited_to_a_campaign_and_labels_in_it(evaluators, sqlite_s
         with page.expect_download() as download:
             page.get_by_role("button", name="Download the labels").click()
         assert '"labels": ["pos", "neg"]' in download.value.path().read_text(encoding="utf-8")
-        fits_a_phone_and_everybody(page, find_campaign(store, "for some").id)
-
-
-def fits_a_phone_and_everybody(page, campaign_id):
-    page.set_viewport_size({"width": 390, "height": 1000})
-    for path in ("/people", f"/annotate/campaign?campaign={campaign_id}", "/annotate/new"):
-        page.goto(path)
-        assert in_both_schemes(page, "main h1") == {}, path
-        assert overflow(page) == 0, path

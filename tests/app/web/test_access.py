@@ -243,6 +243,7 @@ def test_why_not_is_told(clients):
         for place in re.findall(r'<a href="([^"]+)"', part):
             assert client.get(place, headers=PAGE | login()).status_code == 200, (name, place)
         assert "Log in as somebody else" in part
+        assert f'<input type="hidden" name="next" value="{path}">' in part
 
 
 def test_an_event_that_saves_is_for_who_may_write(stores, clients):
