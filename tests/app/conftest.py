@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import threading
 import warnings
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.scoring.gallery_seed import seed
 from stepsight.app.web.logs import ACCESS
 from stepsight.storage.database.store import open_store
+from tests.app.client import asking
 from tests.app.elements import outline
 from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_classifier
 from tests.transcripts import Compared
@@ -93,6 +95,20 @@ def seeded_file(tmp_path_factory):
                 seed(store, shipped, shipped.names)
             unfinished.rename(path)
     return path
+
+
+@pytest.fixture(scope="module")
+def module_store(sqlite_template, tmp_path_factory):
+    """A store that the tests of a module share."""
+    with open_store(str(shutil.copy(sqlite_template, tmp_path_factory.mktemp("module") / "store.db"))) as store:
+        yield store
+
+
+@pytest.fixture
+def client(sqlite_store, evaluators):
+    """The whole application on the store of the test, asked over HTTP."""
+    with asking(sqlite_store, evaluators) as client:
+        yield client
 
 
 @pytest.fixture

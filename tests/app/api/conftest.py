@@ -2,16 +2,14 @@
 
 import pytest
 
-from stepsight.storage.database.store import open_store
 from tests.app.client import asking
 from tests.storage.samples import add
 
 
 @pytest.fixture(scope="module")
-def filled(tmp_path_factory):
-    with open_store(str(tmp_path_factory.mktemp("api") / "store.db")) as store:
-        add(store)
-        yield store
+def filled(module_store):
+    add(module_store)
+    return module_store
 
 
 @pytest.fixture(scope="module")

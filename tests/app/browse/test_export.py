@@ -28,12 +28,6 @@ def stored(sqlite_store):
     return traces
 
 
-@pytest.fixture
-def client(sqlite_store, evaluators):
-    with asking(sqlite_store, evaluators) as client:
-        yield client
-
-
 def read_csv(answer):
     return list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"), newline="")))
 

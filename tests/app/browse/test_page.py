@@ -29,15 +29,17 @@ BAD_ID, LONG = 999, Trace.of("q", ["7" * 20_000], ["neg"], id="long")
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory, sqlite_template):
+def kept(module_store):
     """A store with the small samples, 60 numbered traces, and one that no evaluator can read; not to be changed."""
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("browse") / "store.db")
-    with open_store(str(path)) as store:
-        add(store, SAMPLES, "sums")
-        labels = (["neg"], ["pos"], None)
-        add(store, [Trace.of(f"Problem {i}", [f"Step {i}."], labels[i % 3], id=f"n{i}") for i in range(60)], "many")
-        add(store, [LONG], "long")
-        yield store
+    add(module_store, SAMPLES, "sums")
+    labels = (["neg"], ["pos"], None)
+    add(
+        module_store,
+        [Trace.of(f"Problem {i}", [f"Step {i}."], labels[i % 3], id=f"n{i}") for i in range(60)],
+        "many",
+    )
+    add(module_store, [LONG], "long")
+    return module_store
 
 
 @pytest.fixture

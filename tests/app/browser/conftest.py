@@ -22,6 +22,12 @@ def address(tmp_path_factory, seeded_file):
         yield address
 
 
+@pytest.fixture(scope="module")
+def store(module_store):
+    """The store of the module, for those that serve one of their own."""
+    return module_store
+
+
 # Not for the session: while Playwright's loop runs, no other test can run one of its own.
 @pytest.fixture(scope="package")
 def browser():

@@ -1,11 +1,8 @@
 """Deciding disagreements and disputing labels in a real browser."""
 
-import shutil
-
 import pytest
 from playwright.sync_api import Route, expect
 
-from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.adjudication import decide as decide_there
 from stepsight.storage.labelling.adjudication import past_decisions, read_adjudication, read_decisions
 from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes
@@ -16,13 +13,6 @@ from tests.storage.labelling.samples import person
 from tests.storage.samples import ERROR, add
 
 TROUBLES = ("ERR_FAILED", "status of 4")
-
-
-@pytest.fixture(scope="module")
-def store(sqlite_template, tmp_path_factory):
-    path = tmp_path_factory.mktemp("adjudicated") / "store.db"
-    with open_store(str(shutil.copy(sqlite_template, path))) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -1,13 +1,11 @@
 """The page of agreement in a real browser: by keyboard, on a phone, for everybody."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import open_store
 from tests.app.annotate.test_agreement import PATH
 from tests.app.browser.acts import listening, overflow
 from tests.serving import served
@@ -24,16 +22,14 @@ SAID = {
 
 
 @pytest.fixture(scope="module")
-def address(sqlite_template, tmp_path_factory, evaluators):
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("agreed") / "store.db")
-    with open_store(str(path)) as store:
-        of = campaign(store, (LONG, SHORT), overlap=3)
-        for name, answers in SAID.items():
-            user = person(store, name)
-            for labels in answers:
-                label_all(store, take(store, of, user), user, labels)
-        with served(store, evaluators) as base:
-            yield base
+def address(module_store, evaluators):
+    of = campaign(module_store, (LONG, SHORT), overlap=3)
+    for name, answers in SAID.items():
+        user = person(module_store, name)
+        for labels in answers:
+            label_all(module_store, take(module_store, of, user), user, labels)
+    with served(module_store, evaluators) as base:
+        yield base
 
 
 def test_arrows_move_through_the_heatmap_and_enter_opens_the_trace(page):

@@ -1,7 +1,6 @@
 """Labelling in a real browser: every key, nothing lost, nothing doubled, and nothing seen before its time."""
 
 import re
-import shutil
 from itertools import count
 
 import pytest
@@ -11,7 +10,6 @@ from sqlalchemy import select
 from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.assignments import find_slot
 from stepsight.storage.labelling.campaigns import add_guideline, close_campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
@@ -30,13 +28,6 @@ from tests.storage.samples import add
 NUMBERS = count(1)
 TROUBLES = ("ERR_INTERNET_DISCONNECTED", "ERR_FAILED", "status of 4")
 GUIDELINE = "Say of each step whether $it$ is right."
-
-
-@pytest.fixture(scope="module")
-def store(sqlite_template, tmp_path_factory):
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("labelled") / "store.db")
-    with open_store(str(path)) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

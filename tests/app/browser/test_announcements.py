@@ -1,12 +1,9 @@
 """What a screen reader hears of itself: one sentence for what has changed, and never the page."""
 
-import shutil
-
 import pytest
 from playwright.sync_api import expect
 
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.users import local_user
@@ -48,11 +45,9 @@ LONG = Trace.of("What is the sum of all that was said before? " * 6, STEPS, ["po
 
 
 @pytest.fixture(scope="module")
-def store(sqlite_template, tmp_path_factory):
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("announced") / "store.db")
-    with open_store(str(path)) as opened:
-        add(opened, [LONG, *many(60)])
-        yield opened
+def store(module_store):
+    add(module_store, [LONG, *many(60)])
+    return module_store
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from stepsight.app.markup.text import text_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Label, Step, Trace
-from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.storage.traces.writer import TraceWriter
@@ -60,12 +59,11 @@ TRACES = [hostile_trace(i, part) for i, part in enumerate([*PARTS, LONG])]
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    with open_store(str(tmp_path_factory.mktemp("hostile") / "store.db")) as store:
-        for name, traces in zip(DATASETS, (TRACES, TRACES[:2]), strict=True):
-            with store.write() as session:
-                TraceWriter(session, name, "jsonl", NAMES[0]).add([(trace.id, trace) for trace in traces])
-        yield store
+def store(module_store):
+    for name, traces in zip(DATASETS, (TRACES, TRACES[:2]), strict=True):
+        with module_store.write() as session:
+            TraceWriter(session, name, "jsonl", NAMES[0]).add([(trace.id, trace) for trace in traces])
+    return module_store
 
 
 @pytest.fixture(scope="module")

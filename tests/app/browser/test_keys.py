@@ -1,11 +1,8 @@
 """Keys in a real browser: of any layout, held down, of an input method, and with other keys."""
 
-import shutil
-
 import pytest
 from playwright.sync_api import expect
 
-from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
@@ -19,13 +16,6 @@ from tests.storage.samples import add, evaluator, judge
 _READ = """({ readKey }, cases) =>
   cases.map(([key, code, options]) => readKey(new KeyboardEvent("keydown", { key, code, ...options })))"""
 SHIFT, CTRL, META, ALT = ({name: True} for name in ("shiftKey", "ctrlKey", "metaKey", "altKey"))
-
-
-@pytest.fixture(scope="module")
-def store(sqlite_template, tmp_path_factory):
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("keys") / "store.db")
-    with open_store(str(path)) as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

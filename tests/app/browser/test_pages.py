@@ -2,14 +2,12 @@
 hints on words, and the focus on a desk and a phone, within which it fits; and what all pages share."""
 
 import re
-import shutil
 from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import expect
 
 from stepsight.app.markup.text import TERMS
-from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.disputes import open_dispute
 from stepsight.storage.people.users import local_user
 from tests.app.annotate.disagreeing import disagreeing
@@ -96,16 +94,14 @@ def test_axe_finds_planted_faults(page):
 
 
 @pytest.fixture(scope="module")
-def campaigns(sqlite_template, tmp_path_factory, evaluators):
+def campaigns(module_store, evaluators):
     """A campaign whose annotators disagree, and a dispute."""
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("focused") / "store.db")
-    with open_store(str(path)) as store:
-        disagreeing(store)
-        (trace,) = add(store, [ERROR], "disputed")
-        open_dispute(store, trace.trace_id, 0, "neu", "So.", local_user(store))
-        assert trace.trace_id == 4
-        with served(store, evaluators) as base:
-            yield base
+    disagreeing(module_store)
+    (trace,) = add(module_store, [ERROR], "disputed")
+    open_dispute(module_store, trace.trace_id, 0, "neu", "So.", local_user(module_store))
+    assert trace.trace_id == 4
+    with served(module_store, evaluators) as base:
+        yield base
 
 
 def test_a_scored_solution_can_be_read_and_its_focus_is_seen_in_a_step_that_is_edited_too(opened):

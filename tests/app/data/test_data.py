@@ -21,12 +21,6 @@ from tests.storage.samples import add, plain_row
 WILD = "<script>alert(1)</script> ${x} \"'.jsonl"
 
 
-@pytest.fixture
-def client(sqlite_store, evaluators):
-    with asking(sqlite_store, evaluators) as client:
-        yield client
-
-
 def send(client, content, name="mine.jsonl"):
     answer = client.post("/data/uploads", params={"name": name}, content=content)
     assert answer.status_code == 201, answer.text
@@ -151,9 +145,6 @@ def test_labels_without_an_annotator_ask_for_one(client, sqlite_store):
 
 def test_bad_rows_are_named_before_anything_is_stored_and_can_be_had_afterwards(client, sqlite_store):
     upload = send(client, rows("{", '{"id": "z", "problem": "?"}'))
-    page = read(client.get(f"/data/uploads/{upload}").text)
-    assert "2 rows cannot be read." in page.text
-    assert "line 4 the field 'steps' is missing" in page.text
     asked = {"upload": upload, "holds": "traces", "dataset": "mine", "kind": "plain"}
     add_files(client, asked)
     assert Worker(sqlite_store).work_one()
@@ -175,57 +166,41 @@ def test_bad_rows_are_named_before_anything_is_stored_and_can_be_had_afterwards(
     assert client.get("/data/left-out?dataset=nowhere").status_code == 404
 
 
-def test_columns_are_named_and_the_look_follows(client, sqlite_store):
-    upload = send(client, b"Ask,Work,Gold\n?,Step 1: a\nx,[1]\n".replace(b"a\nx", b"a"), "t.csv")
-    page = read(client.get(f"/data/uploads/{upload}").text)
-    assert "Say which columns hold the problem and the steps." in page.text
-    named = read(client.get(f"/data/uploads/{upload}?kind=columns&problem=Ask&steps=Work&dataset=own").text)
-    (row,) = named.all("li", data_upload=str(upload))
-    assert "ready" in row["class"]
-    assert [one["value"] for one in named.all("input", name="dataset")] == ["own"]
+NAMED = "kind=columns&problem=Ask&steps=Work&dataset=own"
+DOUBT = {"problem": "?", "solution": "It is 5.", "responses": ["2 + 3 = 6.\nSo 6.", "So 5."], "label": 1}
+LOOKED_AT = {
+    "two columns": ("t.csv", b"Ask,Work,Gold\n?,Step 1: a,[1]\n", ["", NAMED]),
+    # First what the number means, then which column is judged; its name is none that the page knew.
+    "what is in doubt is asked with a button for each reading": (
+        "t.jsonl",
+        json.dumps(DOUBT).encode(),
+        ["", *(f"kind=columns&problem=problem&labels={steps}" for steps in ("", "&steps=responses.0"))],
+    ),
+    "labels that are chosen say by their values what they are": (
+        "t.csv",
+        b'Aufgabe;Schritte;Fehler\n?;"[""a"", ""b""]";1\n?!;"[""a"", ""b""]";0\n',
+        ["kind=columns&problem=Aufgabe&steps=Schritte&labels=Fehler"],
+    ),
+    "bad rows": ("mine.jsonl", rows("{", '{"id": "z", "problem": "?"}'), [""]),
+    "nothing that we know": ("words.txt", b"only words\n", [""]),
+}
+
+
+@pytest.mark.parametrize("title", LOOKED_AT)
+def test_a_file_is_shown_as_it_is_read_with_what_is_to_be_chosen(client, drawn, title):
+    name, content, queries = LOOKED_AT[title]
+    upload = send(client, content, name)
+    for query in queries:
+        drawn(client.get(f"/data/uploads/{upload}?{query}").text, query)
+
+
+def test_a_table_is_added_by_the_columns_that_are_named(client, sqlite_store):
+    upload = send(client, LOOKED_AT["two columns"][1], "t.csv")
     columns = {"problem": "Ask", "steps": "Work", "labels": "Gold", "labels_as": "ratings"}
     asked = {"upload": upload, "holds": "traces", "dataset": "own", "kind": "columns", "columns": columns}
     assert add_files(client, asked).status_code == 201
     assert Worker(sqlite_store).work_one()
     assert find_dataset(sqlite_store, "own").traces == 1
-
-
-def test_what_is_in_doubt_is_asked_with_a_button_for_each_reading(client, sqlite_store):
-    row = {"problem": "?", "solution": "It is 5.", "responses": ["2 + 3 = 6.\nSo 6.", "So 5."], "label": 1}
-    upload = send(client, json.dumps(row).encode(), "t.jsonl")
-
-    def readings(query=""):
-        (row,) = read(client.get(f"/data/uploads/{upload}{query}").text).all("li", data_upload=str(upload))
-        buttons = [one for one in row.all("button") if "data-reading" in one.attributes]
-        return row, [one["data-reading"] for one in buttons]
-
-    row, shown = readings()
-    assert "ready" not in row["class"]
-    assert "'label' has one number for a whole solution" in row.text
-    assert shown[-1] == "labels="
-    # Then what has to be chosen is asked.
-    row, shown = readings("?kind=columns&problem=problem&labels=")
-    assert "may each hold the solution that is to be judged" in row.text
-    assert shown == ["steps=solution", "steps=responses", "steps=responses.0"]
-    row, shown = readings("?kind=columns&problem=problem&labels=&steps=responses.0")
-    assert ("ready" in row["class"], shown) == (True, [])
-    assert "2 + 3 = 6." in row.text
-    # It is none of the names that the page knew.
-    assert [
-        one["value"] for one in row.one("select", name="steps").all("option") if "selected" in one.attributes
-    ] == ["responses.0"]
-
-
-def test_labels_that_are_chosen_say_by_their_values_what_they_are(client, sqlite_store):
-    upload = send(client, b'Aufgabe;Schritte;Fehler\n?;"[""a"", ""b""]";1\n?!;"[""a"", ""b""]";0\n', "t.csv")
-    page = read(
-        client.get(f"/data/uploads/{upload}?kind=columns&problem=Aufgabe&steps=Schritte&labels=Fehler").text
-    )
-    (row,) = page.all("li", data_upload=str(upload))
-    assert "ready" in row["class"]
-    (chosen,) = [one for one in row.one("select", name="labels_as").all("option") if "selected" in one.attributes]
-    assert chosen["value"] == "error-from-0"
-    assert "counted from 0; its values leave that open" in row.text
 
 
 @pytest.mark.parametrize(
@@ -267,10 +242,8 @@ def test_files_that_are_no_data_are_refused_at_their_first_bytes(client, sqlite_
     assert list_uploads(sqlite_store, local_user(sqlite_store).id) == []
 
 
-def test_a_file_that_says_nothing_we_know_is_told(client):
-    upload = send(client, b"only words\n", "words.txt")
-    page = read(client.get(f"/data/uploads/{upload}").text)
-    assert "words.txt: the first line is 'only words', not the names of columns." in page.text
+def test_a_file_is_removed(client):
+    upload = send(client, rows())
     assert client.post(f"/data/uploads/{upload}/remove", json={}).status_code == 204
     assert client.get(f"/data/uploads/{upload}").status_code == 404
 

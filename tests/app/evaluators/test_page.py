@@ -43,11 +43,9 @@ def evaluators(hub, tiny):
     return Evaluators([tiny], shipped=False, fetched=True)
 
 
-@pytest.fixture
-def client(sqlite_store, evaluators, monkeypatch):
+@pytest.fixture(autouse=True)
+def fetched_ones_are_seen_at_once(monkeypatch):
     monkeypatch.setattr("stepsight.app.scoring.evaluators._LOOKS", 0.0)
-    with asking(sqlite_store, evaluators) as client:
-        yield client
 
 
 def page_of(client):

@@ -3,7 +3,6 @@
 import base64
 import json
 import re
-import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +19,6 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord
 from stepsight.core.scores import Hindsight, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from tests.app.client import asking
@@ -59,27 +57,25 @@ def falling(trace, before, after):
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory, sqlite_template, evaluators):
+def kept(module_store, evaluators):
     """A store with FOUR, one that no evaluator can read, and 45 that fall more and more; not to be changed."""
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("evidence") / "store.db")
-    with open_store(str(path)) as store:
-        mini = evaluators.register(store, "tiny")
-        (four,) = add(store, [FOUR], "four")
-        save_judgments(store, mini.id, [Judgment(four, Mode.HINDSIGHT, TRIANGLE)])
-        add(store, [LONG, WILD], "odd")
-        gold = (["neg", "pos"], ["pos", "pos"], None)
-        falls = add(
-            store,
-            [Trace.of(f"P{i}", ["a", "b"], gold[i % 3] if i < 3 else gold[0], id=f"f{i}") for i in range(45)],
-            "falls",
-        )
-        save_judgments(store, mini.id, (falling(t, 0.9, 0.45 - i / 100) for i, t in enumerate(falls)))
-        # Judged by one that is not here, whole for one trace and offline for another.
-        theirs = register_evaluator(
-            store, name="theirs", fingerprint="theirs", format="stepsight", attention="bidirectional"
-        )
-        save_judgments(store, theirs.id, [judge(falls[0], "hindsight"), judge(falls[1], "offline")])
-        yield store
+    mini = evaluators.register(module_store, "tiny")
+    (four,) = add(module_store, [FOUR], "four")
+    save_judgments(module_store, mini.id, [Judgment(four, Mode.HINDSIGHT, TRIANGLE)])
+    add(module_store, [LONG, WILD], "odd")
+    gold = (["neg", "pos"], ["pos", "pos"], None)
+    falls = add(
+        module_store,
+        [Trace.of(f"P{i}", ["a", "b"], gold[i % 3] if i < 3 else gold[0], id=f"f{i}") for i in range(45)],
+        "falls",
+    )
+    save_judgments(module_store, mini.id, (falling(t, 0.9, 0.45 - i / 100) for i, t in enumerate(falls)))
+    # Judged by one that is not here, whole for one trace and offline for another.
+    theirs = register_evaluator(
+        module_store, name="theirs", fingerprint="theirs", format="stepsight", attention="bidirectional"
+    )
+    save_judgments(module_store, theirs.id, [judge(falls[0], "hindsight"), judge(falls[1], "offline")])
+    return module_store
 
 
 @pytest.fixture

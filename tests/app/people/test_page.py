@@ -7,7 +7,7 @@ from stepsight.app.access.rights import COOKIE
 from stepsight.storage.people.invitations import list_invitations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, find_user
-from tests.app.client import PAGE, asking, who
+from tests.app.client import PAGE, who
 from tests.storage.labelling.labelled_sums import labelled
 from tests.storage.people.samples import user
 
@@ -20,14 +20,8 @@ def boss(sqlite_store):
 
 
 @pytest.fixture
-def client(sqlite_store, evaluators):
-    with asking(sqlite_store, evaluators) as client:
-        client.headers.update(PAGE)
-        yield client
-
-
-@pytest.fixture
 def admin(client, boss, sqlite_store):
+    client.headers.update(PAGE)
     client.cookies.set(COOKIE, open_login(sqlite_store, boss))
     return client
 

@@ -1,7 +1,6 @@
 import csv
 import io
 import json
-import shutil
 
 import pytest
 from fastapi.testclient import TestClient
@@ -14,7 +13,6 @@ from stepsight.app.web.baseline_check import card_address
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
@@ -30,21 +28,19 @@ from tests.training.judged import NAME, fill
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory, sqlite_template, evaluators):
+def kept(module_store, evaluators):
     """The pages of a store whose dataset is measured, with all that is made of it; not to be changed."""
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("results") / "store.db")
-    with open_store(str(path)) as store:
-        fill(store)
-        results = Measurements(store)
-        found = measured(store, NAME, results)
-        for mode in found.modes:
-            for errors in found.kinds:
-                results.excerpt(found, mode, errors, patience=60)
-        for evaluator in found.evaluators:
-            results.find_card(evaluator.fingerprint, patience=60)
-        for reference in ("words", "nobody", "baseline:length"):
-            results.minus(found, reference, patience=60)
-        yield ResultsPage(store, evaluators, results)
+    fill(module_store)
+    results = Measurements(module_store)
+    found = measured(module_store, NAME, results)
+    for mode in found.modes:
+        for errors in found.kinds:
+            results.excerpt(found, mode, errors, patience=60)
+    for evaluator in found.evaluators:
+        results.find_card(evaluator.fingerprint, patience=60)
+    for reference in ("words", "nobody", "baseline:length"):
+        results.minus(found, reference, patience=60)
+    return ResultsPage(module_store, evaluators, results)
 
 
 @pytest.fixture

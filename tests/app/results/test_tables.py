@@ -1,5 +1,3 @@
-import shutil
-
 import pytest
 
 from stepsight.app.results.measurements import Measurements
@@ -8,7 +6,6 @@ from stepsight.app.web.background_cache import BackgroundCache
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
-from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import Threshold, evaluators_of, save_calibration
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.storage.traces.writer import TraceWriter
@@ -22,12 +19,10 @@ KEYS = {"one_mind": "one mind", "words": "words"}
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory, sqlite_template):
-    path = shutil.copy(sqlite_template, tmp_path_factory.mktemp("tables") / "store.db")
-    with open_store(str(path)) as store:
-        fill(store)
-        results = Measurements(store)
-        drawn = results.excerpt(measured(store, NAME, results), Mode.OFFLINE, Errors.INVALID, patience=60)
+def page(module_store):
+    fill(module_store)
+    results = Measurements(module_store)
+    drawn = results.excerpt(measured(module_store, NAME, results), Mode.OFFLINE, Errors.INVALID, patience=60)
     address = {"dataset": NAME, "mode": "offline"}
     return sections_html(drawn.result.shown("one_mind"), Links(NAME, "g", Mode.OFFLINE, KEYS), address)
 

@@ -100,9 +100,8 @@ FORM = Entered.of(SCORED, ["tiny", "tiny-causal"], Thresholds(0.4, 0.2))
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory, evaluators):
-    with open_store(str(tmp_path_factory.mktemp("files") / "store.db")) as store:
-        yield TestClient(let_in(score_files(store, evaluators)))
+def client(module_store, evaluators):
+    return TestClient(let_in(score_files(module_store, evaluators)))
 
 
 def test_the_json_file_holds_what_the_command_writes(client, evaluators):

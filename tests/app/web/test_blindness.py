@@ -6,7 +6,6 @@ import secrets
 import pytest
 
 from stepsight.app.access.rights import COOKIE
-from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign, set_annotators
 from stepsight.storage.labelling.disputes import open_dispute
@@ -24,17 +23,16 @@ PEOPLE = {"ada": Role.ADMIN, "eve": Role.ADJUDICATOR, "ann": Role.ANNOTATOR, "vi
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory, evaluators):
+def store(module_store, evaluators):
     """Four traces, judged by an evaluator in hindsight mode, one of them disputed, and a person of each role."""
-    with open_store(str(tmp_path_factory.mktemp("blindness") / "store.db")) as store:
-        traces = add(store)
-        (name, *_) = evaluators.names
-        judged = [evaluators.judge(name, trace) for trace in traces]
-        save_judgments(store, evaluators.register(store, name).id, judged)
-        for known, role in PEOPLE.items():
-            user(store, known, role)
-        open_dispute(store, traces[0].trace_id, 0, "neg", "So.", find_user(store, "ada"))
-        yield store
+    traces = add(module_store)
+    (name, *_) = evaluators.names
+    judged = [evaluators.judge(name, trace) for trace in traces]
+    save_judgments(module_store, evaluators.register(module_store, name).id, judged)
+    for known, role in PEOPLE.items():
+        user(module_store, known, role)
+    open_dispute(module_store, traces[0].trace_id, 0, "neg", "So.", find_user(module_store, "ada"))
+    return module_store
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,14 @@
 """The dialog in which something is renamed or deleted, and its routes."""
 
-import pytest
-
 from stepsight.core.judgment import Mode
 from stepsight.storage.jobs.jobs import cancel_job, list_jobs, start_job
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.people.users import local_user
-from tests.app.client import asking
 from tests.app.elements import read
 from tests.storage.labelling.samples import campaign, do, take
 from tests.storage.samples import add, evaluator, judge
-
-
-@pytest.fixture
-def client(sqlite_store, evaluators):
-    with asking(sqlite_store, evaluators) as client:
-        yield client
 
 
 def test_the_scores_of_an_evaluator_are_deleted_from_the_dialog_of_the_dataset(client, sqlite_store):

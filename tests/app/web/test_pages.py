@@ -20,14 +20,13 @@ SOLUTION = typed("q", "a")
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory, evaluators):
-    with open_store(str(tmp_path_factory.mktemp("links") / "store.db")) as store:
-        trace = add(store)[0]
-        for print_ in ("one", "two"):
-            said = register_evaluator(store, name="twice", fingerprint=print_, format="scores", attention="none")
-            save_judgments(store, said.id, [judge(trace, "offline")])
-        with asking(store, evaluators) as client:
-            yield client
+def client(module_store, evaluators):
+    trace = add(module_store)[0]
+    for print_ in ("one", "two"):
+        said = register_evaluator(module_store, name="twice", fingerprint=print_, format="scores", attention="none")
+        save_judgments(module_store, said.id, [judge(trace, "offline")])
+    with asking(module_store, evaluators) as client:
+        yield client
 
 
 @each(
