@@ -15,7 +15,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task, UploadRow
-from stepsight.storage.database.labelling_schema import CampaignRow, DisputeRow, ItemRow
+from stepsight.storage.database.labelling_schema import CampaignRow, Dispute, ItemRow
 from stepsight.storage.database.schema import (
     CalibrationRow,
     DatasetRow,
@@ -148,7 +148,7 @@ def _find_people(session: Session, row: DatasetRow) -> ConflictError | None:
     uses = or_(CampaignRow.dataset_id == row.id, CampaignRow.id.in_(items.where(TraceRow.dataset_id == row.id)))
     if campaigns := _campaigns(session, uses):
         return ConflictError(f"People label it in {campaigns}.", "Delete the campaign first.")
-    if disputes := count(session, DisputeRow.trace_id == TraceRow.id, TraceRow.dataset_id == row.id):
+    if disputes := count(session, Dispute.trace_id == TraceRow.id, TraceRow.dataset_id == row.id):
         stated = "A dispute" if disputes == 1 else f"{disputes:,} disputes"
         return ConflictError(f"{stated} of its gold labels would be lost.", "Keep the dataset.")
     return None

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from uuid import uuid4
 from sqlalchemy import select
 
 from stepsight.app.access.rights import COOKIE
+from stepsight.app.web.pages import PART
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow
 from stepsight.storage.labelling.annotation import LABELS
@@ -47,7 +49,7 @@ class Annotator:
     ) -> None:
         self.user, self.campaign, self.patient, self.pause = user, campaign, patient, pause
         self.acknowledged: dict[str, tuple[str, str, int | None, Any]] = {}
-        self.labels: dict[int, tuple[str | None, ...]] = {}
+        self.labels: dict[str, tuple[str | None, ...]] = {}
         self.seconds: list[float] = []
         self.errors: list[str] = []
         self._port = port
@@ -59,19 +61,24 @@ class Annotator:
         """Label until `is_done`; a trace that somebody left may come back late."""
         try:
             while not is_done():
-                task = self._post(f"/annotate/campaigns/{self.campaign.id}/claim", {})
-                if task is None:
+                slot = self._next()
+                if slot is None:
                     time.sleep(_AGAIN)
                 else:
-                    self._label(task)
+                    self._label(slot)
         except Exception as error:  # whatever a person would see is told
             self.errors.append(f"{self.user.name}: {type(error).__name__}: {error}"[:300])
         finally:
             self._close()
 
-    def _label(self, task: dict[str, Any]) -> None:
-        slot, labels = task["slot"], list(task["state"]["labels"])
-        for step in range(task["n_steps"]):
+    def _next(self) -> str | None:
+        page = str(self._ask("GET", f"/annotate/label?campaign={self.campaign.id}"))
+        match = re.search(r'data-slot="([0-9a-f]{16})"', page)
+        return None if match is None else match[1]
+
+    def _label(self, slot: str) -> None:
+        labels = list(self._ask("GET", f"/annotate/slots/{slot}")["state"]["labels"])
+        for step in range(len(labels)):
             said = [self._chance.choice(LABELS)]
             if self._chance.random() < 0.1:
                 said.append(self._chance.choice(LABELS))
@@ -90,37 +97,38 @@ class Annotator:
         time.sleep(self._chance.expovariate(1 / self.pause))
         body = {"kind": kind, "key": str(uuid4()), "step": step, "new": new, "seconds": 0.5, "guideline": 1}
         start = time.perf_counter()
-        answer = self._post(f"/annotate/slots/{slot}/events", body)
-        assert answer is not None
+        answer = self._ask("POST", f"/annotate/slots/{slot}/events", json.dumps(body))
         self.seconds.append(time.perf_counter() - start)
         self.acknowledged[body["key"]] = (answer["moment"], kind, step, new)
         state: dict[str, Any] = answer["state"]
         return state
 
-    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer, None where it is empty. Where patient, as often as it takes."""
+    def _ask(self, method: str, path: str, body: str | None = None) -> Any:
+        """The answer, read if it is JSON. Where patient, as often as it takes."""
         while True:
             try:
-                return self._send(path, json.dumps(body))
+                return self._send(method, path, body)
             except (OSError, HTTPException):
                 self._close()
                 if not self.patient:
                     raise
                 time.sleep(_AGAIN)
 
-    def _send(self, path: str, body: str) -> dict[str, Any] | None:
+    def _send(self, method: str, path: str, body: str | None) -> Any:
         if self._connection is None:
             self._connection = HTTPConnection("127.0.0.1", self._port, timeout=_TIMEOUT)
-        self._connection.request("POST", path, body, self._headers)
+        # The trace alone is requested, as the page's script does.
+        part = {PART: "1"} if method == "GET" else {}
+        self._connection.request(method, path, body, self._headers | part)
         response = self._connection.getresponse()
         data = response.read()
         if response.status in (502, 503) and self.patient:
             # A server behind a proxy was killed, or another process writes for long; the page sends it again, too.
             raise HTTPException(data.decode())
-        if response.status not in (200, 204):
+        if response.status != 200:
             raise AssertionError(f"{path}: {response.status} {data[:200]!r}")
-        found: dict[str, Any] | None = json.loads(data) if data else None
-        return found
+        is_json = response.headers.get_content_type() == "application/json"
+        return json.loads(data) if is_json else data.decode()
 
     def _close(self) -> None:
         if self._connection is not None:
@@ -195,9 +203,11 @@ def faults(store, campaign, annotators):
     if len(events) != len(log):
         found.append(f"{len(events)} events under {len(log)} keys")
     with store.read() as session:
-        of_campaign = select(SlotRow.id, SlotRow.public_id).where(SlotRow.campaign_id == campaign.id)
-        public = dict(session.execute(of_campaign).all())
-    answers = {public[answer.slot_id]: answer.labels for answer in iterate_annotations(store, campaign.id)}
+        held = select(SlotRow.item_id, SlotRow.user_id, SlotRow.public_id).where(SlotRow.campaign_id == campaign.id)
+        public = {(item, user): slot for item, user, slot in session.execute(held)}
+    answers = {
+        public[answer.item_id, answer.user_id]: answer.labels for answer in iterate_annotations(store, campaign.id)
+    }
     thought = {slot: labels for one in annotators for slot, labels in one.labels.items()}
     if answers != thought:
         found.append(f"{len(answers)} answers are not the {len(thought)} that were given")

@@ -141,7 +141,7 @@ def _label(store, ada, people, evaluator):
     _do(store, task, ben, "label", 0, "unsure")
     _do(store, task, ben, "label", 0, "pos")
     _do(store, task, ben, "comment", 0, "Ünsure ∑ <b>")
-    record(store, task.slot_id, ben, NewEvent(key="undo", cause="undo"))
+    record(store, task.slot, ben, NewEvent(key="undo", cause="undo"))
     _finish(store, task, ben, "pos")
     _finish(store, _take(store, blind, ben), ben, "pos")
     task = _take(store, blind, cleo)
@@ -170,8 +170,8 @@ def _take(store, campaign, person):
 
 
 def _do(store, task, person, kind, step, new):
-    key = f"{kind}-{step}-{task.slot_id}-{new}".replace(" ", "_").encode("ascii", "ignore").decode()
-    record(store, task.slot_id, person, NewEvent(key=key, kind=kind, step=step, new=new, seconds=1.5))
+    key = f"{kind}-{step}-{task.slot}-{new}".replace(" ", "_").encode("ascii", "ignore").decode()
+    record(store, task.slot, person, NewEvent(key=key, kind=kind, step=step, new=new, seconds=1.5))
 
 
 def _finish(store, task, person, label):

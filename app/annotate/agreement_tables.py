@@ -28,7 +28,6 @@ from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Rat
 from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.storage.labelling.ratings import CampaignRatings, RatedTraces
-from stepsight.storage.labelling.submissions import UNASKED
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, table_of
 
 FIGURES = ("labels, in order", "labels", "valid or not", "first error")
@@ -96,7 +95,7 @@ def overall_table(rated: RatedTraces, weights: Weights) -> Table:
     return _alphas("agreement", "Krippendorff's alpha, with 95 % intervals over traces", alphas)
 
 
-def _alphas(name: str, caption: str, alphas: Sequence[tuple[str, Agreement, str]], *notes: str) -> Table:
+def _alphas(name: str, caption: str, alphas: Sequence[tuple[str, Agreement, str]]) -> Table:
     """Build a table with a row for each agreement, given with its name and the unit that is rated."""
     rows: list[_Row] = [
         {
@@ -109,7 +108,7 @@ def _alphas(name: str, caption: str, alphas: Sequence[tuple[str, Agreement, str]
         }
         for of, agreement, unit in alphas
     ]
-    return table_of(name, caption, rows, (*reasons((str(row[_OF]), row[_ALPHA]) for row in rows), *notes))
+    return table_of(name, caption, rows, reasons((str(row[_OF]), row[_ALPHA]) for row in rows))
 
 
 def position_table(rated: RatedTraces, weights: Weights) -> Table:
@@ -262,14 +261,12 @@ def mind_table(rated: RatedTraces, weights: Weights) -> Table:
 
 def evidence_table(rated: RatedTraces, weights: Weights) -> Table:
     """Tabulate how far people agree on the steps that changed their labels. The table has no row if nobody named
-    one. A note counts the changed labels for which nobody was asked to; these alone also make a row."""
-    unasked = sum(trace.unasked for trace in rated.traces)
+    one."""
     alphas = []
-    if unasked or np.isfinite(rated.evidence).any():
+    if np.isfinite(rated.evidence).any():
         of_steps = alpha(rated.evidence, Scale.NOMINAL, rated.last.trace, weights)
         alphas.append(("step that changed the label", of_steps, "steps"))
-    notes = [f"Not in it: {unasked:,} {UNASKED}."] if unasked else []
-    return _alphas("evidence", "Krippendorff's alpha of the steps that changed a label", alphas, *notes)
+    return _alphas("evidence", "Krippendorff's alpha of the steps that changed a label", alphas)
 
 
 def majority_table(first: ViewRatings, second: ViewRatings, weights: Weights) -> Table:

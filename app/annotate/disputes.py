@@ -22,10 +22,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import GOLD_VALUES, format_patch
 from stepsight.core.trace import check_text, gold_of
 from stepsight.core.validation import Model, choice
+from stepsight.storage.database.labelling_schema import Dispute
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.labelling.annotation import LONGEST, Count
 from stepsight.storage.labelling.disputes import (
-    Dispute,
     DisputeFilter,
     DisputeState,
     add_entry,
@@ -35,6 +35,7 @@ from stepsight.storage.labelling.disputes import (
     gold_values,
     list_disputes,
     open_dispute,
+    possible_states,
 )
 from stepsight.storage.labelling.patches import FILE, make_patch
 from stepsight.storage.people.blindness import check_traces, hidden_traces, is_unblinded
@@ -142,7 +143,7 @@ def dispute_html(store: Store, dispute: Dispute, user: User | None, *, labels: b
         trace=trace,
         others=DisputesAddress(trace=dispute.trace_id).url(),
         labels=labels and user is not None,
-        actions=[(state, _VERBS[state]) for state in dispute.possible(user)] if user else [],
+        actions=[(state, _VERBS[state]) for state in possible_states(dispute, user)] if user else [],
         own=user is not None and user.id == dispute.user_id and dispute.others_decide,
         longest_reason=LONGEST,
     )
@@ -240,7 +241,7 @@ def _check_unblinded(store: Store, request: Request, trace_id: int) -> None:
 
 def _stored(dispute: Dispute, status: int) -> JSONResponse:
     go = f"{DisputesAddress.PATH}/{dispute.id}"
-    return JSONResponse({"dispute": dispute.id, "state": dispute.state.value, "go": go}, status)
+    return JSONResponse({"dispute": dispute.id, "state": dispute.state, "go": go}, status)
 
 
 def _page(title: str, content: Markup) -> HTMLResponse:

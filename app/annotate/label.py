@@ -110,7 +110,7 @@ def label_html(store: Store, assignment: Assignment, annotation: Annotation, use
         annotation=annotation,
         state=json.dumps(annotation.as_json()),
         person=user.id,
-        guideline_text=guideline_text(store, campaign.id, assignment.guideline),
+        guideline_text=guideline_text(store, campaign.id, campaign.guideline),
         progress=campaign_progress(store, campaign.id, user.id),
         sees_everybody=sees_everybody(user),
         script_keys=script_keys(LABEL_KEYS),
@@ -126,9 +126,14 @@ def next_html(store: Store, campaign_id: int, user: User) -> Markup:
     user. Raises the same errors as `assign_next`."""
     assignment = assign_next(store, campaign_id, user)
     if assignment is None:
-        progress = campaign_progress(store, campaign_id, user.id)
-        return render("annotate/nothing_left.html", progress=progress, campaign_id=campaign_id)
-    return label_html(store, assignment, read_annotation(store, assignment.slot_id, user.id), user)
+        return nothing_left_html(store, campaign_id, user)
+    return label_html(store, assignment, read_annotation(store, assignment.slot, user.id), user)
+
+
+def nothing_left_html(store: Store, campaign_id: int, user: User) -> Markup:
+    """Render the notice that no trace of a campaign is left for the user."""
+    progress = campaign_progress(store, campaign_id, user.id)
+    return render("annotate/nothing_left.html", progress=progress, campaign_id=campaign_id)
 
 
 def formula(answer: str | None) -> str:
@@ -148,7 +153,7 @@ def _steps(
     store: Store, assignment: Assignment, annotation: Annotation, user: User, start: int = 0
 ) -> dict[str, Any]:
     steps = assignment.trace.steps
-    scores = read_scores(store, assignment.slot_id, user, annotation)
+    scores = read_scores(store, assignment.slot, user, annotation)
     shown = range(start, min(annotation.revealed, len(steps)))
     campaign, trace = assignment.campaign, assignment.trace
     rows = [

@@ -1,7 +1,6 @@
 """The routes of the campaign and labelling pages and of their forms."""
 
 from collections.abc import Callable, Coroutine
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
@@ -17,20 +16,25 @@ from stepsight.app.annotate.campaigns import (
     form_html,
     list_html,
     read_plan,
-    sees_everybody,
     turns_html,
 )
-from stepsight.app.annotate.label import label_html, next_html, review_html, skipped_html, steps_html
+from stepsight.app.annotate.label import (
+    label_html,
+    next_html,
+    nothing_left_html,
+    review_html,
+    skipped_html,
+    steps_html,
+)
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.failures import error_json
-from stepsight.app.web.html import macro, plain_page, render
+from stepsight.app.web.html import macro, plain_page
 from stepsight.app.web.pages import PART, body, read_number, read_query
-from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import UserError
 from stepsight.core.validation import ListOf, Model
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import Key, NewEvent
-from stepsight.storage.labelling.assignments import SUBMITTED, find_slot, load_slot
+from stepsight.storage.labelling.assignments import SUBMITTED, load_slot
 from stepsight.storage.labelling.campaigns import (
     add_guideline,
     close_campaign,
@@ -39,10 +43,9 @@ from stepsight.storage.labelling.campaigns import (
     guideline_text,
     set_annotators,
 )
-from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import Assignment, assign_next, open_slot
 from stepsight.storage.labelling.record import RecordedEvent, read_annotation, record
-from stepsight.storage.labelling.review import Review, read_review, read_scores
+from stepsight.storage.labelling.review import read_review
 from stepsight.storage.people.users import User
 
 LABEL = "/annotate/label"
@@ -67,7 +70,6 @@ def pages(store: Store, evaluators: Evaluators) -> APIRouter:
     """Build the routes of the Annotate pages. The application turns any `UserError` that they raise into a
     response."""
     routes = APIRouter(include_in_schema=False)
-    _add_labelling(routes, store)
     _add_management(routes, store, evaluators)
     routes.include_router(labelling_routes(store))
 
@@ -75,15 +77,14 @@ def pages(store: Store, evaluators: Evaluators) -> APIRouter:
     def campaigns(user: Person) -> HTMLResponse:
         return _page("Annotate", list_html(store, user))
 
-    @routes.get("/relabel{rest:path}")
-    def former_address(user: Person, rest: str, request: Request) -> RedirectResponse:
-        query = f"?{request.url.query}" if request.url.query else ""
-        return RedirectResponse(f"/annotate{rest}{query}", 308)
-
     return routes
 
 
-def _add_labelling(routes: APIRouter, store: Store) -> None:
+def labelling_routes(store: Store) -> APIRouter:
+    """Build the routes that require the right to label: the labelling pages, and those of their script."""
+    routes = APIRouter(include_in_schema=False)
+    routes.include_router(_script_routes(store))
+
     @routes.get(LABEL)
     def label(request: Request, user: Annotator) -> Response:
         if "slot" in request.query_params:
@@ -93,10 +94,8 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
             return _turn(request, "", next_html(store, campaign_id, user))
         assignment = assign_next(store, campaign_id, user)
         if assignment is None:
-            progress = campaign_progress(store, campaign_id, user.id)
-            content = render("annotate/nothing_left.html", progress=progress, campaign_id=campaign_id)
-            return _turn(request, "Nothing is left for you", content)
-        return RedirectResponse(f"{LABEL}?slot={assignment.public_id}", 303)
+            return _turn(request, "Nothing is left for you", nothing_left_html(store, campaign_id, user))
+        return RedirectResponse(f"{LABEL}?slot={assignment.slot}", 303)
 
     @routes.get("/annotate/own")
     def own(request: Request, user: Annotator) -> HTMLResponse:
@@ -107,7 +106,7 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
     @routes.get(f"{LABEL}/steps")
     def steps(request: Request, user: Annotator) -> HTMLResponse:
         assignment = _asked(store, request, user)
-        annotation = read_annotation(store, assignment.slot_id, user.id)
+        annotation = read_annotation(store, assignment.slot, user.id)
         start = read_number(request.query_params, "from")
         return HTMLResponse(steps_html(store, assignment, annotation, user, start))
 
@@ -116,6 +115,8 @@ def _add_labelling(routes: APIRouter, store: Store) -> None:
         campaign = get_campaign(store, read_number(request.query_params, "campaign"))
         text = guideline_text(store, campaign.id)
         return HTMLResponse(macro("annotate/parts.html", "guideline_text", campaign.guideline, text))
+
+    return routes
 
 
 def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> None:
@@ -150,17 +151,17 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
 
 def _asked(store: Store, request: Request, user: User) -> Assignment:
     """Open the assignment that the request's `slot` parameter names. Raises the same errors as `open_slot`."""
-    return open_slot(store, find_slot(store, request.query_params.get("slot", "")), user)
+    return open_slot(store, request.query_params.get("slot", ""), user)
 
 
 def _slot_page(store: Store, request: Request, assignment: Assignment, user: User) -> HTMLResponse:
     """Render an assignment: the labelling page while it is open, and the submitted or skipped trace afterwards."""
-    annotation = read_annotation(store, assignment.slot_id, user.id)
+    annotation = read_annotation(store, assignment.slot, user.id)
     if assignment.expires is not None:
         return _turn(request, "Label a trace", label_html(store, assignment, annotation, user))
     if not annotation.submitted:
         return _turn(request, "Skipped", skipped_html(assignment))
-    review = read_review(store, assignment.slot_id, user)
+    review = read_review(store, assignment.slot, user)
     return _turn(request, "Submitted", review_html(assignment, annotation, review, user.id))
 
 
@@ -196,11 +197,11 @@ class _Turn(Model):
     of: Key | None = None
 
 
-def labelling_routes(store: Store) -> APIRouter:
-    """Build the routes used by the labelling page's script. They all require the right to label.
+def _script_routes(store: Store) -> APIRouter:
+    """Build the routes used by the labelling page's script.
 
-    `POST /annotate/campaigns/NUMBER/claim` returns an assignment, or 204 if nothing is left for now. `GET
-    /annotate/slots/SLOT` returns the same assignment again, given its random id.
+    `GET /annotate/slots/SLOT` returns what the user has done in the slot with this random id: `{guideline, expires,
+    state}`, where `expires` is null once the slot has ended.
 
     `POST /annotate/slots/SLOT/events` takes `{kind, key, step, new, seconds, revealed, guideline}` and answers
     `{moment, repeated, state}` once the event is durably stored. If the page submits a trace and the campaign shows
@@ -209,23 +210,24 @@ def labelling_routes(store: Store) -> APIRouter:
     """
     routes = APIRouter(prefix="/annotate", include_in_schema=False, route_class=_JsonErrors)
 
-    @routes.post("/campaigns/{campaign:number}/claim")
-    def claim(campaign: int, user: Annotator) -> Response:
-        assignment = assign_next(store, campaign, user)
-        return Response(status_code=204) if assignment is None else _assigned(store, assignment, user)
-
     @routes.get("/slots/{slot}")
     def read_slot(slot: str, user: Annotator) -> JSONResponse:
-        return _assigned(store, open_slot(store, find_slot(store, slot), user), user)
+        assignment = open_slot(store, slot, user)
+        return JSONResponse(
+            {
+                "guideline": assignment.campaign.guideline,
+                "expires": None if assignment.expires is None else assignment.expires.isoformat(),
+                "state": read_annotation(store, assignment.slot, user.id).as_json(),
+            }
+        )
 
     @routes.post("/slots/{slot}/events")
     def add_event(
         request: Request, slot: str, user: Annotator, event: Annotated[NewEvent, body(NewEvent)]
     ) -> JSONResponse:
-        slot_id = find_slot(store, slot)
-        recorded = record(store, slot_id, user, event)
+        recorded = record(store, slot, user, event)
         goes_on = event.kind == "submit" and PART in request.headers
-        return _recorded(recorded, _next(store, slot_id, user) if goes_on else None)
+        return _recorded(recorded, _next(store, slot, user) if goes_on else None)
 
     @routes.post("/slots/{slot}/undo")
     def undo(slot: str, user: Annotator, sent: Annotated[_Turn, body(_Turn)]) -> JSONResponse:
@@ -239,7 +241,7 @@ def labelling_routes(store: Store) -> APIRouter:
 
 
 def _turned(store: Store, slot: str, user: User, sent: _Turn, cause: str) -> JSONResponse:
-    return _recorded(record(store, find_slot(store, slot), user, NewEvent(key=sent.key, cause=cause, of=sent.of)))
+    return _recorded(record(store, slot, user, NewEvent(key=sent.key, cause=cause, of=sent.of)))
 
 
 def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
@@ -251,67 +253,15 @@ def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
     return JSONResponse(answer if next is None else answer | {"next": next})
 
 
-def _next(store: Store, slot_id: int, user: User) -> str | None:
+def _next(store: Store, public_id: str, user: User) -> str | None:
     """Render the page of the trace that follows a submission. Returns None if the browser has to request the next
     page separately."""
     with store.read() as session:
-        slot = load_slot(session, slot_id)
-    if slot.settings.is_final or slot.state != SUBMITTED:
+        slot = load_slot(session, public_id)
+    if slot.settings.is_final or slot.row.state != SUBMITTED:
         return None
     try:
-        return next_html(store, slot.campaign_id, user)
+        return next_html(store, slot.campaign.id, user)
     except UserError:
         # The submission stands; asked for by itself, the next trace is refused with the reason.
         return None
-
-
-def _assigned(store: Store, assignment: Assignment, user: User) -> JSONResponse:
-    """Return an assignment as JSON. Steps, scores and gold labels that the user may not see yet are left out."""
-    annotation = read_annotation(store, assignment.slot_id, user.id)
-    campaign, trace = assignment.campaign, assignment.trace
-    seen = len(trace.steps) if not campaign.stepwise else annotation.revealed
-    review = read_review(store, assignment.slot_id, user)
-    progress = campaign_progress(store, campaign.id, user.id)
-    return JSONResponse({
-        "slot": assignment.public_id,
-        "campaign": {"id": campaign.id, "name": campaign.name, "after_error": campaign.after_error,
-                     "view": campaign.view.value, "shows": campaign.shows.value,
-                     "equations": campaign.shows_equations,
-                     "after_submission": campaign.after_submission.value,
-                     "error_kinds": list(campaign.error_kinds)},
-        "guideline": assignment.guideline,
-        "expires": None if assignment.expires is None else assignment.expires.isoformat(),
-        "problem": trace.problem,
-        "answer": assignment.answer,
-        "n_steps": len(trace.steps),
-        "steps": [list(step.substeps) for step in trace.steps[:seen]],
-        "scores": [asdict(scores) for scores in read_scores(store, assignment.slot_id, user, annotation)],
-        "equations": _failing(assignment, seen),
-        "state": annotation.as_json(),
-        "progress": asdict(progress) if sees_everybody(user) else {"mine": progress.mine},
-        "after": None if review is None else _reviewed(review),
-    })  # fmt: skip
-
-
-def _failing(assignment: Assignment, seen: int) -> list[list[str]]:
-    """Return the failing equations of each revealed step as text, such as "74 - 5 = 70: is 69". The list is empty
-    if the campaign does not mark equations."""
-    trace = assignment.trace
-    if not assignment.campaign.shows_equations:
-        return []
-    failing: list[list[str]] = [[] for _ in trace.steps]
-    for i, (owner, checks) in enumerate(zip(trace.owners.tolist(), checks_of(trace), strict=True)):
-        failing[owner] += [finding(trace, i, check) for check in faults(checks)]
-    return failing[:seen]
-
-
-def _reviewed(review: Review) -> dict[str, Any]:
-    trace = review.trace
-    return {
-        "trace": trace.id,
-        "dataset": trace.dataset,
-        "gold": [None if label is None else label.text for label in trace.labels],
-        "valid": [step.valid for step in trace.steps],
-        "scores": [asdict(scores) for scores in review.scores],
-        "peers": [asdict(peer) for peer in review.peers],
-    }

@@ -11,17 +11,29 @@ from typing import Any
 
 from sqlalchemy import (
     CheckConstraint,
+    ColumnElement,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
     String,
     Text,
     UniqueConstraint,
+    func,
+    select,
 )
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
 from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import DIGEST_LENGTH, NAME_LENGTH, NEW_IDS, Base, UtcDateTime, now
+from stepsight.storage.database.schema import (
+    DIGEST_LENGTH,
+    NAME_LENGTH,
+    NEW_IDS,
+    Base,
+    DatasetRow,
+    TraceRow,
+    UtcDateTime,
+    now,
+)
 from stepsight.storage.database.stored_json import StoredJson
 
 KEY_LENGTH = 64
@@ -33,6 +45,11 @@ Said = str | int | list[str | None] | dict[str, Any] | None
 def new_public_id() -> str:
     """Return a random id, which reveals neither when a row was created nor how many rows exist."""
     return secrets.token_hex(PUBLIC_LENGTH // 2)
+
+
+def _looked_up(value: Any, *where: ColumnElement[bool]) -> Any:
+    """Return the SQL expression for a value in another table."""
+    return select(value).where(*where).correlate_except(UserRow, TraceRow, DatasetRow).scalar_subquery()
 
 
 class CampaignRow(Base):
@@ -221,11 +238,33 @@ class EventRow(Base):
     )
 
 
-class DisputeRow(Base):
-    """A claim that a benchmark's gold label of a step is wrong.
+class DisputeEntry(Base):
+    """A remark on a dispute by `user`. `state` is the state that the remark put the dispute into, or NULL if the
+    state did not change."""
+
+    __tablename__ = "dispute_entries"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dispute_id: Mapped[int] = mapped_column(ForeignKey("disputes.id", ondelete="RESTRICT"))
+    user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
+    state: Mapped[str | None] = mapped_column(String(20))
+    text: Mapped[str] = mapped_column(Text)
+    moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    user: Mapped[str] = column_property(_looked_up(UserRow.name, UserRow.id == user_id))
+
+    __table_args__ = (
+        CheckConstraint("state IN ('open', 'accepted', 'rejected', 'withdrawn')", name="state"),
+        Index("ix_dispute_entries_dispute_id", "dispute_id", "id"),
+    )
+
+
+class Dispute(Base):
+    """A claim by `user` that a benchmark's gold label of a step is wrong.
 
     `step` is 0-based. `gold` is the disputed label, and `proposed` is the label it should have. Both are label
-    names, or NULL for no label.
+    names, `valid`, or NULL for no label. `trace` is the id of the disputed trace within its `dataset`, `digest` its
+    digest at that time, and `changed` is true if it has another one by now. `state` is the last of the `entries`
+    that set one, or `open`. `others_decide` is true if somebody other than the author may accept the dispute.
     """
 
     __tablename__ = "disputes"
@@ -240,26 +279,34 @@ class DisputeRow(Base):
     user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
     moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
+    trace: Mapped[str] = column_property(_looked_up(TraceRow.external_id, TraceRow.id == trace_id))
+    dataset: Mapped[str] = column_property(
+        _looked_up(DatasetRow.name, DatasetRow.id == TraceRow.dataset_id, TraceRow.id == trace_id)
+    )
+    changed: Mapped[bool] = column_property(_looked_up(TraceRow.digest != digest, TraceRow.id == trace_id))
+    user: Mapped[str] = column_property(_looked_up(UserRow.name, UserRow.id == user_id))
+    state: Mapped[str] = column_property(
+        func.coalesce(
+            select(DisputeEntry.state)
+            .where(DisputeEntry.dispute_id == id, DisputeEntry.state.is_not(None))
+            .order_by(DisputeEntry.id.desc())
+            .limit(1)
+            .correlate_except(DisputeEntry)
+            .scalar_subquery(),
+            "open",
+        )
+    )
+    # Those who log in and may accept disputes.
+    others_decide: Mapped[bool] = column_property(
+        select(UserRow.id)
+        .where(UserRow.role.in_(("adjudicator", "admin")), UserRow.password.is_not(None), UserRow.ended.is_(None))
+        .where(UserRow.id != user_id)
+        .correlate_except(UserRow)
+        .exists()
+    )
+    entries: Mapped[list[DisputeEntry]] = relationship(order_by=DisputeEntry.id, lazy="selectin", viewonly=True)
+
     __table_args__ = (
         CheckConstraint("step >= 0", name="step"),
         Index("ix_disputes_trace_id", "trace_id"),
-    )
-
-
-class DisputeEntryRow(Base):
-    """A remark on a dispute. `state` is the state that the remark put the dispute into, or NULL if the state did
-    not change."""
-
-    __tablename__ = "dispute_entries"
-
-    id: Mapped[int] = mapped_column(primary_key=True)
-    dispute_id: Mapped[int] = mapped_column(ForeignKey("disputes.id", ondelete="RESTRICT"))
-    user_id: Mapped[int] = mapped_column(ForeignKey(UserRow.id, ondelete="RESTRICT"))
-    state: Mapped[str | None] = mapped_column(String(20))
-    text: Mapped[str] = mapped_column(Text)
-    moment: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-
-    __table_args__ = (
-        CheckConstraint("state IN ('open', 'accepted', 'rejected', 'withdrawn')", name="state"),
-        Index("ix_dispute_entries_dispute_id", "dispute_id", "id"),
     )

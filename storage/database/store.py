@@ -6,7 +6,7 @@ At the end are inserts of rows of which some may exist, which the two write in d
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from shutil import disk_usage
 from sqlite3 import SQLITE_BUSY, SQLITE_ERROR
@@ -14,7 +14,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, NullPool, Select, create_engine, event, or_, select
+from sqlalchemy import URL, Connection, Engine, NullPool, Select, create_engine, event, func, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -34,7 +34,7 @@ IN_PARTS = {"yield_per": 600}
 
 # The size of `Store.cache` in bytes.
 _CACHED = 160 * 2**20
-# An import holds the only write lock of SQLite until its last row; other writers wait this long for it.
+# On SQLite an import is the only writer until its last row; other writers wait this long for their turn.
 _BUSY_SECONDS = 60
 # A label waits less long, since the page sends it again, and requests that wait hold up all others of the server.
 _DURABLE_SECONDS = 10
@@ -49,6 +49,8 @@ _DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
 # The databases' messages on invalid JSON, and on JSON that is not an object.
 _DAMAGED = ("malformed JSON", "cannot call json_each", "invalid input syntax for type json")
 _CREATING = Lock()
+# The number of PostgreSQL's advisory lock that the one writer holds.
+_WRITER = 5_749_207_319
 # PostgreSQL's codes for a missing privilege, and for a user without access to any schema.
 _DENIED = ("42501", "3F000")
 
@@ -92,35 +94,43 @@ class Store:
             yield session
 
     @contextmanager
-    def write(self, durable: bool = False) -> Iterator[Session]:
+    def write(self, durable: bool = False, *, bulk: bool = False) -> Iterator[Session]:
         """Open a session that commits at the end of the `with` block and rolls back if the block raises.
 
-        On SQLite the write lock is taken at the start, because a session that has already read cannot wait for
-        another writer. A commit survives a power cut only with `durable`, which makes the session slower and less
-        patient with other writers. Raises `UnavailableError` if the database fails, or if its file was deleted or
-        replaced in the meantime, because the changes would then be lost.
+        One session writes at a time, whichever process it is in, so that what it has read stays as it is until it
+        commits. On PostgreSQL, a `bulk` session writes beside the others, for which it would be too long to wait:
+        whatever it shares with them needs locks or constraints of its own.
+
+        A commit survives a power cut only with `durable`, which makes the session slower and less patient with
+        other writers. Raises `UnavailableError` if the database fails, or if its file was deleted or replaced in
+        the meantime, because the changes would then be lost.
         """
         self._check_file()
+        seconds = _DURABLE_SECONDS if durable else _BUSY_SECONDS
+        on_postgresql = self.engine.dialect.name == "postgresql"
+        has_turn = not (bulk and on_postgresql)
         with (
-            self._wait_for_turn(_DURABLE_SECONDS if durable else _BUSY_SECONDS),
+            self._wait_for_turn(seconds) if has_turn else nullcontext(),
             _database_errors(self.name),
             Session(self._durable_writer if durable else self._writer) as session,
             session.begin(),
         ):
+            # SQLite takes its lock here: a session that has already read cannot wait for another writer.
             session.connection()
+            if on_postgresql and has_turn:
+                patience = func.set_config("lock_timeout", f"{round(1000 * seconds)}ms", True)
+                session.execute(select(patience, func.pg_advisory_xact_lock(_WRITER)))
             yield session
         self._check_file()
 
     @contextmanager
     def _wait_for_turn(self, seconds: float) -> Iterator[None]:
-        """Let only one thread of this process write to SQLite at a time.
+        """Let only one thread of this process write at a time.
 
-        SQLite polls for its lock at growing intervals, so a thread among many could wait very long. Waiting for
-        other processes is left to SQLite. Raises `UnavailableError` if no turn comes within `seconds`.
+        SQLite polls for its lock at growing intervals, so a thread among many could wait very long, and on
+        PostgreSQL each would hold a connection while it waits. Waiting for other processes is left to the database.
+        Raises `UnavailableError` if no turn comes within `seconds`.
         """
-        if self.engine.dialect.name != "sqlite":
-            yield
-            return
         if not self._turn.acquire(timeout=seconds):
             raise _unavailable(self.name, "database is locked", _hint("locked"))
         try:
@@ -313,7 +323,7 @@ def _failing(error: DBAPIError) -> bool:
 
 def _hint(reason: str) -> str:
     hints = {
-        "locked": "Another process is writing to it. Try again when that has finished.",
+        "lock": "Another process is writing to it. Try again when that has finished.",
         "full": "Free some space, then try again.",
         "readonly": "Allow writing to the file and its folder.",
         "unable to open": "Check the path, and that its folder can be written.",

@@ -35,8 +35,6 @@ LEASE = timedelta(seconds=30)
 _LISTENERS: WeakKeyDictionary[Store, list[Callable[[], None]]] = WeakKeyDictionary()
 # The number of workers in a row that may end over a job without progress.
 _ATTEMPTS = 3
-# The lock for queueing a job: any number, as long as every process uses the same.
-_QUEUE = 5_749_207_319
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -64,12 +62,8 @@ def on_queued(store: Store, call: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def _queueing(store: Store) -> Iterator[Session]:
-    """Open a session for queueing a job, which no other session does meanwhile, on any server. Notify the
-    `on_queued` listeners after it commits."""
+    """Open a session for queueing a job. Notify the `on_queued` listeners after it commits."""
     with store.write() as session:
-        # SQLite allows only one writer anyway.
-        if session.get_bind().dialect.name == "postgresql":
-            session.execute(select(func.pg_advisory_xact_lock(_QUEUE)))
         yield session
     for call in tuple(_LISTENERS.get(store, ())):
         call()
@@ -91,7 +85,7 @@ def start_job(
     check_name(evaluator, "the name of the evaluator")
     request = Judging(evaluator, spec, fingerprint, Mode(mode).value)
     with _queueing(store) as session:
-        if session.get(DatasetRow, in_range(dataset_id), with_for_update=True) is None:
+        if session.get(DatasetRow, in_range(dataset_id)) is None:
             raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")
         total = session.scalar(select(func.count()).where(TraceRow.dataset_id == dataset_id)) or 0
         job = Job(task=Task.JUDGE, request=asdict(request), dataset_id=dataset_id, total=total)
@@ -151,7 +145,7 @@ def cancel_job(store: Store, job_id: int) -> Job:
     `UserError` if it has already ended.
     """
     with store.write() as session:
-        job = _get(session, job_id, lock=True)
+        job = _get(session, job_id)
         if not job.state.is_active:
             raise UserError(f"Job {job.id} cannot be cancelled: it is {job.state}.")
         job.state, job.finished = State.CANCELLED, now()
@@ -165,7 +159,7 @@ def resume_job(store: Store, job_id: int) -> Job:
     if a different job is doing the same work.
     """
     with _queueing(store) as session:
-        job = _get(session, job_id, lock=True)
+        job = _get(session, job_id)
         if job.state not in (State.FAILED, State.CANCELLED):
             raise UserError(f"Job {job.id} cannot be resumed: it is {job.state}.")
         if job.task == Task.JUDGE:
@@ -205,7 +199,7 @@ def take_job(
             return None
     with store.write() as session:
         while True:
-            job = session.scalars(oldest().with_for_update(skip_locked=True)).one_or_none()
+            job = session.scalars(oldest()).one_or_none()
             if job is None:
                 return None
             if job.attempts < _ATTEMPTS:
@@ -252,7 +246,7 @@ def take_for(store: Store, job_id: int, worker: str, fingerprint: str) -> bool:
     work.
     """
     with _queueing(store) as session:
-        job = _get(session, job_id, lock=True)
+        job = _get(session, job_id)
         if job.worker != worker or job.state != State.RUNNING:
             return False
         job.request = job.request | {"fingerprint": fingerprint}
@@ -286,8 +280,8 @@ def _detached(session: Session, job: Job) -> Job:
     return job
 
 
-def _get(session: Session, job_id: int, *, lock: bool = False) -> Job:
-    job = session.get(Job, in_range(job_id), with_for_update=True if lock else None)
+def _get(session: Session, job_id: int) -> Job:
+    job = session.get(Job, in_range(job_id))
     if job is None:
         raise NotFoundError(f"There is no job {job_id}.", "It may have been deleted with its dataset.")
     return job

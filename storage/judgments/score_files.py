@@ -109,7 +109,7 @@ def import_score_lines(
     on_redundancy = any(verdict.on_redundancy for _, verdict in rows)
     # Files of records are whole; others may add to what is there.
     is_addition = any(scores.left_out and scores.recorded is None for _, scores in rows)
-    with store.write() as session:
+    with store.write(bulk=True) as session:
         row = _register(session, evaluator, outputs, name)
         if not is_addition:
             is_there = session.get(JudgedRow, (target.id, row.id)) is not None

@@ -171,8 +171,7 @@ def decide(
     new: dict[str, Any] = {"label": label, "reason": check_reason(reason, missing) if reason else ""}
     check_key(key)
     with store.write() as session:
-        # Locked until the transaction ends, so that decisions on an item are made one at a time.
-        item = session.get(ItemRow, in_range(item_id), with_for_update=True)
+        item = session.get(ItemRow, in_range(item_id))
         if item is None or item.campaign_id != campaign_id:
             raise NotFoundError(f"The campaign has no item {item_id}.")
         stored = session.scalar(select(EventRow).where(EventRow.user_id == user.id, EventRow.key == key))

@@ -193,8 +193,8 @@ class Annotation:
     holds each label as it was when the next step was revealed or, failing that, when the annotation was first
     submitted. `suggested` holds an evaluator's suggested labels that the person has not changed.
 
-    `evidence` holds the step that changed the person's mind about a step: one that they name or, if the campaign
-    `asks`, the newest one in view when they changed its label.
+    `evidence` holds the step that changed the person's mind about a step: one that they name or, in a `stepwise`
+    campaign, the newest one in view when they changed its label.
     """
 
     labels: StepTexts
@@ -209,7 +209,7 @@ class Annotation:
     first: StepTexts
     suggested: StepTexts
     evidence: StepLinks
-    asks: bool
+    stepwise: bool
 
     def value(self, kind: str, step: int | None) -> str | int | None:
         """Return the current value that an undoable event of kind `kind` would replace."""
@@ -237,20 +237,19 @@ def needed_labels(labels: Sequence[str | None], after_error: bool) -> StepTexts:
     return tuple(label if step < end else None for step, label in enumerate(labels))
 
 
-def fold(events: Sequence[EventRow], n_steps: int, *, stepwise: bool, asks: bool) -> Annotation:
-    """Derive the annotation from a person's events on a trace with `n_steps` steps. The events must be in order.
-    `asks` is `asks_evidence` of the campaign."""
-    return Fold(events, n_steps, stepwise=stepwise, asks=asks).annotation()
+def fold(events: Sequence[EventRow], n_steps: int, *, stepwise: bool) -> Annotation:
+    """Derive the annotation from a person's events on a trace with `n_steps` steps. The events must be in order."""
+    return Fold(events, n_steps, stepwise=stepwise).annotation()
 
 
 class Fold:
     """Derives an annotation from a log of events. Further events can be added. If the trace has lost steps since it
     was labelled, it is treated as having all the steps that the events refer to."""
 
-    def __init__(self, events: Sequence[EventRow], n_steps: int, *, stepwise: bool, asks: bool) -> None:
+    def __init__(self, events: Sequence[EventRow], n_steps: int, *, stepwise: bool) -> None:
         n_steps = max([n_steps, *(event.step + 1 for event in events if event.step is not None)])
         self._values: dict[str, list[Any]] = {kind: [None] * n_steps for kind in ON_STEPS}
-        self._asks = asks
+        self._stepwise = stepwise
         self._first: dict[int, str | None] = {}
         self._suggested: list[str | None] = [None] * n_steps
         self._flag: str | None = None
@@ -289,10 +288,10 @@ class Fold:
 
     def _ask_for_evidence(self, step: int, label: str | None) -> None:
         """If a label changes while a later step is in view, record the newest step in view as evidence, or none if
-        the campaign does not ask."""
+        all steps have been in view."""
         newest, before = self._revealed - 1, self._values["label"][step]
         if step < newest and before not in (None, label):
-            self._values[EVIDENCE][step] = newest if self._asks and label is not None else None
+            self._values[EVIDENCE][step] = newest if self._stepwise and label is not None else None
 
     def _stack(self, event: EventRow) -> None:
         if event.of is not None:
@@ -329,7 +328,7 @@ class Fold:
             first=tuple(self._first.get(step, label) for step, label in enumerate(labels)),
             suggested=tuple(self._suggested),
             evidence=tuple(self._values[EVIDENCE]),
-            asks=self._asks,
+            stepwise=self._stepwise,
         )
 
 

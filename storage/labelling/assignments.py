@@ -1,20 +1,16 @@
-"""Taking, holding, ending and reassigning slots. A slot is a place for one person's annotation of a trace.
-
-Every change to a slot or its annotation first locks the person's row and then the slot's row until the transaction
-ends, so that one person's actions never run in parallel. SQLite allows only one writer anyway.
-"""
+"""Holding, ending and reassigning slots. A slot is a place for one person's annotation of a trace."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import cached_property
 from typing import Any
 
-from sqlalchemy import func, insert, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session, load_only
 
 from stepsight.storage.database.labelling_schema import CampaignRow, GuidelineRow, ItemRow, SlotRow
-from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import TraceRow, in_range, now
-from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
+from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.plan import CampaignSettings, read_settings
 from stepsight.storage.people.users import User
@@ -24,98 +20,60 @@ FREE, LEASED, SUBMITTED, SKIPPED = "free", "leased", "submitted", "skipped"
 
 @dataclass(frozen=True)
 class Slot:
-    """A slot, with the facts about its item, trace and campaign that decide which events are allowed.
+    """The row of a slot with those of its item, trace and campaign. Of the trace, only the digest and the number of
+    steps are loaded. `guideline` is the version in force."""
 
-    `digest` is the digest of the trace at the time the campaign was created, and `current_digest` is the current
-    one. `closed` is when the campaign was closed, and `guideline` the version in force.
-    """
-
-    id: int
-    public_id: str
-    state: str
-    user_id: int | None
-    expires: datetime | None
-    campaign_id: int
-    item_id: int
-    chosen: str
-    trace_id: int
-    digest: str
-    current_digest: str
-    n_steps: int
-    evaluator_id: int | None
-    closed: datetime | None
+    row: SlotRow
+    item: ItemRow
+    trace: TraceRow
+    campaign: CampaignRow
     guideline: int
-    settings: CampaignSettings
+
+    @cached_property
+    def settings(self) -> CampaignSettings:
+        return read_settings(CampaignSettings, self.campaign.settings)
 
     def of_event(self, user: User) -> dict[str, Any]:
         """Return the columns of `EventRow` that say where and when a person does something in the slot."""
         return {
-            "campaign_id": self.campaign_id,
-            "item_id": self.item_id,
-            "slot_id": self.id,
+            "campaign_id": self.campaign.id,
+            "item_id": self.item.id,
+            "slot_id": self.row.id,
             "user_id": user.id,
             "moment": now(),
-            "digest": self.digest,
+            "digest": self.item.digest,
             "guideline": self.guideline,
             "view": self.settings.view.value,
         }
 
-    @property
-    def ended(self) -> bool:
-        """True if the slot is submitted or skipped."""
-        return self.state in (SUBMITTED, SKIPPED)
 
-
-def lock_person(session: Session, user: User) -> None:
-    """Make every other action of this person wait until the transaction ends."""
-    session.execute(select(UserRow.id).where(UserRow.id == user.id).with_for_update(key_share=True))
-
-
-def load_slot(session: Session, slot_id: int, lock: bool = False) -> Slot:
-    """Return the slot with this database id. Raises `NotFoundError` if the slot does not exist."""
-    slot, campaign = SlotRow, CampaignRow
-    version = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign.id)
-    columns: list[Any] = [
-        *(slot.id, slot.public_id, slot.state, slot.user_id, slot.expires, slot.campaign_id, slot.item_id),
-        *(ItemRow.chosen, ItemRow.trace_id, ItemRow.digest, TraceRow.digest.label("current_digest")),
-        *(TraceRow.n_steps, campaign.evaluator_id, campaign.closed, campaign.settings),
-        version.scalar_subquery().label("guideline"),
-    ]
-    statement = (
-        select(*columns)
-        .join_from(slot, ItemRow, ItemRow.id == slot.item_id)
+def load_slot(session: Session, public_id: str) -> Slot:
+    """Return the slot with this public id. Raises `NotFoundError` if no slot has it."""
+    version = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == CampaignRow.id)
+    slots = (
+        select(SlotRow, ItemRow, TraceRow, CampaignRow, version.scalar_subquery())
+        .join(ItemRow, ItemRow.id == SlotRow.item_id)
         .join(TraceRow, TraceRow.id == ItemRow.trace_id)
-        .join(campaign, campaign.id == slot.campaign_id)
-        .where(slot.id == in_range(slot_id))
-    )
-    if lock:
-        statement = statement.with_for_update(of=SlotRow, key_share=True)
-    row = session.execute(statement).mappings().one_or_none()
-    if row is None:
-        raise NotFoundError(f"There is no slot {slot_id}.")
-    return Slot(**dict(row) | {"settings": read_settings(CampaignSettings, row["settings"])})
-
-
-def find_slot(store: Store, public_id: str) -> int:
-    """Return the database id of the slot with this public id. Raises `NotFoundError` if no slot has this id."""
-    with store.read() as session:
+        .join(CampaignRow, CampaignRow.id == SlotRow.campaign_id)
+        .options(load_only(TraceRow.digest, TraceRow.n_steps))
         # PostgreSQL cannot compare with every text, and no slot has such an id.
-        named = SlotRow.public_id == (public_id if public_id.isprintable() else "")
-        slot_id = session.scalar(select(SlotRow.id).where(named))
-    if slot_id is None:
+        .where(SlotRow.public_id == (public_id if public_id.isprintable() else ""))
+    )
+    rows = session.execute(slots).one_or_none()
+    if rows is None:
         raise NotFoundError(
             f"There is no assignment {public_id!r}.",
             "Start labelling: a trace that you hold comes first.",
         )
-    return slot_id
+    return Slot(*rows)
 
 
 def check_owner(slot: Slot, user: User) -> None:
     """Raise an error unless the slot belongs to this person. The error is `ForbiddenError` if the slot is free. It
     is `ConflictError` if the slot belongs to somebody else, even if it once belonged to this person."""
-    if slot.state == FREE:
+    if slot.row.state == FREE:
         raise ForbiddenError("Nobody has taken this trace.", "Start labelling to get one.")
-    if slot.user_id != user.id:
+    if slot.row.user_id != user.id:
         raise ConflictError(
             "Your time for this trace ran out, and somebody else has it now.",
             "Your labels are kept. Go on with the next trace.",
@@ -124,24 +82,17 @@ def check_owner(slot: Slot, user: User) -> None:
 
 def check_open(slot: Slot) -> None:
     """Raise `ConflictError` if the campaign is closed or the trace has changed."""
-    if slot.closed is not None:
+    if slot.campaign.closed is not None:
         raise ConflictError("The campaign is closed.", "Nothing can be labelled in it any more.")
-    if slot.current_digest != slot.digest:
+    if slot.trace.digest != slot.item.digest:
         raise ConflictError(
             "The trace was changed after the campaign was made.", "Your labels are kept. Go on with the next trace."
         )
 
 
-def take(session: Session, slot_id: int, user: User, lease: int) -> None:
-    """Give a person a slot that is free or whose lease has expired. `lease` is in seconds."""
-    moment = now()
-    expires = moment + timedelta(seconds=lease)
-    _set(session, slot_id, state=LEASED, user_id=user.id, taken=moment, expires=expires, ended=None)
-
-
-def renew(session: Session, slot_id: int, lease: int) -> None:
-    """Restart the lease of the person who holds a slot, or who resumes work on it."""
-    _set(session, slot_id, state=LEASED, expires=now() + timedelta(seconds=lease), ended=None)
+def renew(slot: SlotRow, lease: int) -> None:
+    """Start the lease of `lease` seconds of the person who takes or holds a slot, or resumes work on it."""
+    slot.state, slot.expires, slot.ended = LEASED, now() + timedelta(seconds=lease), None
 
 
 def shorten(session: Session, campaign_id: int, lease: int) -> None:
@@ -154,19 +105,15 @@ def shorten(session: Session, campaign_id: int, lease: int) -> None:
 
 def end(session: Session, slot: Slot, state: str) -> None:
     """Mark a slot as submitted or skipped. A skipped slot is replaced by a new one for somebody else."""
-    _set(session, slot.id, state=state, expires=None, ended=now())
-    if state == SKIPPED and slot.chosen != GOLD:
-        add_slot(session, slot.campaign_id, slot.item_id)
+    slot.row.state, slot.row.expires, slot.row.ended = state, None, now()
+    if state == SKIPPED and slot.item.chosen != GOLD:
+        add_slot(session, slot.item)
 
 
-def add_slot(session: Session, campaign_id: int, item_id: int) -> int:
-    """Add another free slot to an item and return the id of the slot."""
-    # Otherwise two sessions that add one at the same time would take the same number.
-    session.execute(select(ItemRow.id).where(ItemRow.id == item_id).with_for_update(key_share=True))
-    last = session.scalar(select(func.max(SlotRow.number)).where(SlotRow.item_id == item_id))
-    row = {"campaign_id": campaign_id, "item_id": item_id, "number": 0 if last is None else last + 1}
-    return session.scalars(insert(SlotRow).values(**row, state=FREE).returning(SlotRow.id)).one()
-
-
-def _set(session: Session, slot_id: int, **values: Any) -> None:
-    session.execute(update(SlotRow).where(SlotRow.id == slot_id).values(**values))
+def add_slot(session: Session, item: ItemRow) -> SlotRow:
+    """Add another free slot to an item."""
+    last = session.scalar(select(func.max(SlotRow.number)).where(SlotRow.item_id == item.id))
+    number = 0 if last is None else last + 1
+    slot = SlotRow(campaign_id=item.campaign_id, item_id=item.id, number=number, state=FREE)
+    session.add(slot)
+    return slot

@@ -79,7 +79,7 @@ def create_campaign(store: Store, plan: CampaignPlan, user: User) -> Campaign:
         with store.write() as session:
             return _create(session, plan, dataset_id, chosen, len(ids), user)
     except IntegrityError:
-        # Somebody else took the name, or a trace was deleted, since that was checked.
+        # The dataset or an evaluator was deleted since it was looked up.
         raise ConflictError("The store has changed in the meantime.", "Try again.") from None
 
 
@@ -126,7 +126,7 @@ def close_campaign(store: Store, campaign_id: int) -> Campaign:
     """Close a campaign, so that it takes no more labels. Existing labels are kept. Closing it again changes
     nothing."""
     with store.write() as session:
-        row = _locked(session, campaign_id)
+        row = _existing(session, campaign_id)
         row.closed = row.closed or now()
         session.flush()
         return load_campaign(session, campaign_id)
@@ -137,7 +137,7 @@ def add_guideline(store: Store, campaign_id: int, text: str, user: User) -> int:
     version is added. Raises `ConflictError` if the campaign is closed."""
     check_guideline(text)
     with store.write() as session:
-        if _locked(session, campaign_id).closed is not None:
+        if _existing(session, campaign_id).closed is not None:
             raise ConflictError("The campaign is closed.", "Its guideline stays as it is.")
         newest = session.scalars(_guidelines(campaign_id).limit(1)).one()
         if newest.text == text:
@@ -189,7 +189,7 @@ def _create(
 ) -> Campaign:
     if session.scalar(select(CampaignRow.id).where(CampaignRow.name == plan.name)) is not None:
         raise ConflictError(f"There is a campaign {plan.name!r} already.", "Choose another name.")
-    settled = {"population": None if plan.sample is None else population, "asks_evidence": plan.stepwise}
+    settled = {"population": None if plan.sample is None else population}
     row = CampaignRow(
         name=plan.name,
         dataset_id=dataset_id,
@@ -235,9 +235,8 @@ def _insert_slots(session: Session, campaign_id: int, overlap: int) -> None:
         session.execute(insert(SlotRow), rows)
 
 
-def _locked(session: Session, campaign_id: int) -> CampaignRow:
-    campaigns = select(CampaignRow).where(CampaignRow.id == in_range(campaign_id))
-    row = session.scalars(campaigns.with_for_update(key_share=True)).one_or_none()
+def _existing(session: Session, campaign_id: int) -> CampaignRow:
+    row = session.get(CampaignRow, in_range(campaign_id))
     if row is None:
         raise NotFoundError(f"There is no campaign {campaign_id}.")
     return row
@@ -279,7 +278,7 @@ class ChangeableCampaign(Changeable[CampaignRow]):
     renames = True
 
     def find(self, session: Session, *, lock: bool = False) -> CampaignRow:
-        row = session.get(CampaignRow, in_range(self.id), with_for_update=True if lock else None)
+        row = session.get(CampaignRow, in_range(self.id))
         if row is None:
             raise NotFoundError(f"There is no campaign {self.id}.", "It may have been deleted meanwhile.")
         return row
@@ -374,7 +373,9 @@ def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | N
     if user_ids is not None and not user_ids:
         raise UserError("Nobody is chosen.", "Choose at least one person, or let everybody label.")
     with store.write() as session:
-        row = _open_campaign(session, campaign_id)
+        row = _existing(session, campaign_id)
+        if row.closed is not None:
+            raise ConflictError("The campaign is closed.", "Nobody labels in it any more.")
         row.restricted = user_ids is not None
         if user_ids is None:
             return
@@ -410,12 +411,3 @@ def may_label_in(store: Store, campaign: Campaign, user: User) -> bool:
 def _is_assigned(campaign_id: int, user: User) -> ColumnElement[bool]:
     mine = CampaignAnnotatorRow.campaign_id == campaign_id
     return exists().where(mine, CampaignAnnotatorRow.user_id == user.id)
-
-
-def _open_campaign(session: Session, campaign_id: int) -> CampaignRow:
-    row = session.get(CampaignRow, in_range(campaign_id), with_for_update={"key_share": True})
-    if row is None:
-        raise NotFoundError(f"There is no campaign {campaign_id}.")
-    if row.closed is not None:
-        raise ConflictError("The campaign is closed.", "Nobody labels in it any more.")
-    return row

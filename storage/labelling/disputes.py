@@ -6,18 +6,17 @@ into the dataset's label patch. Authors do not accept their own, unless nobody e
 """
 
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import ColumnElement, and_, func, join, select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import LABEL_NAMES, VALID, Label, gold_of
-from stepsight.storage.database.labelling_schema import DisputeEntryRow, DisputeRow
-from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.labelling_schema import Dispute, DisputeEntry
 from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import check_reason
@@ -39,62 +38,27 @@ class DisputeState(StrEnum):
 
 
 # By state, the states that a dispute's author, and an adjudicator, can set.
-_BY_AUTHOR = {DisputeState.OPEN: (DisputeState.WITHDRAWN,), DisputeState.WITHDRAWN: (DisputeState.OPEN,)}
-_BY_ADJUDICATOR = {
+_BY_AUTHOR: Mapping[str, Sequence[DisputeState]] = {
+    DisputeState.OPEN: (DisputeState.WITHDRAWN,),
+    DisputeState.WITHDRAWN: (DisputeState.OPEN,),
+}
+_BY_ADJUDICATOR: Mapping[str, Sequence[DisputeState]] = {
     DisputeState.OPEN: (DisputeState.ACCEPTED, DisputeState.REJECTED),
     DisputeState.ACCEPTED: (DisputeState.OPEN, DisputeState.REJECTED),
     DisputeState.REJECTED: (DisputeState.OPEN, DisputeState.ACCEPTED),
 }
 
 
-@dataclass(frozen=True)
-class DisputeEntry:
-    """A remark on a dispute. `state` is the state that the remark put the dispute into, or None if the state did
-    not change."""
-
-    user: str
-    state: DisputeState | None
-    text: str
-    moment: datetime
-
-
-@dataclass(frozen=True)
-class Dispute:
-    """A claim that the gold label of a step is wrong.
-
-    `step` is 0-based. `gold` is the disputed label and `proposed` the label it should have; both are among
-    `core.files.label_patch.GOLD_VALUES`. `digest` is the digest of the disputed trace, and `changed` is True if the
-    trace has a different digest by now. `others_decide` is True if somebody other than the author may accept the
-    dispute. The author then may not.
-    """
-
-    id: int
-    trace_id: int
-    trace: str
-    dataset: str
-    digest: str
-    step: int
-    gold: str | None
-    proposed: str | None
-    reason: str
-    user_id: int
-    user: str
-    moment: datetime
-    state: DisputeState
-    changed: bool
-    others_decide: bool
-    entries: tuple[DisputeEntry, ...] = ()
-
-    def possible(self, user: User) -> tuple[DisputeState, ...]:
-        """Return the states into which a user may put the dispute."""
-        states: Sequence[DisputeState] = ()
-        if user.role in (Role.ADJUDICATOR, Role.ADMIN):
-            states = _BY_ADJUDICATOR.get(self.state, ())
-        if user.id == self.user_id:
-            if self.others_decide:
-                states = [state for state in states if state != DisputeState.ACCEPTED]
-            states = (*states, *_BY_AUTHOR.get(self.state, ()))
-        return tuple(state for state in DisputeState if state in states)
+def possible_states(dispute: Dispute, user: User) -> tuple[DisputeState, ...]:
+    """Return the states into which a user may put a dispute. The author does not accept it if others may."""
+    states: Sequence[DisputeState] = ()
+    if user.role in (Role.ADJUDICATOR, Role.ADMIN):
+        states = _BY_ADJUDICATOR.get(dispute.state, ())
+    if user.id == dispute.user_id:
+        if dispute.others_decide:
+            states = [state for state in states if state != DisputeState.ACCEPTED]
+        states = (*states, *_BY_AUTHOR.get(dispute.state, ()))
+    return tuple(state for state in DisputeState if state in states)
 
 
 @dataclass(frozen=True)
@@ -133,10 +97,14 @@ def open_dispute(
     if proposed == gold:
         raise UserError(f"The gold says {gold or 'nothing'} of this step already.", "Propose something else.")
     with store.write() as session:
-        # Locked until the transaction ends, so that nobody files the same dispute twice at once.
-        session.get_one(TraceRow, trace_id, with_for_update=True)
-        _refuse_twice(session, trace_id, step, proposed, user)
-        row = DisputeRow(
+        mine = (Dispute.trace_id == trace_id, Dispute.step == step, Dispute.user_id == user.id)
+        same = Dispute.proposed.is_not_distinct_from(proposed)
+        earlier = session.scalar(select(Dispute.id).where(*mine, same, Dispute.state == DisputeState.OPEN).limit(1))
+        if earlier is not None:
+            raise ConflictError(
+                "You have disputed this label already.", f"It is dispute {earlier}; add to that one."
+            )
+        row = Dispute(
             trace_id=trace_id,
             digest=trace.digest,
             step=step,
@@ -147,7 +115,8 @@ def open_dispute(
         )
         session.add(row)
         session.flush()
-        return _load(session, [row.id])[0]
+        dispute_id = row.id
+    return get_dispute(store, dispute_id)
 
 
 def add_entry(store: Store, dispute_id: int, user: User, text: str, state: DisputeState | None = None) -> Dispute:
@@ -162,18 +131,15 @@ def add_entry(store: Store, dispute_id: int, user: User, text: str, state: Dispu
     if state is None or remark:
         remark = check_reason(text, "The entry has no text.", "Write something.")
     with store.write() as session:
-        same_step = _hold(session, dispute_id)
         dispute = _existing(session, dispute_id)
         if state is not None:
             _check_change(dispute, state, user)
             if state == DisputeState.ACCEPTED:
-                _check_acceptance(dispute, _load(session, same_step))
+                _check_acceptance(session, dispute)
         last = dispute.entries[-1] if dispute.entries else None
-        if state is None and last is not None and (last.user, last.text) == (user.name, remark):
-            return dispute
-        session.add(DisputeEntryRow(dispute_id=dispute.id, user_id=user.id, state=state, text=remark))
-        session.flush()
-        return _load(session, [dispute.id])[0]
+        if state is not None or last is None or (last.user, last.text) != (user.name, remark):
+            session.add(DisputeEntry(dispute_id=dispute.id, user_id=user.id, state=state, text=remark))
+    return get_dispute(store, dispute_id)
 
 
 def get_dispute(store: Store, dispute_id: int) -> Dispute:
@@ -186,29 +152,25 @@ def list_disputes(
     store: Store, which: DisputeFilter = ANY_DISPUTE, start: int = 0, limit: int | None = None
 ) -> list[Dispute]:
     """List the disputes that match `which`, with their entries, newest first."""
-    chosen = select(DisputeRow.id).select_from(_TABLES).where(*_conditions(which))
-    ids = chosen.order_by(DisputeRow.id.desc()).offset(start)
+    chosen = select(Dispute).where(*_conditions(which)).order_by(Dispute.id.desc())
     with store.read() as session:
-        return _load(session, session.scalars(ids if limit is None else ids.limit(limit)).all())
+        return list(session.scalars(chosen.offset(start).limit(limit)))
 
 
 def count_disputes(store: Store, which: DisputeFilter = ANY_DISPUTE) -> dict[DisputeState, int]:
     """Count the matching disputes in each state. The state in `which` is ignored."""
-    of_any = _conditions(replace(which, state=None))
-    states = select(_last_state().label("state")).select_from(_TABLES).where(*of_any).subquery()
-    grouped = select(states.c.state, func.count().label("number")).group_by(states.c.state)
+    states = select(Dispute.state).select_from(Dispute).where(*_conditions(replace(which, state=None)))
     with store.read() as session:
-        counts = {row.state: row.number for row in session.execute(grouped)}
-    return {state: counts.get(state.value, 0) for state in DisputeState}
+        counts = Counter(session.scalars(states))
+    return {state: counts[state] for state in DisputeState}
 
 
 def disputed_datasets(store: Store, unblinded_for: User | None = None) -> list[str]:
     """Return the names of the datasets that have disputes, sorted. `unblinded_for` restricts them as in
     `DisputeFilter`."""
-    conditions = _conditions(DisputeFilter(unblinded_for=unblinded_for))
-    names = select(DatasetRow.name).distinct().select_from(_TABLES).where(*conditions)
+    names = select(Dispute.dataset).select_from(Dispute).distinct()
     with store.read() as session:
-        return list(session.scalars(names.order_by(DatasetRow.name)))
+        return sorted(session.scalars(names.where(*_conditions(DisputeFilter(unblinded_for=unblinded_for)))))
 
 
 def gold_values(store: Store, dataset_id: int) -> GoldValues:
@@ -233,104 +195,28 @@ def gold_values(store: Store, dataset_id: int) -> GoldValues:
     return store.cache.get(("gold values", dataset_id), revision, read, sys.getsizeof)
 
 
-def _last_state() -> ColumnElement[str]:
-    """Return an SQL expression for the current state of the dispute in the outer query."""
-    entry = DisputeEntryRow
-    states = select(entry.state).where(entry.dispute_id == DisputeRow.id, entry.state.is_not(None))
-    return func.coalesce(states.order_by(entry.id.desc()).limit(1).scalar_subquery(), DisputeState.OPEN.value)
-
-
-_TABLES = join(join(DisputeRow, TraceRow, TraceRow.id == DisputeRow.trace_id), DatasetRow)
-
-
 def _conditions(which: DisputeFilter) -> list[ColumnElement[bool]]:
-    """Convert the filter to SQL conditions on `_TABLES`."""
     conditions: list[ColumnElement[bool]] = []
     if which.dataset:
-        conditions.append(DatasetRow.name == which.dataset)
+        conditions.append(Dispute.dataset == which.dataset)
     if which.state is not None:
-        conditions.append(_last_state() == which.state.value)
+        conditions.append(Dispute.state == which.state)
     if which.trace_id is not None:
-        conditions.append(DisputeRow.trace_id == in_range(which.trace_id))
+        conditions.append(Dispute.trace_id == in_range(which.trace_id))
     if which.unblinded_for is not None:
-        conditions.append(unblinded(DisputeRow.trace_id, which.unblinded_for))
+        conditions.append(unblinded(Dispute.trace_id, which.unblinded_for))
     return conditions
 
 
 def _existing(session: Session, dispute_id: int) -> Dispute:
-    disputes = _load(session, [in_range(dispute_id)])
-    if not disputes:
-        raise _missing(dispute_id)
-    return disputes[0]
-
-
-def _load(session: Session, ids: Sequence[int]) -> list[Dispute]:
-    """Return the disputes with these ids, in the same order."""
-    entries = _entries(session, ids)
-    # Those who log in and may accept disputes.
-    decides = UserRow.role.in_((Role.ADJUDICATOR.value, Role.ADMIN.value))
-    logs_in = and_(UserRow.password.is_not(None), UserRow.ended.is_(None))
-    able = set(session.scalars(select(UserRow.id).where(decides, logs_in)))
-    statement = select(
-        *DisputeRow.__table__.columns,
-        TraceRow.external_id.label("trace"),
-        DatasetRow.name.label("dataset"),
-        UserRow.name.label("user"),
-        _last_state().label("state"),
-        (TraceRow.digest != DisputeRow.digest).label("changed"),
-    ).select_from(join(_TABLES, UserRow, UserRow.id == DisputeRow.user_id))
-    rows = session.execute(statement.where(DisputeRow.id.in_(ids))).mappings()
-    disputes = {
-        row["id"]: Dispute(
-            **dict(row) | {"state": DisputeState(row["state"])},
-            others_decide=bool(able - {row["user_id"]}),
-            entries=tuple(entries.get(row["id"], ())),
-        )
-        for row in rows
-    }
-    return [disputes[id] for id in ids if id in disputes]
-
-
-def _entries(session: Session, ids: Sequence[int]) -> Mapping[int, list[DisputeEntry]]:
-    row = DisputeEntryRow
-    entries: dict[int, list[DisputeEntry]] = {}
-    rows = select(row.dispute_id, UserRow.name, row.state, row.text, row.moment)
-    rows = rows.join(UserRow, UserRow.id == row.user_id).where(row.dispute_id.in_(ids)).order_by(row.id)
-    for dispute_id, user, state, text, moment in session.execute(rows):
-        entries.setdefault(dispute_id, []).append(
-            DisputeEntry(user, None if state is None else DisputeState(state), text, moment)
-        )
-    return entries
-
-
-def _refuse_twice(session: Session, trace_id: int, step: int, proposed: str | None, user: User) -> None:
-    row = DisputeRow
-    same = row.proposed.is_(None) if proposed is None else row.proposed == proposed
-    mine = and_(row.trace_id == trace_id, row.step == step, same, row.user_id == user.id)
-    earlier = session.scalar(select(row.id).where(mine, _last_state() == DisputeState.OPEN.value).limit(1))
-    if earlier is not None:
-        raise ConflictError("You have disputed this label already.", f"It is dispute {earlier}; add to that one.")
-
-
-def _hold(session: Session, dispute_id: int) -> Sequence[int]:
-    """Lock all disputes about the same step until the transaction ends, and return their ids.
-
-    Concurrent changes to these disputes thus happen one after the other. To avoid deadlocks, the disputes are
-    always locked in the order of their ids.
-    """
-    row = session.get(DisputeRow, in_range(dispute_id))
-    if row is None:
-        raise _missing(dispute_id)
-    same = select(DisputeRow.id).where(DisputeRow.trace_id == row.trace_id, DisputeRow.step == row.step)
-    return session.scalars(same.order_by(DisputeRow.id).with_for_update()).all()
-
-
-def _missing(dispute_id: int) -> NotFoundError:
-    return NotFoundError(f"There is no dispute {dispute_id}.")
+    dispute = session.get(Dispute, in_range(dispute_id))
+    if dispute is None:
+        raise NotFoundError(f"There is no dispute {dispute_id}.")
+    return dispute
 
 
 def _check_change(dispute: Dispute, state: DisputeState, user: User) -> None:
-    if state in dispute.possible(user):
+    if state in possible_states(dispute, user):
         return
     if state not in {*_BY_ADJUDICATOR.get(dispute.state, ()), *_BY_AUTHOR.get(dispute.state, ())}:
         raise ConflictError(
@@ -345,13 +231,14 @@ def _check_change(dispute: Dispute, state: DisputeState, user: User) -> None:
     raise ForbiddenError(f"Only {who} can put dispute {dispute.id} into the state {state}.")
 
 
-def _check_acceptance(dispute: Dispute, same_step: Sequence[Dispute]) -> None:
+def _check_acceptance(session: Session, dispute: Dispute) -> None:
     """Raise `ConflictError` if a different label has been accepted for the step, or if the trace has changed."""
     if dispute.changed:
         raise ConflictError(f"The trace of dispute {dispute.id} has changed since.", "Reject it, or file it again.")
-    for other in same_step:
-        accepted = other.state == DisputeState.ACCEPTED and not other.changed
-        if accepted and other.proposed != dispute.proposed:
+    same_step = (Dispute.trace_id == dispute.trace_id, Dispute.step == dispute.step, ~Dispute.changed)
+    accepted = select(Dispute).where(*same_step, Dispute.state == DisputeState.ACCEPTED).order_by(Dispute.id)
+    for other in session.scalars(accepted):
+        if other.proposed != dispute.proposed:
             raise ConflictError(
                 f"Dispute {other.id} of this step is accepted, which says {other.proposed or 'nothing'}.",
                 "Reject that one first.",

@@ -21,10 +21,11 @@ import numpy as np
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import LabelChange, Patch
 from stepsight.core.metrics.table import codes_of_gold, gold_of_codes
+from stepsight.storage.database.labelling_schema import Dispute
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold
-from stepsight.storage.labelling.disputes import Dispute, DisputeFilter, DisputeState, list_disputes
+from stepsight.storage.labelling.disputes import DisputeFilter, DisputeState, list_disputes
 from stepsight.storage.traces.queries import Dataset
 
 FILE = "label-patch.json"

@@ -117,9 +117,8 @@ class CampaignSettings(Model):
     the number of traces that met the conditions. If `after_error` is True, the steps after the first `neg` are
     labelled too. If `suggests` is True, traces start with labels suggested by the campaign's evaluator. If
     `shows_answer` is True, the reference answer is shown below the problem if the source has one. `lease` is the
-    number of seconds for which a trace is held for an inactive person. If `asks_evidence` is True, a person whose
-    label changes is asked for the step that changed it; campaigns of earlier versions asked nobody. The other
-    fields are as their descriptions say.
+    number of seconds for which a trace is held for an inactive person. The other fields are as their descriptions
+    say.
     """
 
     conditions: Annotated[TraceFilter, BeforeValidator(_check_names)] = ANY
@@ -205,7 +204,6 @@ class CampaignSettings(Model):
         ERROR_KINDS, None, "a kind of error to choose from; may be repeated"
     )
     lease: int = Field(default=1800, ge=1, le=_LONGEST_LEASE)
-    asks_evidence: bool = False
 
     @field_serializer("conditions")
     def _dump_conditions(self, conditions: TraceFilter) -> dict[str, Any]:

@@ -113,7 +113,7 @@ def _qualification(session: Session, campaign: Campaign, user_id: int) -> str | 
         end = next((place for place, event in enumerate(log, start=1) if event.kind == "submit"), 0)
         done += end > 0 or state == SKIPPED
         if end:
-            annotation = fold(log[:end], len(trace.steps), stepwise=campaign.stepwise, asks=campaign.asks_evidence)
+            annotation = fold(log[:end], len(trace.steps), stepwise=campaign.stepwise)
             right += _is_right(annotation.labels, trace)
     return f"{done} of {items} done" if done < items else f"{right} of {items} right"
 

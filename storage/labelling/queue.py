@@ -25,10 +25,8 @@ from stepsight.storage.labelling.assignments import (
     check_open,
     check_owner,
     load_slot,
-    lock_person,
     renew,
     shorten,
-    take,
 )
 from stepsight.storage.labelling.campaigns import Campaign, check_annotator, load_campaign, may_label_in
 from stepsight.storage.labelling.ordering import GOLD
@@ -44,29 +42,26 @@ Availability = Literal["held", "new", "nothing"]
 
 @dataclass(frozen=True)
 class Assignment:
-    """A slot that a person holds, with the trace to label.
+    """A slot that a person holds, with the trace to label. `slot` is its public id.
 
-    The trace has no gold labels, id or metadata, since these could reveal a hidden gold item. Annotators see only
-    the `public_id` of the slot. `answer` is the reference answer, if the campaign shows it and the source has one.
-    `expires` is None if the slot has ended. `guideline` is the version in force.
+    The trace has no gold labels, id or metadata, since these could reveal a hidden gold item. `answer` is the
+    reference answer, if the campaign shows it and the source has one. `expires` is None if the slot has ended.
     """
 
-    slot_id: int
-    public_id: str
+    slot: str
     item_id: int
     campaign: Campaign
     trace: StoredTrace
     answer: str | None
     expires: datetime | None
-    guideline: int
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A slot that a person has or had, in a list of their own. `moment` is when it ended or, if it has not, when it
-    was taken; None if an import did not say."""
+    """A slot that a person has or had, in a list of their own. `slot` is its public id, and `moment` is when it
+    ended or, if it has not, when it was taken; None if an import did not say."""
 
-    public_id: str
+    slot: str
     state: str
     problem: str
     moment: datetime | None
@@ -84,29 +79,30 @@ def assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None
     """
     assignment = _assign_next(store, campaign_id, user)
     if assignment is not None and assignment.campaign.suggests:
-        add_suggestions(store, assignment.slot_id, user)
+        add_suggestions(store, assignment.slot, user)
     return assignment
 
 
 def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | None:
     with store.write() as session:
-        lock_person(session, user)
         campaign = load_campaign(session, campaign_id)
         check_annotator(session, campaign, user)
         if campaign.closed is not None:
             raise ConflictError(f"The campaign {campaign.name!r} is closed.", "Choose another one.")
         shorten(session, campaign.id, campaign.lease)
         # An expired lease counts until somebody else takes the slot.
-        slot_id = session.scalar(_own(campaign, user).with_for_update(of=SlotRow, key_share=True))
-        if slot_id is not None:
-            renew(session, slot_id, campaign.lease)
-            return _assignment(session, campaign, slot_id)
-        free = _find_free(session, campaign, user)
-        if free is None:
-            return None
-        slot_id = _draw_gold(session, campaign, user) or free
-        take(session, slot_id, user, campaign.lease)
-        return _assignment(session, campaign, slot_id)
+        slot = session.scalar(_own(campaign, user))
+        if slot is None:
+            free = _free(campaign, user)
+            # Of traces with the same text, one that the person has already had comes when nothing else is left.
+            slot = session.scalar(free.where(~_had_text(campaign, user))) or session.scalar(free)
+            if slot is None:
+                return None
+            gold = _draw_gold(session, campaign, user)
+            slot = slot if gold is None else add_slot(session, gold)
+            slot.user_id, slot.taken = user.id, now()
+        renew(slot, campaign.lease)
+        return _assignment(session, campaign, slot)
 
 
 def next_availability(store: Store, campaign: Campaign, user: User) -> Availability:
@@ -144,7 +140,7 @@ def _newest_first() -> tuple[ColumnElement[Any], ColumnElement[Any]]:
     return func.coalesce(last_event, 0).desc(), SlotRow.id.desc()
 
 
-def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
+def open_slot(store: Store, public_id: str, user: User) -> Assignment:
     """Return the assignment of a slot to the person who has or had it, and renew its lease unless the slot has
     ended.
 
@@ -152,51 +148,39 @@ def open_slot(store: Store, slot_id: int, user: User) -> Assignment:
     `ConflictError` if somebody else has the slot now, or if it has not ended but cannot be continued.
     """
     with store.write() as session:
-        slot = load_slot(session, slot_id, lock=True)
+        slot = load_slot(session, public_id)
         check_owner(slot, user)
-        campaign = load_campaign(session, slot.campaign_id)
-        if slot.state == LEASED:
+        campaign = load_campaign(session, slot.campaign.id)
+        if slot.row.state == LEASED:
             check_open(slot)
-            renew(session, slot.id, slot.settings.lease)
-        return _assignment(session, campaign, slot_id)
+            renew(slot.row, campaign.lease)
+        return _assignment(session, campaign, slot.row)
 
 
-def _assignment(session: Session, campaign: Campaign, slot_id: int) -> Assignment:
-    slot = load_slot(session, slot_id)
-    stored = load_traces(session, traces().where(TraceRow.id == slot.trace_id))[0]
+def _assignment(session: Session, campaign: Campaign, slot: SlotRow) -> Assignment:
+    session.flush()
+    item = session.get_one(ItemRow, slot.item_id)
+    stored = load_traces(session, traces([item.trace_id]))[0]
     steps = tuple(Step(step.substeps) for step in stored.steps)
     trace = replace(
         stored, id="", steps=steps, meta={}, position=0, dataset=campaign.dataset, dataset_id=campaign.dataset_id
     )
     answer = find_answer(stored.meta) if campaign.shows_answer else None
-    return Assignment(
-        slot.id, slot.public_id, slot.item_id, campaign, trace, answer, slot.expires, campaign.guideline
-    )
+    return Assignment(slot.public_id, item.id, campaign, trace, answer, slot.expires)
 
 
-def _own(campaign: Campaign, user: User) -> Select[int]:
+def _own(campaign: Campaign, user: User) -> Select[SlotRow]:
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id, SlotRow.state == LEASED)
-    held = select(SlotRow.id).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
+    held = select(SlotRow).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
     return held.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
 
 
-def _find_free(session: Session, campaign: Campaign, user: User) -> int | None:
-    """Return the id of the first free slot in the queue whose trace the person has not yet had.
-
-    If several traces of the campaign have the same text, a text that the person has already had is chosen only when
-    nothing else is left.
-    """
-    free = _free(campaign, user).with_for_update(of=SlotRow, key_share=True, skip_locked=True)
-    slot_id = session.scalar(free.where(~_had_text(campaign, user)))
-    return session.scalar(free) if slot_id is None else slot_id
-
-
-def _free(campaign: Campaign, user: User) -> Select[int]:
+def _free(campaign: Campaign, user: User) -> Select[SlotRow]:
     mine = aliased(SlotRow)
     had = exists().where(mine.item_id == ItemRow.id, mine.user_id == user.id)
     anybodys = or_(SlotRow.state == FREE, and_(SlotRow.state == LEASED, SlotRow.expires < now()))
     return (
-        select(SlotRow.id)
+        select(SlotRow)
         .join(ItemRow, ItemRow.id == SlotRow.item_id)
         .where(ItemRow.campaign_id == campaign.id, ItemRow.chosen != GOLD, anybodys, ~had, _unchanged())
         .where(_keeps_blind(campaign, user))
@@ -220,8 +204,8 @@ def _keeps_blind(campaign: Campaign, user: User) -> ColumnElement[bool]:
     return ~may_be_given(ItemRow.text_digest, user)
 
 
-def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
-    """Add a slot for a hidden gold item if it is time for one, and return its id. Otherwise return None.
+def _draw_gold(session: Session, campaign: Campaign, user: User) -> ItemRow | None:
+    """Return a hidden gold item if it is time for one, and otherwise None.
 
     The first traces of a person are the qualification, whose gold items are the same for everybody. After that,
     gold items appear at the campaign's gold rate. The timing depends on the person, the number of traces they have
@@ -229,17 +213,16 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> int | None:
     """
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
     count = session.scalar(select(func.count()).where(*mine)) or 0
-    gold = select(ItemRow.id).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
+    gold = select(ItemRow).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
     gold = gold.where(_keeps_blind(campaign, user))
     fresh = gold.where(~_had_text(campaign, user)).order_by(ItemRow.place)
     if count < campaign.qualification_items:
-        item = session.scalar(fresh.limit(1))
-        return None if item is None else add_slot(session, campaign.id, item)
+        return session.scalar(fresh.limit(1))
     rng = random.Random(keyed_digest(load_secret(session), "gold", campaign.id, campaign.seed, user.id, count))
     if rng.random() >= campaign.gold_rate:
         return None
     items = session.scalars(fresh).all()
-    return add_slot(session, campaign.id, rng.choice(items)) if items else None
+    return rng.choice(items) if items else None
 
 
 def _unchanged() -> ColumnElement[bool]:

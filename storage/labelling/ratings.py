@@ -25,8 +25,7 @@ Item = tuple[SubmittedAnnotation, ...]
 
 @dataclass(frozen=True)
 class RatedTrace:
-    """An annotated trace of a campaign. `digest` is the digest of the trace as it was labelled. `unasked` counts
-    the changed labels for which nobody was asked to name a step."""
+    """An annotated trace of a campaign. `digest` is the digest of the trace as it was labelled."""
 
     item_id: int
     trace_id: int
@@ -34,7 +33,6 @@ class RatedTrace:
     dataset: str
     digest: str
     steps: int
-    unasked: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +147,7 @@ def _trace(annotations: Item) -> RatedTrace:
     about = annotations[0]
     # If the trace has changed since, an annotation is as long as its person's events require.
     steps = max(len(annotation.labels) for annotation in annotations)
-    unasked = sum(annotation.unasked for annotation in annotations)
-    return RatedTrace(about.item_id, about.trace_id, about.external_id, about.dataset, about.digest, steps, unasked)
+    return RatedTrace(about.item_id, about.trace_id, about.external_id, about.dataset, about.digest, steps)
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:

@@ -28,7 +28,6 @@ from stepsight.storage.labelling.assignments import (
     check_owner,
     end,
     load_slot,
-    lock_person,
     renew,
 )
 from stepsight.storage.people.users import User
@@ -48,7 +47,7 @@ class RecordedEvent:
     annotation: Annotation
 
 
-def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedEvent:
+def record(store: Store, public_id: str, user: User, event: NewEvent) -> RecordedEvent:
     """Store an event of a person in a slot. From then on, the person holds the slot.
 
     If the same key is sent again with the same content, the result is the event stored first, whatever has happened
@@ -65,19 +64,18 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
       `MOST_EVENTS` events on the trace.
     """
     with store.write(durable=True) as session:
-        lock_person(session, user)
+        slot = load_slot(session, public_id)
         earlier = find_event(session, user.id, event.key)
         if earlier is not None:
-            return _repeat(session, earlier, slot_id, event)
-        slot = load_slot(session, slot_id, lock=True)
+            return _repeat(session, earlier, slot, event)
         check_owner(slot, user)
         _check_slot(slot, event)
-        log = read_events(session, slot.item_id, user.id)
+        log = read_events(session, slot.item.id, user.id)
         if len(log) >= MOST_EVENTS and event.kind not in ("submit", "skip", "withdraw"):
             raise UserError(
                 f"This trace has {len(log):,} changes of yours.", "Submit or skip it; no more are stored."
             )
-        folded = Fold(log, slot.n_steps, stepwise=slot.settings.stepwise, asks=slot.settings.asks_evidence)
+        folded = Fold(log, slot.trace.n_steps, stepwise=slot.settings.stepwise)
         annotation = folded.annotation()
         of = None
         if event.cause:
@@ -91,25 +89,25 @@ def record(store: Store, slot_id: int, user: User, event: NewEvent) -> RecordedE
         return RecordedEvent(stored.id, stored.moment, False, folded.annotation())
 
 
-def read_annotation(store: Store, slot_id: int, user_id: int | None = None) -> Annotation:
+def read_annotation(store: Store, public_id: str, user_id: int | None = None) -> Annotation:
     """Return a person's annotation of a slot's trace. `user_id` defaults to the holder of the slot.
 
     The annotation is empty if nobody holds the slot. Raises `NotFoundError` if the slot does not exist.
     """
     with store.read() as session:
-        slot = load_slot(session, slot_id)
-        return _read_annotation(session, slot, slot.user_id if user_id is None else user_id)
+        slot = load_slot(session, public_id)
+        return _read_annotation(session, slot, slot.row.user_id if user_id is None else user_id)
 
 
 def _read_annotation(session: Session, slot: Slot, user_id: int | None) -> Annotation:
-    log = [] if user_id is None else read_events(session, slot.item_id, user_id)
-    return fold(log, slot.n_steps, stepwise=slot.settings.stepwise, asks=slot.settings.asks_evidence)
+    log = [] if user_id is None else read_events(session, slot.item.id, user_id)
+    return fold(log, slot.trace.n_steps, stepwise=slot.settings.stepwise)
 
 
-def _repeat(session: Session, earlier: EventRow, slot_id: int, event: NewEvent) -> RecordedEvent:
+def _repeat(session: Session, earlier: EventRow, slot: Slot, event: NewEvent) -> RecordedEvent:
     """Return the event already stored under the same key, even if the person has since lost the slot. Raises
     `ConflictError` if the stored event has different content."""
-    same = (earlier.slot_id, earlier.cause) == (slot_id, event.cause)
+    same = (earlier.slot_id, earlier.cause) == (slot.row.id, event.cause)
     if event.cause:
         of = None if event.of is None else find_event(session, earlier.user_id, event.of)
         same = same and (event.of is None or (of is not None and of.id == earlier.of))
@@ -117,7 +115,7 @@ def _repeat(session: Session, earlier: EventRow, slot_id: int, event: NewEvent) 
         same = same and (earlier.kind, earlier.step, earlier.new) == (event.kind, event.step, event.new)
     if not same:
         raise ConflictError("The key of this request was used for something else.", "Send a new key.")
-    annotation = _read_annotation(session, load_slot(session, slot_id), earlier.user_id)
+    annotation = _read_annotation(session, slot, earlier.user_id)
     return RecordedEvent(earlier.id, earlier.moment, True, annotation)
 
 
@@ -125,19 +123,19 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
     """Raise `ConflictError` if the state of the slot does not allow the event."""
     if event.kind == "withdraw" and not event.cause:
         # A person can withdraw what they submitted at any time.
-        if slot.state == SKIPPED:
+        if slot.row.state == SKIPPED:
             raise ConflictError("This trace was skipped or withdrawn already.", "Go on with the next trace.")
         return
     check_open(slot)
-    if slot.state == SKIPPED:
+    if slot.row.state == SKIPPED:
         raise ConflictError("You skipped this trace, or withdrew your annotation.", "Go on with the next trace.")
     if event.kind == "reopen" and not event.cause:
-        if slot.state != SUBMITTED:
+        if slot.row.state != SUBMITTED:
             raise ConflictError("The annotation is not submitted.", "Go on labelling.")
         if slot.settings.is_final:
             hint = "Withdraw it if it should not count."
             raise ConflictError("What is shown after submission has been shown: the annotation stays.", hint)
-    elif slot.state == SUBMITTED:
+    elif slot.row.state == SUBMITTED:
         raise ConflictError("The annotation is submitted already.", "Take it back to change something.")
     if event.guideline not in (None, slot.guideline):
         raise ConflictError(
@@ -163,11 +161,11 @@ def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[EventRow]) -
 def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
     """Raise an error if the trace or the current annotation does not allow the event."""
     step = event.step
-    if step is not None and step >= annotation.revealed < slot.n_steps:
+    if step is not None and step >= annotation.revealed < slot.trace.n_steps:
         # The number of steps is hidden too.
         raise UserError(f"Step {step + 1} is not revealed yet.", "Label the steps before it first.")
-    if step is not None and step >= slot.n_steps:
-        raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.n_steps}.")
+    if step is not None and step >= slot.trace.n_steps:
+        raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.trace.n_steps}.")
     if event.revealed is not None and event.revealed > annotation.revealed:
         raise UserError(
             f"The page shows {event.revealed} steps, and {annotation.revealed} are revealed.", "Reload it."
@@ -188,7 +186,7 @@ def _check_evidence(slot: Slot, annotation: Annotation, event: NewEvent) -> None
     step: int = event.step or 0
     if not slot.settings.stepwise:
         raise UserError("All steps are seen in this campaign.", "Only stepwise campaigns ask what changed a label.")
-    seen = min(annotation.revealed, slot.n_steps)
+    seen = min(annotation.revealed, slot.trace.n_steps)
     if event.new >= seen:
         raise UserError(f"Step {event.new + 1} is not there to be linked to.", f"Name one of the first {seen}.")
     if event.new <= step:
@@ -200,7 +198,7 @@ def _check_reveal(slot: Slot, annotation: Annotation, count: int) -> None:
         raise UserError("All steps are seen in this campaign.", "There is nothing to reveal.")
     if count <= annotation.revealed:
         return
-    if annotation.revealed == slot.n_steps:
+    if annotation.revealed == slot.trace.n_steps:
         raise UserError("All steps are revealed.", "There are no more.")
     if count > annotation.revealed + 1:
         raise UserError(f"Step {annotation.revealed + 1} comes before step {count}.", "Reveal one step at a time.")
@@ -244,4 +242,4 @@ def _update_slot(session: Session, slot: Slot, event: NewEvent) -> None:
     elif event.kind in ("skip", "withdraw"):
         end(session, slot, SKIPPED)
     else:
-        renew(session, slot.id, slot.settings.lease)
+        renew(slot.row, slot.settings.lease)

@@ -58,7 +58,7 @@ class Review:
     peers: tuple[PeerAnnotation, ...]
 
 
-def read_review(store: Store, slot_id: int, user: User) -> Review | None:
+def read_review(store: Store, public_id: str, user: User) -> Review | None:
     """Return what a person is shown after submitting an annotation.
 
     The campaign decides whether the review contains everything or only the gold labels. The result is None before
@@ -68,15 +68,19 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
     Raises `NotFoundError`, `ForbiddenError` and `ConflictError` in the same cases as
     `storage.labelling.queue.open_slot`.
     """
-    slot = _own_slot(store, slot_id, user)
+    slot = _own_slot(store, public_id, user)
     shown = slot.settings.after_submission
-    if slot.state != SUBMITTED or shown is AfterSubmission.NOTHING or not is_unblinded(store, user, slot.trace_id):
+    if (
+        slot.row.state != SUBMITTED
+        or shown is AfterSubmission.NOTHING
+        or not is_unblinded(store, user, slot.trace.id)
+    ):
         return None
-    trace = get_trace(store, slot.trace_id)
+    trace = get_trace(store, slot.trace.id)
     if shown is AfterSubmission.GOLD:
         return Review(trace, (), ())
     with store.read() as session:
-        annotations = read_annotations(session, slot.campaign_id, slot.item_id)
+        annotations = read_annotations(session, slot.campaign.id, slot.item.id)
     peers = (
         PeerAnnotation(annotation.labels, annotation.errors)
         for annotation in annotations
@@ -85,10 +89,10 @@ def read_review(store: Store, slot_id: int, user: User) -> Review | None:
     return Review(trace, shown_scores(trace, read_judgments(store, trace)), tuple(peers))
 
 
-def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
+def read_scores(store: Store, public_id: str, user: User, annotation: Annotation) -> tuple[ShownScores, ...]:
     """Return the scores of the revealed steps by the campaign's evaluator, or () if the campaign hides scores. In a
     stepwise campaign the scores are online, because offline scores depend on steps that are not yet revealed."""
-    slot = _own_slot(store, slot_id, user)
+    slot = _own_slot(store, public_id, user)
     if slot.settings.shows is not Shows.SCORES:
         return ()
     if not slot.settings.stepwise:
@@ -100,19 +104,19 @@ def read_scores(store: Store, slot_id: int, user: User, annotation: Annotation) 
     )
 
 
-def _own_slot(store: Store, slot_id: int, user: User) -> Slot:
+def _own_slot(store: Store, public_id: str, user: User) -> Slot:
     with store.read() as session:
-        slot = load_slot(session, slot_id)
+        slot = load_slot(session, public_id)
         check_owner(slot, user)
         return slot
 
 
 def _of_evaluator(store: Store, slot: Slot, modes: Sequence[Mode]) -> tuple[ShownScores, ...]:
     """Return the scores of the campaign's evaluator."""
-    if slot.evaluator_id is None:
+    if slot.campaign.evaluator_id is None:
         return ()
-    trace = get_trace(store, slot.trace_id)
-    return shown_scores(trace, read_many(store, [trace], slot.evaluator_id)[0], modes)
+    trace = get_trace(store, slot.trace.id)
+    return shown_scores(trace, read_many(store, [trace], slot.campaign.evaluator_id)[0], modes)
 
 
 def shown_scores(
@@ -145,36 +149,34 @@ def _scores(trace: StoredTrace, judgment: StoredJudgment, mode: Mode) -> ShownSc
     return ShownScores(evaluator.name, mode, validity, redundancy, evaluator.outputs.in_words)
 
 
-def add_suggestions(store: Store, slot_id: int, user: User) -> None:
+def add_suggestions(store: Store, public_id: str, user: User) -> None:
     """Start the annotation of a slot's trace with the labels that the campaign's evaluator suggests.
 
     Nothing is added if the person has already worked on the trace, or if the evaluator has not judged it.
     """
     with store.read() as session:
-        slot = load_slot(session, slot_id)
-        if slot.state != LEASED or read_events(session, slot.item_id, user.id):
+        slot = load_slot(session, public_id)
+        if slot.row.state != LEASED or read_events(session, slot.item.id, user.id):
             return
     labels = _suggested(store, slot)
     if not any(labels):
         return
     with store.write() as session:
         # Two pages of the same person may ask at once.
-        slot = load_slot(session, slot_id, lock=True)
-        is_held = slot.state == LEASED and slot.user_id == user.id
-        if is_held and not read_events(session, slot.item_id, user.id):
-            key = f"{SUGGEST}-{slot.id}"
+        slot = load_slot(session, public_id)
+        is_held = slot.row.state == LEASED and slot.row.user_id == user.id
+        if is_held and not read_events(session, slot.item.id, user.id):
+            key = f"{SUGGEST}-{slot.row.id}"
             session.add(EventRow(kind=SUGGEST, new=list(labels), cause="", key=key, **slot.of_event(user)))
 
 
 def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
-    if slot.evaluator_id is None:
-        return ()
     shown = _of_evaluator(store, slot, _MODES)
-    if not shown:
+    if slot.campaign.evaluator_id is None or not shown:
         return ()
     with store.read() as session:
-        thresholds = thresholds_in_force(session, slot.evaluator_id)
-        outputs = outputs_of_evaluator(session, slot.evaluator_id)
+        thresholds = thresholds_in_force(session, slot.campaign.evaluator_id)
+        outputs = outputs_of_evaluator(session, slot.campaign.evaluator_id)
     labels = labels_of(shown[0], thresholds, after_error=slot.settings.after_error)
     if outputs == Outputs.CHECKS:
         # A step that passes its checks is not right merely by that.

@@ -19,8 +19,6 @@ from stepsight.storage.labelling.assignments import SUBMITTED
 from stepsight.storage.labelling.campaigns import load_settings
 from stepsight.storage.labelling.plan import CampaignSettings
 
-UNASKED = "changed labels whose step nobody was asked for"
-
 # Annotations whose events are in memory at once.
 _BATCH = 200
 
@@ -32,8 +30,7 @@ class SubmittedAnnotation(Annotation):
     It holds what counts of `Annotation`. `labels` has None for the steps after the first `neg`, unless the campaign
     labels them. In a stepwise campaign, `first` holds the labels given before the next step was seen; otherwise it
     equals `labels`. `errors` has only kinds of error of steps labelled `neg`, and `evidence` only that of steps
-    whose label differs from the first one. `unasked` counts the changed labels for which no step is known because
-    the campaign does not ask for it.
+    whose label differs from the first one.
 
     `digest` is the digest of the trace as it was labelled. `chosen` says how the trace came into the campaign, as
     in `ItemRow`. `guideline` is the version at submission, and `moment` the time. `seconds` is the total time
@@ -41,7 +38,6 @@ class SubmittedAnnotation(Annotation):
     """
 
     item_id: int
-    slot_id: int
     trace_id: int
     external_id: str
     dataset: str
@@ -53,7 +49,6 @@ class SubmittedAnnotation(Annotation):
     guideline: int
     moment: datetime
     seconds: float
-    unasked: int
 
 
 def iterate_annotations(store: Store, campaign_id: int) -> Iterator[SubmittedAnnotation]:
@@ -90,8 +85,8 @@ def _submitted(campaign_id: int) -> Select[Any]:
     same = (ItemRow.trace_id, TraceRow.external_id, SlotRow.user_id, ItemRow.chosen, ItemRow.digest)
     columns: list[Any] = [
         *(*same, TraceRow.n_steps),
-        *(ItemRow.id.label("item_id"), SlotRow.id.label("slot_id"), DatasetRow.name.label("dataset")),
-        *(UserRow.name.label("user"), TraceRow.digest.label("current_digest")),
+        *(ItemRow.id.label("item_id"), DatasetRow.name.label("dataset"), UserRow.name.label("user")),
+        TraceRow.digest.label("current_digest"),
     ]
     return (
         select(*columns)
@@ -109,16 +104,17 @@ def _annotation(
 ) -> SubmittedAnnotation | None:
     about = dict(slot)
     n_steps, current = about.pop("n_steps"), about.pop("current_digest")
-    stepwise, after_error, asks = settings.stepwise, settings.after_error, settings.asks_evidence
+    stepwise, after_error = settings.stepwise, settings.after_error
     # If the trace has changed since, only the log shows how many steps it had.
-    folded = fold(log, n_steps if current == about["digest"] else 0, stepwise=stepwise, asks=asks)
+    folded = fold(log, n_steps if current == about["digest"] else 0, stepwise=stepwise)
     if not folded.submitted:
         return None
     labels = needed_labels(folded.labels, after_error)
     first = needed_labels(folded.first, after_error) if stepwise else labels
-    pairs = zip(labels, first, strict=True)
-    changed = [label is not None and early not in (None, label) for label, early in pairs]
-    evidence = tuple(by if moved else None for by, moved in zip(folded.evidence, changed, strict=True))
+    evidence = tuple(
+        by if label is not None and early not in (None, label) else None
+        for by, label, early in zip(folded.evidence, labels, first, strict=True)
+    )
     submission = next(event for event in reversed(log) if event.kind == "submit")
     counted = {
         "labels": labels,
@@ -127,7 +123,6 @@ def _annotation(
             kind if label == "neg" else None for kind, label in zip(folded.errors, labels, strict=True)
         ),
         "evidence": evidence,
-        "unasked": 0 if asks else sum(changed) - sum(by is not None for by in evidence),
         "view": settings.view.value,
         "guideline": submission.guideline,
         "moment": submission.moment,

@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sqlalchemy import Row, Select, delete, select
-from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import aliased
 
 from stepsight.core.errors import UserError
 from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationRow
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import in_range, now
-from stepsight.storage.database.store import ConflictError, NotFoundError, Store, insert_once
+from stepsight.storage.database.store import NotFoundError, Store, insert_once
 from stepsight.storage.people.logins import digest, new_token
 from stepsight.storage.people.users import LOCAL, Role, User, check_new_name, end_logins, hash_password, user_of_row
 
@@ -100,34 +99,29 @@ def accept(store: Store, token: str, name: str, password: str) -> User:
     """
     find_invitation(store, token)
     hashed = hash_password(password)
-    usable = _usable().where(InvitationRow.digest == digest(token)).with_for_update(of=InvitationRow)
-    try:
-        with store.write() as session:
-            # It may have been used or revoked while the password was hashed.
-            row = session.execute(usable).one_or_none()
-            if row is None:
-                raise NotFoundError(
-                    "This invitation has been used or revoked in the meantime.", "Ask for a new one."
-                )
-            invitation, by = _invitation(row), row.InvitationRow.created_by
-            campaign_id = row.InvitationRow.campaign_id
-            session.execute(delete(InvitationRow).where(InvitationRow.id == invitation.id))
-            if invitation.resets:
-                user = session.scalars(select(UserRow).where(UserRow.name == invitation.name)).one()
-                end_logins(session, user)
-            else:
-                name = (invitation.name or name).strip()
-                check_new_name(session, name)
-                user = UserRow(name=name, role=invitation.role.value)
-                session.add(user)
-            user.password = hashed
-            session.flush()
-            if campaign_id is not None:
-                assigned = {"campaign_id": campaign_id, "user_id": user.id, "added": now(), "added_by": by}
-                insert_once(session, CampaignAnnotatorRow, [assigned], "campaign_id", "user_id")
-            return user_of_row(user)
-    except IntegrityError:
-        raise ConflictError("Somebody has taken that name in the meantime.", "Choose another name.") from None
+    usable = _usable().where(InvitationRow.digest == digest(token))
+    with store.write() as session:
+        # It may have been used or revoked while the password was hashed.
+        row = session.execute(usable).one_or_none()
+        if row is None:
+            raise NotFoundError("This invitation has been used or revoked in the meantime.", "Ask for a new one.")
+        invitation, by = _invitation(row), row.InvitationRow.created_by
+        campaign_id = row.InvitationRow.campaign_id
+        session.execute(delete(InvitationRow).where(InvitationRow.id == invitation.id))
+        if invitation.resets:
+            user = session.scalars(select(UserRow).where(UserRow.name == invitation.name)).one()
+            end_logins(session, user)
+        else:
+            name = (invitation.name or name).strip()
+            check_new_name(session, name)
+            user = UserRow(name=name, role=invitation.role.value)
+            session.add(user)
+        user.password = hashed
+        session.flush()
+        if campaign_id is not None:
+            assigned = {"campaign_id": campaign_id, "user_id": user.id, "added": now(), "added_by": by}
+            insert_once(session, CampaignAnnotatorRow, [assigned], "campaign_id", "user_id")
+        return user_of_row(user)
 
 
 def _add(store: Store, row: InvitationRow) -> str:

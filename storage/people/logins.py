@@ -105,9 +105,6 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
         session.execute(delete(FailedLoginRow).where(FailedLoginRow.moment <= moment - WINDOW))
         # Failures from before the clock was set back lie in the future, and would cause a pause until then.
         session.execute(update(FailedLoginRow).where(FailedLoginRow.moment > moment).values(moment=moment))
-        session.add_all(rows)
-        session.flush()
-        attempt = Attempt(by_name, home, tuple(row.id for row in rows))
         homes = select(HomeRow.key).where(HomeRow.key == home, HomeRow.moment > moment - AT_HOME)
         if session.scalar(homes) is not None:
             limits = [_Limit(home, FREE_BY_NAME, LONGEST_BY_NAME)]
@@ -116,14 +113,18 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
                 _Limit(by_name, FREE_BY_NAME, LONGEST_BY_NAME),
                 _Limit(by_address, FREE_BY_ADDRESS, LONGEST_BY_ADDRESS),
             ]
-    with store.read() as session:
-        left = max(_left(session, limit, attempt) for limit in limits)
-    if left > timedelta(0):
-        # A refused attempt does not count, and does not make the pause longer.
-        with store.write() as session:
-            session.execute(delete(FailedLoginRow).where(FailedLoginRow.id.in_(attempt.rows)))
-        raise LimitError(ceil(left.total_seconds()))
-    return attempt
+        left = timedelta(0)
+        for limit in limits:
+            failures = select(FailedLoginRow.moment).where(FailedLoginRow.key == limit.key)
+            moments = session.scalars(failures).all()
+            if moments:
+                left = max(left, max(moments) + limit.pause(len(moments)) - moment)
+        if left > timedelta(0):
+            # A refused attempt does not count, and does not make the pause longer.
+            raise LimitError(ceil(left.total_seconds()))
+        session.add_all(rows)
+        session.flush()
+        return Attempt(by_name, home, tuple(row.id for row in rows))
 
 
 def forgive(session: Session, attempt: Attempt) -> None:
@@ -135,19 +136,6 @@ def forgive(session: Session, attempt: Attempt) -> None:
     session.execute(delete(FailedLoginRow).where(of_name | FailedLoginRow.id.in_(attempt.rows)))
     session.execute(delete(HomeRow).where((HomeRow.key == attempt.home) | (HomeRow.moment <= now() - AT_HOME)))
     session.add(HomeRow(key=attempt.home))
-
-
-def _left(session: Session, limit: _Limit, attempt: Attempt) -> timedelta:
-    """Return the remaining pause caused by all failures before this attempt and by simultaneous attempts. The
-    remaining pause never exceeds the full pause, even if the clock has been set back."""
-    rows = select(FailedLoginRow.moment).where(
-        FailedLoginRow.key == limit.key,
-        FailedLoginRow.id.not_in(attempt.rows),
-        FailedLoginRow.moment > now() - WINDOW,
-    )
-    moments = list(session.scalars(rows))
-    pause = limit.pause(len(moments))
-    return min(pause, max(moments) + pause - now()) if moments else timedelta(0)
 
 
 def _digest(text: str) -> str:

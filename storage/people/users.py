@@ -277,8 +277,7 @@ def _check_other_admin(session: Session, row: UserRow) -> None:
     admins = select(UserRow.name).where(
         UserRow.role == Role.ADMIN.value, UserRow.password.is_not(None), UserRow.ended.is_(None)
     )
-    # Locked, and in one order: otherwise two admins could each rely on the other to remain one.
-    if session.scalars(admins.order_by(UserRow.id).with_for_update()).all() == [row.name]:
+    if session.scalars(admins).all() == [row.name]:
         raise ConflictError(f"{row.name} is the last admin.", "Make somebody else an admin first.")
 
 

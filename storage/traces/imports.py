@@ -230,7 +230,7 @@ def store_rows(
         raise UserError(f"{source.name}: no trace found, the file is empty.", "Check the path.")
     if not waiting.count or waiting.count > _FEW:
         bad.check(waiting.count)
-    with store.write() as session:
+    with store.write(bulk=True) as session:
         writer = TraceWriter(session, dataset, content.kind, source.file_name)
         for rows in waiting:
             writer.add_rows(rows, bad)

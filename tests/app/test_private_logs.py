@@ -46,7 +46,7 @@ def entered(sqlite_store):
     store = sqlite_store
     boss, ada = user(store, "boss", Role.ADMIN), user(store)
     tokens = {person.name: open_login(store, person) for person in (boss, ada)}
-    slot = take(store, campaign(store, overlap=2), ada).public_id
+    slot = take(store, campaign(store, overlap=2), ada).slot
     return tokens, invite(store, Role.VIEWER, "eve", boss), slot
 
 

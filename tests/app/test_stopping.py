@@ -70,7 +70,7 @@ def test_a_label_that_is_being_written_is_stored_and_acknowledged(sqlite_store):
         with sqlite_store.write() as session:
             # Nobody else writes as long as this goes on.
             session.connection()
-            answer = pool.submit(ask, port, f"/annotate/slots/{slot.public_id}/events", event)
+            answer = pool.submit(ask, port, f"/annotate/slots/{slot.slot}/events", event)
             time.sleep(1)
             assert not answer.done()
             process.send_signal(signal.SIGTERM)
@@ -81,7 +81,7 @@ def test_a_label_that_is_being_written_is_stored_and_acknowledged(sqlite_store):
         assert process.wait(SECONDS) == 0
     assert time.monotonic() - began < SECONDS
     assert (status, stored["state"]["labels"][0]) == (200, "pos")
-    assert read_annotation(sqlite_store, slot.slot_id).labels[0] == "pos"
+    assert read_annotation(sqlite_store, slot.slot).labels[0] == "pos"
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc"), reason="processes are looked up in /proc")

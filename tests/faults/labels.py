@@ -37,7 +37,7 @@ def open_page(store, client):
     made = campaign(store, [Trace.of("How many?", [f"Step {step}." for step in range(STEPS)], id="long")])
     task = assign_next(store, made.id, local_user(store))
     assert task is not None
-    return Page(client, task.public_id)
+    return Page(client, task.slot)
 
 
 def logged(store):

@@ -78,12 +78,12 @@ def test_failed_logins_of_what_is_the_future_bring_no_longer_pause(store, time_o
 def test_the_newest_label_wins_whatever_time_it_bears(store, time_of_day):
     made, (ada,) = campaign(store, overlap=1), people(store, 1)
     task = take(store, made, ada)
-    do(store, task.slot_id, ada, "label", 0, "neg")
+    do(store, task.slot, ada, "label", 0, "neg")
     time_of_day.set(-HOUR)
-    do(store, task.slot_id, ada, "label", 0, "pos")
-    do(store, task.slot_id, ada, "label", 1, "neu")
-    assert read_annotation(store, task.slot_id).labels == ("pos", "neu")
-    do(store, task.slot_id, ada, "submit")
+    do(store, task.slot, ada, "label", 0, "pos")
+    do(store, task.slot, ada, "label", 1, "neu")
+    assert read_annotation(store, task.slot).labels == ("pos", "neu")
+    do(store, task.slot, ada, "submit")
     (annotation,) = iterate_annotations(store, made.id)
     assert annotation.labels == ("pos", "neu")
 
@@ -106,7 +106,7 @@ def test_the_last_submission_is_the_one_that_came_last(store, time_of_day):
     time_of_day.set(-HOUR)
     second = take(store, made, ada)
     label_all(store, second, ada, ["pos", "neu", "pos"])
-    assert last_submitted(store, made.id, ada) == second.public_id
+    assert last_submitted(store, made.id, ada) == second.slot
 
 
 def test_a_trace_that_somebody_left_is_not_kept_for_an_hour_more(store, time_of_day):
@@ -128,7 +128,7 @@ def test_an_annotator_keeps_the_trace_through_a_clock_change(store, time_of_day)
     task = take(store, made, ada)
     time_of_day.set(-HOUR)
     assert take(store, made, bob).item_id != task.item_id
-    do(store, task.slot_id, ada, "label", 0, "pos")
+    do(store, task.slot, ada, "label", 0, "pos")
     assert take(store, made, ada).item_id == task.item_id
 
 

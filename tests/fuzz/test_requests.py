@@ -95,7 +95,7 @@ def test_bodies_of_programs(client, path):
 
 def test_labels(client, filled):
     made = campaign(filled, None, name="to label", overlap=3)
-    slot = assign_next(filled, made.id, local_user(filled)).public_id
+    slot = assign_next(filled, made.id, local_user(filled)).slot
     event = {"kind": "label", "key": "a", "step": 0, "new": "pos", "seconds": 1.5, "revealed": 2, "guideline": 1}
     shoot(client, "label", f"/annotate/slots/{slot}/events", event)
     comment = event | {"kind": "comment", "new": "Why not."}

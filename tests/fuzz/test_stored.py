@@ -97,7 +97,7 @@ def _fill(store):
     made = campaign(store, None, name="open", shows="scores", evaluator=mini.id, suggests=True)
     task = assign_next(store, made.id, local_user(store))
     assert task is not None
-    record(store, task.slot_id, local_user(store), act("label", 0, "neg"))
+    record(store, task.slot, local_user(store), act("label", 0, "neg"))
     start_request(store, Task.IMPORT, "something", {"benchmark": "processbench"}, 10)
 
 

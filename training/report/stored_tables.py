@@ -18,7 +18,7 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.judgments import read_many, standing
 from stepsight.storage.judgments.left_outs import measure_needed
 from stepsight.storage.labelling.campaigns import list_campaigns
-from stepsight.storage.labelling.submissions import UNASKED, iterate_annotations
+from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.traces.queries import Dataset, trace_batches
 from stepsight.training.evaluate.evaluation import Evaluation, Question
 from stepsight.training.report.results import EVALUATOR, OUTCOMES, TRACES, measured_on
@@ -33,7 +33,7 @@ def evidence_table(
     Evaluators are given by name and database id. The result is None if nobody names a step of the dataset, or if no
     evaluator has a hindsight judgment of such a trace.
     """
-    links, unasked = _read_links(store, dataset)
+    links = _read_links(store, dataset)
     rows = []
     for name, id in evaluators:
         hits = _measure(store, links, id, draws)
@@ -48,28 +48,23 @@ def evidence_table(
         ):
             row |= {Column(f"{key}_{first}", title.format(first), kind): values[first] for first in TOP}
         rows.append(row)
-    left_out = (f"Not in it: {unasked:,} {UNASKED}.",) if unasked else ()
     caption = f"{dataset.name}: the later step that changed a person's label, among the evaluator's evidence"
-    notes = ("95 % intervals over traces.", *left_out)
-    return table_of("evidence-links", caption, rows, notes) if rows else None
+    return table_of("evidence-links", caption, rows, ("95 % intervals over traces.",)) if rows else None
 
 
-def _read_links(store: Store, dataset: Dataset) -> tuple[Mapping[int, list[tuple[str, int, int]]], int]:
-    """Return people's links by the database ids of their traces, and the number of changed labels for which nobody
-    was asked to name a step. A link is the digest of the trace as they saw it, the step, and the later step that
-    changed their label, both 0-based."""
-    unasked = 0
+def _read_links(store: Store, dataset: Dataset) -> Mapping[int, list[tuple[str, int, int]]]:
+    """Return people's links by the database ids of their traces. A link is the digest of the trace as they saw it,
+    the step, and the later step that changed their label, both 0-based."""
     links: defaultdict[int, list[tuple[str, int, int]]] = defaultdict(list)
     for campaign in list_campaigns(store):
         if campaign.dataset_id != dataset.id or not campaign.stepwise:
             continue
         for annotation in iterate_annotations(store, campaign.id):
             if annotation.chosen != "gold":
-                unasked += annotation.unasked
                 links[annotation.trace_id] += [
                     (annotation.digest, step, by) for step, by in enumerate(annotation.evidence) if by is not None
                 ]
-    return {trace_id: named for trace_id, named in links.items() if named}, unasked
+    return {trace_id: named for trace_id, named in links.items() if named}
 
 
 def _measure(

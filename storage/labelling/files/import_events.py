@@ -20,7 +20,6 @@ from stepsight.storage.database.labelling_schema import (
 )
 from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
-from stepsight.storage.database.store import insert_once
 from stepsight.storage.importers.rows.fields import field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
@@ -43,7 +42,7 @@ from stepsight.storage.people.users import LOCAL, Role, find_row
 # Events held in memory at once.
 _BATCH = 500
 # Settings of a campaign that earlier versions had.
-_EARLIER = ("planted_share", "qualification_right")
+_EARLIER = ("planted_share", "qualification_right", "asks_evidence")
 # Kinds of events in the logs of earlier versions about what is not labelled any more. They are passed over.
 _GONE_KINDS = ("borders", "outcome", "repaired", "notices")
 
@@ -67,9 +66,9 @@ class PersonLookup:
             row = find_row(self._session, name)
             if row is None:
                 role = Role.ADMIN if name == LOCAL else Role.ANNOTATOR
-                insert_once(self._session, UserRow, [{"name": name, "role": role.value}], "name")
-                row = find_row(self._session, name)
-                assert row is not None
+                row = UserRow(name=name, role=role.value)
+                self._session.add(row)
+                self._session.flush()
             self._ids[name] = row.id
         return self._ids[name]
 
@@ -258,7 +257,9 @@ def _of_today(row: Row) -> Row:
     """Return a row without what only versions before 1.0.0 wrote."""
     row = {name: value for name, value in row.items() if name not in ("chance", "visible")}
     if isinstance(campaign := row.get("campaign"), dict):
-        row["campaign"] = {name: value for name, value in campaign.items() if name not in _EARLIER}
+        kept = {name: value for name, value in campaign.items() if name not in _EARLIER}
+        # Earlier versions left it out where it was 0.
+        row["campaign"] = {"qualification_items": 0} | kept
         # These orders too put the traces first whose scores were in doubt.
         if campaign.get("ordering") in ("information", "change"):
             row["campaign"]["ordering"] = Ordering.DISAGREEMENT.value

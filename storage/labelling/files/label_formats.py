@@ -19,7 +19,7 @@ from stepsight.storage.importers.benchmarks import prm800k
 from stepsight.storage.labelling.consensus import CONSENSUS, LabelledTrace
 from stepsight.storage.labelling.files.export_events import line
 from stepsight.storage.labelling.files.label_studio import tasks
-from stepsight.storage.labelling.submissions import UNASKED, SubmittedAnnotation
+from stepsight.storage.labelling.submissions import SubmittedAnnotation
 
 Row = dict[str, Any]
 
@@ -30,8 +30,7 @@ class LabelFormat:
 
     `rows(versions, campaign)` returns the rows of a trace. They are lines of JSON, the elements of a JSON array if
     `array` is True, or those of a CSV table with `columns`. If `labelled_only` is True, traces without a label are
-    left out. If `with_gold` is True, an export per annotator includes hidden gold items. `with_evidence` is True if
-    the rows say which step changed a label.
+    left out. If `with_gold` is True, an export per annotator includes hidden gold items.
     """
 
     title: str
@@ -40,7 +39,6 @@ class LabelFormat:
     columns: dict[str, type] | None = None
     labelled_only: bool = False
     with_gold: bool = False
-    with_evidence: bool = False
 
     def write(self, traces: Iterable[LabelledTrace], path: Path, campaign: str, left_out: Counter[str]) -> int:
         """Write the file and return the number of traces written, where the versions of a trace, which are
@@ -54,8 +52,6 @@ class LabelFormat:
                 if self.labelled_only:
                     left_out["traces without a label"] += sum(not any(version.labels) for version in versions)
                     versions = [version for version in versions if any(version.labels)]
-                if self.with_evidence:
-                    left_out[UNASKED] += sum(each.unasked for version in versions for each in version.annotations)
                 written += len(versions)
                 yield from self.rows(versions, campaign) if versions else ()
 
@@ -264,6 +260,6 @@ FORMATS: dict[str, LabelFormat] = {
     "stepwise": LabelFormat("stepwise supervision: prompt, completions, labels", stepwise_rows, labelled_only=True),
     "label-studio": LabelFormat("Label Studio: tasks with a choice per step", tasks, array=True, with_gold=True),
     "argilla": LabelFormat("Argilla: a record per step", argilla_rows, array=True, with_gold=True),
-    "jsonl": LabelFormat("JSON Lines: every annotation in full", json_rows, with_gold=True, with_evidence=True),
-    "csv": LabelFormat("CSV, a row per step", table_rows, columns=COLUMNS, with_gold=True, with_evidence=True),
+    "jsonl": LabelFormat("JSON Lines: every annotation in full", json_rows, with_gold=True),
+    "csv": LabelFormat("CSV, a row per step", table_rows, columns=COLUMNS, with_gold=True),
 }

@@ -141,10 +141,8 @@ class LabelStudioImporter:
         trace = self._index.find(Trace.of(text(data, "problem"), texts), named)
         annotations = list(_annotations(task, data, len(texts), len(trace.steps), annotator))
         item = self._item(trace)
-        held = select(SlotRow).where(SlotRow.item_id == item.id).order_by(SlotRow.number).with_for_update()
-        # A slot that somebody takes while its lock is waited for has changed then, as only the second query shows.
-        self._session.scalars(held).all()
-        slots = list(self._session.scalars(held))
+        of_item = select(SlotRow).where(SlotRow.item_id == item.id)
+        slots = list(self._session.scalars(of_item.order_by(SlotRow.number)))
         stored = {
             earlier.user: TaskAnnotation(earlier.user, earlier.labels, earlier.moment, earlier.seconds)
             for earlier in read_annotations(self._session, item.campaign_id, item.id)

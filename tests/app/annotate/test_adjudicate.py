@@ -11,7 +11,7 @@ from stepsight.app.annotate.campaigns import choose_html
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.labelling.adjudication import decide, read_adjudication, read_decisions
-from stepsight.storage.labelling.queue import open_slot
+from stepsight.storage.labelling.queue import list_turns
 from stepsight.storage.people.users import Role
 from tests.app.annotate.disagreeing import disagreeing
 from tests.app.client import PAGE, asking
@@ -66,9 +66,9 @@ def test_disagreements_and_neither_names_nor_times_nor_gold(sqlite_store, made, 
 
 def test_the_labels_of_a_step_are_listed(sqlite_store, made, items, judge):
     of, (anna, *_) = made
-    task = open_slot(sqlite_store, items[0].annotations[0].slot_id, anna)
+    slot = list_turns(sqlite_store, of.id, anna)[-1].slot
     for kind, *about in (("reopen",), ("label", 0, "pos"), ("label", 1, "unsure"), ("submit",)):
-        do(sqlite_store, task.slot_id, anna, kind, *about)
+        do(sqlite_store, slot, anna, kind, *about)
     row = page(sqlite_store, of, judge).split('id="step-2"')[1].split("</li>")[0]
     rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", row, re.DOTALL)
     assert [one[0] for one in rows] == ["A", "B", "C"]

@@ -111,8 +111,8 @@ def test_a_persons_own_traces_are_listed_with_their_states_and_those_of_others_a
     second = scene.label()
     page = read(turns_html(sqlite_store, scene.campaign.id, scene.who("ann"), 1))
     assert [row.children[1].text for row in page.one("tbody").all("tr")] == ["submitted", "skipped"]
-    assert page.one("a", href=f"/annotate/label?slot={second.public_id}").text == second.trace.problem
-    assert not page.all("a", href=f"/annotate/label?slot={others.public_id}")
+    assert page.one("a", href=f"/annotate/label?slot={second.slot}").text == second.trace.problem
+    assert not page.all("a", href=f"/annotate/label?slot={others.slot}")
 
 
 def shown(made, boss, store):

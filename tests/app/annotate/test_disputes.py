@@ -1,6 +1,5 @@
 """The pages of disputes: what they show and offer, that texts of people stay texts, and who sees what."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -63,7 +62,8 @@ def test_one_with_its_discussion(sqlite_store, traces, judge):
     assert [f'value="{state}"' in html for state in DisputeState] == [True, False, True, False]
     for user in (None, judge):
         assert "<form" not in dispute_html(sqlite_store, dispute, user, labels=False)
-    html = dispute_html(sqlite_store, replace(dispute, changed=True, step=7), judge, labels=True)
+    dispute.changed, dispute.step = True, 7
+    html = dispute_html(sqlite_store, dispute, judge, labels=True)
     assert "The trace has changed since this was filed; it is left out of label patches." in html
     assert datetime.now(UTC).strftime("%Y-%m-%d") in html
 
@@ -182,7 +182,7 @@ def test_what_cannot_be_filed_added_or_shown(sqlite_store, traces, client):
         (99, {"text": "So."}, 404),
     ):
         assert client.post(f"{LIST}/{number}/entries", json=entry).status_code == status
-    assert get_dispute(sqlite_store, 1).entries == ()
+    assert get_dispute(sqlite_store, 1).entries == []
     for path, status in (
         ("/annotate/dispute?trace=99999", 404),
         ("/annotate/dispute?trace=x", 422),

@@ -13,8 +13,9 @@ from starlette.testclient import TestClient
 from stepsight.app.access.rights import COOKIE
 from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
+from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.people.logins import open_login
-from stepsight.storage.people.users import Role, add_user, local_user
+from stepsight.storage.people.users import Role, User, add_user, local_user
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.data.sources_config import Data, Source
@@ -50,25 +51,26 @@ def scripts(place, trace):
 class Client:
     """A person at the server."""
 
-    def __init__(self, client: TestClient, token: str) -> None:
-        self._client, self._headers = client, {"cookie": f"{COOKIE}={token}"}
+    def __init__(self, client: TestClient, user: User, token: str) -> None:
+        self._client, self.user, self._headers = client, user, {"cookie": f"{COOKIE}={token}"}
 
     def post(self, path: str, **body: Any) -> Any:
         found = self._client.post(f"/annotate/{path}", json=body, headers=self._headers)
         assert found.status_code in (200, 204), found.text
         return found.json() if found.content else None
 
-    def act(self, slot: int, kind: str, step: int | None = None, new: Any = None) -> None:
+    def act(self, slot: str, kind: str, step: int | None = None, new: Any = None) -> None:
         self.post(f"slots/{slot}/events", kind=kind, step=step, new=new, key=f"act-{next(_KEYS)}", seconds=0.5)
 
 
-def label(client, campaign, said):
+def label(store, client, campaign, said):
     """Label until nothing is left; returns how many traces there were."""
     done = 0
-    while task := client.post(f"campaigns/{campaign.id}/claim"):
-        for step, name in enumerate(said[json.dumps([task["problem"], task["steps"]])]):
-            client.act(task["slot"], "label", step, name)
-        client.act(task["slot"], "submit")
+    while task := assign_next(store, campaign.id, client.user):
+        shown = [task.trace.problem, [list(step.substeps) for step in task.trace.steps]]
+        for step, name in enumerate(said[json.dumps(shown)]):
+            client.act(task.slot, "label", step, name)
+        client.act(task.slot, "submit")
         done += 1
     return done
 
@@ -88,7 +90,7 @@ def clients(sqlite_store, evaluators):
     roles = {"ada": Role.ANNOTATOR, "ben": Role.ANNOTATOR, "cyd": Role.ANNOTATOR, "eve": Role.ADJUDICATOR}
     users = [add_user(sqlite_store, name, role, f"password of {name}") for name, role in roles.items()]
     with asking(sqlite_store, evaluators) as client:
-        yield [Client(client, open_login(sqlite_store, user)) for user in users]
+        yield [Client(client, user, open_login(sqlite_store, user)) for user in users]
 
 
 @pytest.mark.slow
@@ -104,7 +106,8 @@ def test_a_benchmark_is_relabelled_and_trained_on(sqlite_store, dataset, clients
         for place, trace in enumerate(dataset)
     }
     for place, annotator in enumerate(annotators):
-        assert label(annotator, campaign, {shown: each[place] for shown, each in said.items()}) == TRACES
+        own = {shown: each[place] for shown, each in said.items()}
+        assert label(sqlite_store, annotator, campaign, own) == TRACES
 
     truths = {trace.id: truth(trace) for trace in dataset}
     ties = [one for one in together(sqlite_store, campaign.id) if "tie" in one.how]

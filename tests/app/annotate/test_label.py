@@ -36,7 +36,7 @@ def page_of(scene, by="ann"):
 
 def review_of(scene, by="ann"):
     """The page of what they submitted."""
-    slot, user = scene.tasks[by].slot_id, scene.who(by)
+    slot, user = scene.tasks[by].slot, scene.who(by)
     task, review = open_slot(scene.store, slot, user), read_review(scene.store, slot, user)
     return read(review_html(task, scene.annotation(by), review, user.id))
 
@@ -55,7 +55,7 @@ def test_a_whole_trace_and_nothing_that_anybody_says_of_it(sqlite_store):
     scene.do("label", 0, "neu")
     page = page_of(scene)
     assert (page["data-slot"], page["data-person"], page["data-guideline"], page["data-steps"]) == (
-        task.public_id, str(ann.id), "1", "2",
+        task.slot, str(ann.id), "1", "2",
     )  # fmt: skip
     assert json.loads(page["data-annotation"])["labels"] == ["neu", None]
     rows = page.one("ol", cls="steps").all("li")
@@ -192,7 +192,7 @@ def test_own_gold_and_other_labels_side_by_side(sqlite_store):
 def test_labels_can_be_taken_back_while_the_campaign_is_open_and_shows_nothing(sqlite_store):
     scene = Scene(sqlite_store, [TWO])
     task = scene.label()
-    assert review_of(scene).one("button")["data-reopen"] == f"/annotate/slots/{task.public_id}/events"
+    assert review_of(scene).one("button")["data-reopen"] == f"/annotate/slots/{task.slot}/events"
     close_campaign(sqlite_store, scene.campaign.id)
     assert review_of(scene).all("button") == []
 
@@ -206,7 +206,7 @@ def test_a_review_that_is_hidden_and_a_skipped_trace_say_so(sqlite_store):
     assert [said(row) for row in page.one("ol").all("li")] == [{"You": "✕ neg"}, {"You": "✓ pos"}]
     scene.take()
     scene.do("skip", None, "odd")
-    skipped = open_slot(sqlite_store, scene.tasks["ann"].slot_id, scene.who("ann"))
+    skipped = open_slot(sqlite_store, scene.tasks["ann"].slot, scene.who("ann"))
     assert "You skipped this trace" in read(skipped_html(skipped)).text
 
 

@@ -10,7 +10,6 @@ from sqlalchemy import select
 from stepsight.app.access.rights import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
-from stepsight.storage.labelling.assignments import find_slot
 from stepsight.storage.labelling.campaigns import add_guideline, close_campaign, create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.labelling.queue import assign_next
@@ -300,7 +299,7 @@ def test_a_campaign_has_kinds_of_error_and_an_end_of_its_own_and_a_trace_can_be_
     kinds = ("sign", "unit <b>")
     made = campaign(store, trace(20, "odd"), trace(4, "even"), error_kinds=kinds, after_error=False)
     start(page, made)
-    slot = find_slot(store, slot_of(page))
+    slot = slot_of(page)
     # However quick the keys, they are events in their order.
     keys = "23u" * 4
     page.keyboard.type(keys)
@@ -438,10 +437,10 @@ def test_two_windows_on_one_trace_agree(store, opened):
         expect(other.locator("[data-label][aria-pressed=true]")).to_have_count(0)
         # Another browser is heard of once the person comes back: undo takes back nothing that is not in view.
         assignment = assign_next(store, made.id, me)
-        do(store, assignment.slot_id, me, "label", 1, "pos")
+        do(store, assignment.slot, me, "label", 1, "pos")
         page.keyboard.press("2")
         said(page, 1, "pos")
-        do(store, assignment.slot_id, me, "label", 2, "neu")
+        do(store, assignment.slot, me, "label", 2, "neu")
         page.keyboard.press("z")
         expect(page.locator(".notice")).to_contain_text("Something else has been done in the meantime.")
         said(page, 2, "neu")
@@ -530,7 +529,7 @@ def test_a_refused_event_says_why_and_goes_on_once_that_is_settled(store, opened
         page.get_by_role("button", name="Go on under version 2").click()
         saved(page)
         expect(page.locator(".notice")).to_have_count(0)
-        expire(store, find_slot(store, slot_of(page)))
+        expire(store, slot_of(page))
         assert assign_next(store, made.id, person(store, "a quick one")) is not None
         page.keyboard.press("k")
         page.keyboard.press("u")
@@ -642,7 +641,7 @@ def test_typed_text_is_hidden_from_the_next_person_at_the_same_browser(evaluator
         log_in_on(store, other, base, "bob")
         # A request that her page had sent as it closed would renew what she holds, so it has to be over first.
         other.goto("/annotate", wait_until="networkidle")
-        expire(store, find_slot(store, slot))
+        expire(store, slot)
         start(other, made)
         assert slot_of(other) == slot
         expect(other.get_by_label("Comment on step 1", exact=True).last).to_have_value("")

@@ -180,7 +180,7 @@ def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(op
 def test_a_campaign_is_deleted_once_its_events_were_downloaded(opened, fresh):
     store, address = fresh
     made, user = campaign(store), local_user(store)
-    do(store, take(store, made, user).slot_id, user, "label", 0, "pos")
+    do(store, take(store, made, user).slot, user, "label", 0, "pos")
     with opened(base=address, expected=[]) as page:  # type: ignore[attr-defined]
         page.goto(f"/annotate/campaign?campaign={made.id}")
         page.get_by_role("button", name="Rename or delete").click()

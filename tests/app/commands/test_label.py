@@ -32,7 +32,7 @@ def test_a_campaign_from_its_beginning_to_its_end(typed, filled, tmp_path):
     assert (made.lease, guideline_text(filled, made.id)) == (300, "Say what is right.")
     ann, ben = people(filled, 2)
     label_all(filled, take(filled, made, ann), ann, ["pos", "pos"])
-    do(filled, take(filled, made, ann).slot_id, ann, "skip", None, "No.")
+    do(filled, take(filled, made, ann).slot, ann, "skip", None, "No.")
     take(filled, made, ben)
     typed("campaign show first")
     (tmp_path / "guideline.md").write_text("Be strict.", encoding="utf-8")

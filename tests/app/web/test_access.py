@@ -40,7 +40,7 @@ ROUTES = {
         GET /stepsight/plotly/plotly.min.js GET /favicon.ico GET /healthz
         GET /login POST /login POST /logout
         GET /login/invitation POST /login/invitation GET /help GET /help/{name}""",
-    "by name": "GET /login/password POST /login/password GET /annotate GET /relabel{rest}",
+    "by name": "GET /login/password POST /login/password GET /annotate",
     "looking": """
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file
         GET /browse GET /browse/ GET /browse/trace.json GET /browse/trace.csv GET /browse/export
@@ -64,7 +64,7 @@ ROUTES = {
         GET /annotate/label GET /annotate/label/steps GET /annotate/label/guideline GET /annotate/slots/{slot}
         GET /annotate/own
         POST /annotate/slots/{slot}/events POST /annotate/slots/{slot}/undo POST /annotate/slots/{slot}/redo
-        POST /annotate/campaigns/{campaign}/claim GET /annotate/dispute POST /annotate/disputes
+        GET /annotate/dispute POST /annotate/disputes
         POST /annotate/disputes/{number}/entries""",
     "adjudicating": "GET /annotate/adjudicate POST /annotate/adjudicate/decisions",
     "managing": """

@@ -28,7 +28,7 @@ def test_the_scores_of_an_evaluator_are_deleted_from_the_dialog_of_the_dataset(c
 
 def test_a_campaign_is_deleted_once_every_event_was_downloaded(client, sqlite_store):
     made, user = campaign(sqlite_store), local_user(sqlite_store)
-    do(sqlite_store, take(sqlite_store, made, user).slot_id, user, "label", 0, "pos")
+    do(sqlite_store, take(sqlite_store, made, user).slot, user, "label", 0, "pos")
     address = f"/changes/campaign?campaign={made.id}"
     dialog = read(client.get(address).text)
     assert "It cannot be deleted. 1 action of people is in no complete export." in " ".join(dialog.text.split())

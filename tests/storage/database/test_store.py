@@ -9,7 +9,14 @@ from sqlalchemy import func, select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, JudgedRow, SubstepRow, TraceRow, TriangleRow
-from stepsight.storage.database.store import count_up, insert_once, insert_or_update, open_store, snapshot
+from stepsight.storage.database.store import (
+    UnavailableError,
+    count_up,
+    insert_once,
+    insert_or_update,
+    open_store,
+    snapshot,
+)
 from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import list_datasets
@@ -145,17 +152,40 @@ def test_threads_that_open_a_new_store_at_once(address):
         assert len(list_evaluators(store)) == 6
 
 
-def test_a_writer_that_waits_too_long_is_told_why(monkeypatch, sqlite_template, tmp_path):
+def test_what_a_writer_has_read_stays_until_it_commits(address):
+    with open_store(address) as first, open_store(address) as second:
+        evaluator(first, "0")
+
+        def count(number: int) -> None:
+            # Of two stores, as two servers have them.
+            with (first, second)[number % 2].write() as session:
+                row = session.scalars(select(EvaluatorRow)).one()
+                row.name = str(int(row.name) + 1)
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(count, range(24)))
+        assert [row.name for row in list_evaluators(first)] == ["24"]
+
+
+def test_others_write_beside_a_bulk_session_of_postgresql(postgresql_store):
+    with postgresql_store.write(bulk=True) as session:
+        session.add(DatasetRow(name="large", kind="plain", source="", sha256=""))
+        session.flush()
+        evaluator(postgresql_store)
+    assert (len(list_datasets(postgresql_store)), len(list_evaluators(postgresql_store))) == (1, 1)
+
+
+def test_a_writer_that_waits_too_long_is_told_so(monkeypatch, address):
     monkeypatch.setattr("stepsight.storage.database.store._BUSY_SECONDS", 0.05)
-    with open_store(str(tmp_path / "s.db")) as first, open_store(str(tmp_path / "s.db")) as second:
-        with first.write(), refused():
+    with open_store(address) as first, open_store(address) as second:
+        with first.write(), pytest.raises(UnavailableError):
             evaluator(second)
         evaluator(second)
 
 
-def test_a_thread_that_waits_too_long_is_told_why(monkeypatch, tmp_path):
+def test_a_thread_that_waits_too_long_is_told_why(monkeypatch, address):
     monkeypatch.setattr("stepsight.storage.database.store._BUSY_SECONDS", 0.05)
-    with open_store(str(tmp_path / "s.db")) as store:
+    with open_store(address) as store:
         with store.write(), refused():
             evaluator(store)
         evaluator(store)

@@ -13,14 +13,13 @@ CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("folds.json").
 class Log:
     """A person's events on a trace, as the store keeps them; their ids count from 1, their keys from k1."""
 
-    def __init__(self, n_steps: int = 3, stepwise: bool = False, asks: bool | None = None) -> None:
+    def __init__(self, n_steps: int = 3, stepwise: bool = False) -> None:
         self.events: list[EventRow] = []
         self.n_steps, self.stepwise = n_steps, stepwise
-        self.asks = stepwise if asks is None else asks
 
     @property
     def annotation(self) -> Annotation:
-        return fold(self.events, self.n_steps, stepwise=self.stepwise, asks=self.asks)
+        return fold(self.events, self.n_steps, stepwise=self.stepwise)
 
     def do(self, kind: str, step: int | None = None, new: Any = None) -> None:
         if kind in ("undo", "redo"):
@@ -45,7 +44,7 @@ def as_json(annotation):
 
 def states(case):
     """The log before the first event of a case, and after each."""
-    log = Log(case["steps"], case.get("stepwise", False), case.get("asks"))
+    log = Log(case["steps"], case.get("stepwise", False))
     yield log
     for event in case["events"]:
         log.do(event["kind"], event.get("step"), event.get("new"))

@@ -33,8 +33,8 @@ def labelled(store, traces=TRACES, **changes):
             else:
                 label_all(store, task, user, SAID[name][place])
             if (place, name) == (2, "one"):
-                do(store, task.slot_id, user, "reopen")
-                do(store, task.slot_id, user, "submit")
+                do(store, task.slot, user, "reopen")
+                do(store, task.slot, user, "submit")
     eve, item = person(store, "eve", Role.ADJUDICATOR), item_of(store, made, "three")
     decide(store, made.id, item, 1, "pos", "It helps.", eve, key())
     decide(store, made.id, item, 1, "neu", "On second thoughts, it does not.", eve, key())
@@ -42,7 +42,7 @@ def labelled(store, traces=TRACES, **changes):
 
 
 def _with_notes(store, task, user):
-    slot = task.slot_id
+    slot = task.slot
     do(store, slot, user, "label", 0, "neg", seconds=1.5)
     if task.campaign.view == "stepwise":
         do(store, slot, user, "reveal", None, 2)

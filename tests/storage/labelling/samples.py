@@ -82,19 +82,19 @@ def act(kind, step=None, new=None, **other):
     return NewEvent(**({"key": key(), "step": step, "new": new} | kinds | other))
 
 
-def do(store, slot_id, user, kind, *about, **other):
+def do(store, slot, user, kind, *about, **other):
     """Record an act under a fresh key: kind, then step and new as the kind takes them."""
-    return record(store, slot_id, user, act(kind, *about, **other))
+    return record(store, slot, user, act(kind, *about, **other))
 
 
 def label_all(store, task, user, labels):
     """Label the steps in order, revealing each next one where the campaign goes step by step, and submit."""
     for step, label in enumerate(labels):
         if step and task.campaign.view == "stepwise":
-            do(store, task.slot_id, user, "reveal", None, step + 1)
+            do(store, task.slot, user, "reveal", None, step + 1)
         if label is not None:
-            do(store, task.slot_id, user, "label", step, label)
-    do(store, task.slot_id, user, "submit")
+            do(store, task.slot, user, "label", step, label)
+    do(store, task.slot, user, "submit")
 
 
 class Scene:
@@ -126,7 +126,7 @@ class Scene:
     def do(
         self, kind: str, step: int | None = None, new: Any = None, by: str = "ann", **other: Any
     ) -> RecordedEvent:
-        return do(self.store, self.tasks[by].slot_id, self.who(by), kind, step, new, **other)
+        return do(self.store, self.tasks[by].slot, self.who(by), kind, step, new, **other)
 
     def undo(self, by: str = "ann", cause: str = "undo", **other: Any) -> RecordedEvent:
         return self.do("", by=by, cause=cause, **other)
@@ -139,13 +139,13 @@ class Scene:
         return task
 
     def annotation(self, by: str = "ann") -> Annotation:
-        return read_annotation(self.store, self.tasks[by].slot_id)
+        return read_annotation(self.store, self.tasks[by].slot)
 
     def answers(self) -> list[SubmittedAnnotation]:
         return list(iterate_annotations(self.store, self.campaign.id))
 
     def expire(self, by: str = "ann") -> None:
-        expire(self.store, self.tasks[by].slot_id)
+        expire(self.store, self.tasks[by].slot)
 
     def change_trace(self, name: str = "", **values: Any) -> None:
         """As if the trace of that name, by default every one, had been imported anew."""
@@ -178,8 +178,8 @@ def together(store, campaign_id):
     return list(LabelledTraces(store, get_campaign(store, campaign_id)))
 
 
-def expire(store, slot_id):
+def expire(store, slot):
     """As if nothing had been heard of the slot's person for longer than the lease."""
     with store.write() as session:
-        gone = update(SlotRow).where(SlotRow.id == slot_id).values(expires=now() - timedelta(seconds=1))
+        gone = update(SlotRow).where(SlotRow.public_id == slot).values(expires=now() - timedelta(seconds=1))
         session.execute(gone)

@@ -49,6 +49,7 @@ def test_possible_events_are_accepted():
     [
         {"kind": "praise"},
         {"kind": "decide"},
+        {"kind": "suggest", "new": ["pos"]},
         {},
         {"kind": "label", "step": 0, "new": "good"},
         {"kind": "label", "step": 0, "new": 1},
@@ -189,4 +190,4 @@ def test_submission_reveals_all_steps():
 def test_a_trace_that_lost_steps_is_as_long_as_its_events_say():
     log = Log(n_steps=3)
     log.do("label", 2, "pos")
-    assert fold(log.events, 1, stepwise=False, asks=False).labels == (None, None, "pos")
+    assert fold(log.events, 1, stepwise=False).labels == (None, None, "pos")

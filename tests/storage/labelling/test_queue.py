@@ -1,6 +1,7 @@
 """The queue: who gets which trace, and that nobody gets what they must not."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +13,7 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.people_schema import ServerSecretRow
 from stepsight.storage.database.schema import TraceRow, now
-from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, open_store
+from stepsight.storage.database.store import ConflictError, NotFoundError, open_store
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.queue import assign_next, next_availability, open_slot
@@ -37,8 +38,15 @@ def test_a_turn_says_nothing_but_the_text(store):
     assert [step.substeps for step in task.trace.steps] == [("It is a sum.",), ("So 3.", "Done.")]
     assert (task.trace.labels, task.trace.has_gold) == ((None, None), False)
     assert (task.trace.id, dict(task.trace.meta), task.trace.position) == ("", {}, 0)
-    assert (task.campaign, task.guideline) == (scene.campaign, 1)
+    assert task.campaign == scene.campaign
     assert timedelta(seconds=30) < (task.expires or now()) - now() <= timedelta(seconds=60)
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_the_reference_answer_comes_where_the_campaign_shows_it(store, shown):
+    answered = replace(TWO, meta={"ground_truth_answer": "2", "reason": "a secret"})
+    task = Scene(store, [answered], shows_answer=shown).take()
+    assert (task.answer, dict(task.trace.meta)) == ("2" if shown else None, {})
 
 
 def test_a_person_has_one_trace_at_a_time_also_from_two_windows_at_once(store):
@@ -46,12 +54,12 @@ def test_a_person_has_one_trace_at_a_time_also_from_two_windows_at_once(store):
     ann = scene.who("ann")
     with ThreadPoolExecutor(6) as pool:
         tasks = list(pool.map(lambda _: assign_next(store, scene.campaign.id, ann), range(12)))
-    assert len({task and task.slot_id for task in tasks}) == 1
+    assert len({task and task.slot for task in tasks}) == 1
     scene.take()
     scene.expire()
     again = scene.take()
     assert tasks[0] is not None
-    assert (again.slot_id, (again.expires or now()) > now()) == (tasks[0].slot_id, True)
+    assert (again.slot, (again.expires or now()) > now()) == (tasks[0].slot, True)
 
 
 def test_traces_come_by_place_and_get_finished_first(store):
@@ -93,7 +101,6 @@ def test_people_at_once_fill_every_slot_once(store):
         return done
 
     with ThreadPoolExecutor(6) as pool:
-        # One that finds the last rows locked may stop early, but then the others go on.
         assert sum(pool.map(work, range(6))) == 90
     with store.read() as session:
         submitted = (
@@ -110,7 +117,7 @@ def test_hidden_gold_items_come_as_often_as_the_campaign_says_and_nothing_tells_
     while (task := scene.next()) is not None:
         assert (task.trace.id, task.trace.dataset, task.trace.has_gold) == ("", "sums", False)
         problems.append(task.trace.problem)
-        ids[task.trace.problem[:4]].append(task.public_id)
+        ids[task.trace.problem[:4]].append(task.slot)
         scene.label()
     gold, others = ids.values()
     # At one in two, 30 others come with 30; nobody gets one twice, nor one at the end.
@@ -168,11 +175,11 @@ def test_no_hidden_gold_item_reads_as_a_trace_of_the_queue(store):
 
 def test_a_turn_that_returns_comes_before_a_free_one_and_keeps_its_number(store):
     scene = Scene(store, [TWO], overlap=2)
-    left = scene.take().slot_id
+    left = scene.take().slot
     scene.do("label", 0, "neg")
     scene.expire()
-    assert scene.take("bob").slot_id == left
-    assert scene.take().slot_id > left
+    assert scene.take("bob").slot == left
+    assert scene.take().slot != left
 
 
 def test_a_gold_item_goes_to_everybody_and_back_to_nobody(store):
@@ -194,7 +201,7 @@ def test_a_trace_that_changed_is_passed_over(store):
     scene.change_trace("two")
     assert scene.take().trace.problem == ONE.problem
     with refused(ConflictError):
-        open_slot(store, held.slot_id, scene.who("ann"))
+        open_slot(store, held.slot, scene.who("ann"))
     assert campaign_progress(store, scene.campaign.id).items_done == 0
 
 
@@ -205,23 +212,20 @@ def test_a_closed_campaign_gives_nothing_out(store):
     with refused(ConflictError):
         scene.next()
     with refused(ConflictError):
-        open_slot(store, held.slot_id, scene.who("ann"))
+        open_slot(store, held.slot, scene.who("ann"))
     # What was submitted can still be looked at.
-    assert open_slot(store, done.slot_id, scene.who("ann")).expires is None
+    assert open_slot(store, done.slot, scene.who("ann")).expires is None
 
 
 def test_a_turn_is_opened_by_who_has_it(store):
     scene = Scene(store, [ONE], overlap=2, lease=1000)
     task, bob = scene.take(), scene.who("bob")
     scene.expire()
-    again = open_slot(store, task.slot_id, scene.who("ann"))
+    again = open_slot(store, task.slot, scene.who("ann"))
     assert again.trace == task.trace
     assert (again.expires or now()) > now() + timedelta(seconds=900)
     with refused(ConflictError):
-        open_slot(store, task.slot_id, bob)
-    for slot, kind in ((task.slot_id + 1, ForbiddenError), (2**40, NotFoundError)):
-        with pytest.raises(kind):
-            open_slot(store, slot, bob)
+        open_slot(store, task.slot, bob)
     with pytest.raises(NotFoundError):
         assign_next(store, 99, bob)
 

@@ -6,15 +6,10 @@ import pytest
 
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.database.labelling_schema import CampaignRow
-from stepsight.storage.database.store import open_store
-from stepsight.storage.labelling.campaigns import add_guideline, find_campaign
+from stepsight.storage.labelling.campaigns import add_guideline
 from stepsight.storage.labelling.files.export_labels import export_labels
-from stepsight.storage.labelling.files.import_labels import import_labels
-from stepsight.storage.labelling.ratings import read_ratings
-from stepsight.storage.labelling.submissions import UNASKED, iterate_annotations
-from stepsight.storage.people.users import local_user
-from tests.storage.labelling.samples import DATASET, FOUR, THREE, TRACES, Scene, change_minds
+from stepsight.storage.labelling.submissions import iterate_annotations
+from tests.storage.labelling.samples import THREE, TRACES, Scene, change_minds
 from tests.storage.samples import add
 
 
@@ -44,9 +39,7 @@ def test_an_answer_says_all_that_was_said(store):
     assert (answer.flag, answer.guideline) == ("Two problems.", 2)
     # 2 + 0.5 + 1 + 1.5
     assert (answer.seconds, answer.moment) == (5.0, submitted.moment)
-    assert (answer.user_id, answer.user, answer.slot_id, answer.item_id) == (
-        ann.id, "ann", task.slot_id, task.item_id,
-    )  # fmt: skip
+    assert (answer.user_id, answer.user, answer.item_id) == (ann.id, "ann", task.item_id)
     assert (answer.external_id, answer.dataset, answer.digest) == ("three", "sums", THREE.digest)
     assert (answer.trace_id, answer.chosen, answer.view) == (task.trace.trace_id, "ordered", "whole")
 
@@ -113,69 +106,13 @@ def test_an_answer_outlives_a_change_of_its_trace(store):
 
 
 @pytest.fixture
-def other(tmp_path, sqlite_template):
-    """A second store that has the trace `FOUR`."""
-    path = tmp_path / "other.db"
-    path.write_bytes(sqlite_template.read_bytes())
-    with open_store(str(path)) as opened:
-        add(opened, [FOUR], DATASET)
-        yield opened
-
-
-@pytest.fixture
 def changed(store):
     return change_minds(store)
 
 
-def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back(changed):
+def test_a_changed_label_has_the_newest_step_as_evidence_unless_it_is_taken_back(store, changed, tmp_path):
     (answer,) = changed.answers()
     assert (answer.labels, answer.first) == (("neg", "neg", "pos", "pos"), ("pos",) * 4)
     assert answer.evidence == (2, None, None, None)
-
-
-def test_links_are_the_same_after_a_round_trip(store, changed, other, tmp_path):
-    for format in ("jsonl", "events"):
-        export_labels(store, "first", tmp_path / format, format)
-    answer = json.loads((tmp_path / "jsonl").read_text())["answers"][0]
-    assert answer["evidence"] == [2, None, None, None]
-    import_labels(other, tmp_path / "events", local_user(other))
-    export_labels(other, "first", tmp_path / "again", "jsonl")
-    assert (tmp_path / "again").read_bytes() == (tmp_path / "jsonl").read_bytes()
-
-
-def test_a_log_of_a_campaign_that_asked_nobody_has_no_evidence_but_what_is_named(store, changed, other, tmp_path):
-    with store.write() as session:
-        # As an earlier version left it. Nobody named a step for step 1, and the one of step 2 was taken back.
-        row = session.get_one(CampaignRow, changed.campaign.id)
-        row.settings = row.settings | {"asks_evidence": False}
-    (answer,) = changed.answers()
-    assert (answer.evidence, answer.unasked) == ((None,) * 4, 2)
-    (rated,) = read_ratings(store, changed.campaign).queue.traces
-    assert rated.unasked == 2
-    for format, left_out in (("csv", {UNASKED: 2}), ("jsonl", {UNASKED: 2}), ("events", {})):
-        done = export_labels(store, "first", tmp_path / format, format, per_annotator=format == "csv")
-        assert done.left_out == left_out
-    import_labels(other, tmp_path / "events", local_user(other))
-    (again,) = iterate_annotations(other, find_campaign(other, "first").id)
-    assert (again.evidence, again.unasked) == ((None,) * 4, 2)
-
-
-def test_kinds_of_events_that_went_are_passed_over_in_a_log(store, changed, other, tmp_path):
-    """As the version before 1.0.0 wrote them."""
-    export_labels(store, "first", tmp_path / "log", "events")
-    head, *lines = (tmp_path / "log").read_text().splitlines()
-    last = json.loads(lines[-1])
-    gone = [
-        json.dumps(last | {"event": kind, "step": step, "new": new, "key": kind})
-        for kind, step, new in (
-            ("repaired", 0, 2),
-            ("notices", 2, 0),
-            ("borders", None, [0, 2]),
-            ("outcome", None, "failed"),
-        )
-    ]
-    (tmp_path / "old").write_text("\n".join([head, *lines[:-1], *gone, lines[-1]]))
-    for added in (True, False):
-        assert bool(import_labels(other, tmp_path / "old", local_user(other)).added) is added
-    export_labels(other, "first", tmp_path / "again", "events")
-    assert (tmp_path / "again").read_text() == (tmp_path / "log").read_text()
+    export_labels(store, "first", tmp_path / "labels", "jsonl")
+    assert json.loads((tmp_path / "labels").read_text())["answers"][0]["evidence"] == [2, None, None, None]

@@ -8,7 +8,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.labelling.campaigns import close_campaign, set_annotators
-from stepsight.storage.people.blindness import check_texts, check_traces, hidden_traces, is_unblinded
+from stepsight.storage.people.blindness import check_texts, check_traces, hidden_traces
 from stepsight.storage.people.users import Role, local_user
 from tests.messages import refused
 from tests.storage.labelling.samples import ONE, THREE, TWO, Scene, campaign, person
@@ -135,19 +135,3 @@ def test_a_campaign_that_shows_scores_does_not_give_what_is_hidden(store, texts)
     assert shows.next() is None
     blind.label()
     assert shows.next() is not None
-
-
-def test_gold_is_shown_to_who_submitted_unless_another_campaign_hides_it(store):
-    scene = Scene(store, overlap=2, after_submission="everything")
-    ann, trace = scene.who("ann"), scene.take().trace.trace_id
-    assert not is_unblinded(store, ann, trace)
-    scene.label()
-    assert is_unblinded(store, ann, trace)
-    # Not for somebody else, nor another trace.
-    assert not is_unblinded(store, scene.who("bob"), trace)
-    assert not is_unblinded(store, ann, scene.take().trace.trace_id)
-    for changes in ({"after_submission": "everything"}, {"shows_equations": True}):
-        second = campaign(store, None, name=f"second {changes}", **changes)
-        assert not is_unblinded(store, ann, trace)
-        close_campaign(store, second.id)
-        assert is_unblinded(store, ann, trace)

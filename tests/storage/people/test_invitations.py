@@ -1,4 +1,3 @@
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
@@ -92,20 +91,6 @@ def test_an_invitation_refused_for_its_name_or_password_can_still_be_used(store,
         with refused():
             accept(store, token, name, password)
     assert accept(store, token, "eva", NEW).name == "eva"
-
-
-def test_only_one_of_many_simultaneous_acceptances_succeeds(store, boss):
-    token = invite(store, Role.VIEWER, None, boss)
-
-    def take(number: int) -> str:
-        try:
-            return accept(store, token, f"eva {number}", NEW).name
-        except (NotFoundError, ConflictError):
-            return ""
-
-    with ThreadPoolExecutor(4) as pool:
-        names = [name for name in pool.map(take, range(4)) if name]
-    assert len(names) == 1
 
 
 def test_a_link_for_a_new_password_ends_the_old_one_and_its_logins(store, boss):

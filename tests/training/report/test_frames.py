@@ -39,9 +39,9 @@ def test_events_are_the_log_in_its_order(store):
     first = campaign(store)
     (ada,) = people(store, 1)
     task = take(store, first, ada)
-    do(store, task.slot_id, ada, "label", 0, "pos")
-    do(store, task.slot_id, ada, "label", 0, "neg")
-    do(store, task.slot_id, ada, "flag", None, "no question")
+    do(store, task.slot, ada, "label", 0, "pos")
+    do(store, task.slot, ada, "label", 0, "neg")
+    do(store, task.slot, ada, "flag", None, "no question")
     events = frame_of(store, events="first")
     assert list(events) == list(EVENTS)
     assert events[["trace", "annotator", "event", "step", "old", "new"]].astype(object).where(

@@ -17,11 +17,11 @@ const copy = (annotation) => ({
 export const valueOf = (annotation, { kind, step }) =>
   (kind === "flag" ? annotation.flag : annotation[LISTS[kind]]?.[step]) ?? null;
 
-// If a label changes once a later step is in view, the newest step is its evidence, or none if the campaign does not ask.
+// If a label changes once a later step is in view, the newest step is its evidence, or none if all steps have been in view.
 const askForEvidence = (annotation, step, label) => {
   const [newest, before] = [annotation.revealed - 1, annotation.labels[step]];
   if (step < newest && before !== null && before !== label) {
-    annotation.evidence[step] = annotation.asks && label !== null ? newest : null;
+    annotation.evidence[step] = annotation.stepwise && label !== null ? newest : null;
   }
 };
 

@@ -150,9 +150,9 @@ NONE = (None,) * 3
 def answer(user="ada", flag=None):
     return SubmittedAnnotation(
         labels=NONE, comments=NONE, corrections=NONE, errors=NONE, flag=flag, revealed=3, submitted=True, undo=(),
-        redo=(), first=NONE, suggested=NONE, evidence=NONE, asks=False, item_id=1, slot_id=1, trace_id=1,
+        redo=(), first=NONE, suggested=NONE, evidence=NONE, stepwise=False, item_id=1, trace_id=1,
         external_id="7", dataset="sums", user_id=1, user=user, chosen="ordered", digest="", view="whole",
-        guideline=1, moment=datetime(2026, 3, 1, 9, 30, tzinfo=UTC), seconds=1.5, unasked=0,
+        guideline=1, moment=datetime(2026, 3, 1, 9, 30, tzinfo=UTC), seconds=1.5,
     )  # fmt: skip
 
 
