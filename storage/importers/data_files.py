@@ -77,6 +77,7 @@ class DataFiles:
         file_name: str = "",
         notes: Sequence[str] = (),
         expected: tuple[int, str] | None = None,
+        sha256: str | None = None,
     ) -> None:
         # Databases accept only text.
         plain_name = os.fsencode(PurePosixPath(name).name).decode("utf-8", "replace")
@@ -87,7 +88,7 @@ class DataFiles:
         self._digests: list[bytes] = []
         self._binary: set[str] = set()
         self._notes, self._expected, self._count = tuple(notes), expected, 0
-        self._bad = 0
+        self._bad, self._sha256 = 0, sha256
 
     def kind(self, content: ColumnMap | FileKind) -> FileKind:
         """Return a file kind that reads these files with a column mapping, or whose rows are of another kind."""
@@ -128,7 +129,9 @@ class DataFiles:
 
     @property
     def sha256(self) -> str:
-        """The hash of the file or, of several files, that of their hashes."""
+        """The hash of the file or, of several files, that of their hashes, unless the index of them has one."""
+        if self._sha256 is not None:
+            return self._sha256
         joined = b"".join(self._digests)
         return joined.hex() if len(self._files) == 1 else hashlib.sha256(joined).hexdigest()
 

@@ -4,15 +4,13 @@ Each file is stored completely or not at all, and a file that is already stored 
 can therefore simply be repeated.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
 from stepsight.core.validation import STRICT, Record, choice, validate
 from stepsight.storage.database.jobs_schema import Job, Task
@@ -20,10 +18,11 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.catalogue import Benchmark, PublicFile, find_benchmark, list_parts
 from stepsight.storage.importers.column_mapping import ColumnMap
+from stepsight.storage.importers.data_files import DataFiles
 from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.jobs.jobs import start_request
-from stepsight.storage.jobs.preview import bad_rows, check_upload, read_upload_rows
+from stepsight.storage.jobs.preview import bad_rows, read_upload, read_upload_rows
 from stepsight.storage.jobs.uploads import (
     MOST_STORED,
     UploadSource,
@@ -36,9 +35,7 @@ from stepsight.storage.judgments.score_files import import_score_lines, import_s
 from stepsight.storage.labelling.files.import_labels import import_label_lines
 from stepsight.storage.traces.bad_rows import LeftOutRows
 from stepsight.storage.traces.imports import (
-    FileSource,
     ImportSummary,
-    LineSource,
     import_source,
     store_rows,
     waiting_rows,
@@ -137,54 +134,20 @@ def fetch_benchmark(store: Store, benchmark: Benchmark, progress: Progress, *, s
     rows, such as those of PRMBench, are left out, because the user cannot correct a published file."""
     files = _Files(benchmark, progress, scores=scores)
     path = files.fetch(benchmark.file)
-    with _opened(benchmark, path, files) as source:
-        bad = LeftOutRows(path.name, path.name)
-        summary = import_source(store, find_kind(benchmark.kind), source, benchmark.dataset, bad, files.check)
+    paths = {path.name: path}
+    if benchmark.parts:
+        parts = list_parts(benchmark, path.read_text(encoding="utf-8"))
+        files.expect(parts, benchmark.size or 0)
+        paths = {part.url: files.fetch(part) for part in parts}
+    data = DataFiles(path.name, paths, sha256=benchmark.file.sha256 if benchmark.parts else None)
+    bad, kind = LeftOutRows(path.name, path.name), data.kind(find_kind(benchmark.kind))
+    summary = import_source(store, kind, data, benchmark.dataset, bad, files.check)
     sentences = [str(summary)]
     for score in benchmark.scores if scores else ():
         import_scores(store, benchmark.dataset, files.fetch(score.file), score.evaluator)
     if scores and benchmark.scores:
         sentences.append(f"Scores of {', '.join(benchmark.evaluators)}.")
     return Imported(" ".join(sentences), find_dataset(store, benchmark.dataset).id, summary.left_out)
-
-
-@contextmanager
-def _opened(benchmark: Benchmark, path: Path, files: "_Files") -> Iterator[LineSource]:
-    """Open the lines of a benchmark's file. If the benchmark has `parts`, open those of all files in the parts
-    instead."""
-    if not benchmark.parts:
-        with open_input(path) as file:
-            yield FileSource(Path(path.name), file)
-        return
-    parts = list_parts(benchmark, path.read_text(encoding="utf-8"))
-    files.expect(parts, benchmark.size or 0)
-    yield _PartLines(path.name, [files.fetch(part) for part in parts], benchmark.file.sha256 or "")
-
-
-class _PartLines:
-    """The lines of several files, each of which is JSON Lines or a single JSON object. `name` and `sha256` are
-    those of the index file that lists these files and their hashes."""
-
-    def __init__(self, name: str, paths: Sequence[Path], sha256: str) -> None:
-        self.name = self.file_name = name
-        self.sha256 = sha256
-        self.size = sum(path.stat().st_size for path in paths)
-        self._paths = paths
-        self._done = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        for path in self._paths:
-            with open_input(path) as file:
-                if path.suffix == ".json":
-                    # No JSON text spans lines.
-                    yield b"".join(line.strip() for line in file) + b"\n"
-                else:
-                    yield from file
-            self._done += 1
-
-    @property
-    def fraction(self) -> float:
-        return self._done / len(self._paths)
 
 
 class _Files:
@@ -232,7 +195,7 @@ def _import_upload(store: Store, file_import: FileImport, progress: Progress) ->
         done = _import_traces(store, source, parts, file_import, lambda: progress(upload.size, upload.size))
         remove_upload(store, upload.id)
         return Imported(str(done), find_dataset(store, file_import.dataset).id, done.left_out)
-    check_upload(source, parts, asdict(file_import))
+    read_upload(source, parts, asdict(file_import))
     if file_import.holds == Holds.LABELS:
         labels, dataset_id = import_label_lines(
             store,

@@ -47,8 +47,8 @@ _PREVIEW = Bounds(seconds=20, memory=_MEMORY, patience=60)
 _IMPORT, _OF_MEGABYTE, _PATIENCE = 60, 5, 300
 _READ_BY_COMMAND = "Check it, or import it on the machine that StepSight runs on: stepsight import auto FILE"
 
-# The dataset of scores is looked for by the rows of a file, or by its first `_HEAD` bytes if it is larger.
-_MOST_BYTES, _MOST_ROWS, _HEAD = 30_000_000, 100_000, 1_000_000
+# The dataset of scores is looked for by so many characters of their first rows.
+_HEAD = 4_000_000
 
 # How many files are read at once: nobody waits for another's deadline, unless there are more.
 _AT_ONCE = 2
@@ -76,10 +76,10 @@ class UploadReading:
 
     `good` and `bad` count the examined rows that can and cannot be imported. `faults` lists the first bad rows by
     place and error. `whole` is True if all rows were examined. `traces` are the first traces. `outputs` is the kind
-    of scores in a score file, `size` its bytes as unpacked, and `head` the first rows of a large one as JSON.
-    `error` says why the file cannot be imported at all, or is None. `notes` are sentences about what is left out of
-    the rows. `ids` are the first ids of its traces, or fewer of those that have scores: a file of scores belongs to
-    the traces beside it that have all of these.
+    of scores in a score file, and `head` holds its first rows as JSON. `error` says why the file cannot be imported
+    at all, or is None. `notes` are sentences about what is left out of the rows. `ids` are the first ids of its
+    traces, or fewer of those that have scores: a file of scores belongs to the traces beside it that have all of
+    these.
     """
 
     finding: Finding
@@ -91,7 +91,6 @@ class UploadReading:
     whole: bool = True
     error: _Fault | None = None
     notes: tuple[str, ...] = ()
-    size: int = 0
     head: str = ""
     ids: tuple[str, ...] = ()
 
@@ -125,21 +124,11 @@ def preview(store: Store, upload: Upload, kind: str = "", columns: ColumnMap | N
 
 
 def _with_dataset(store: Store, shown: UploadReading, source: UploadSource) -> UploadReading:
-    if shown.finding.dataset or shown.error:
+    if shown.finding.dataset or not shown.head:
         return shown
-    is_large = _is_large(shown.good, shown.size)
-    if is_large and not shown.head:
-        return shown
-    lines = shown.head.encode().splitlines(keepends=True) if is_large else source
-    try:
-        fitting = datasets_of(store, read_scores(lines, source.name)[0], shown.good)
-    except UserError as fault:
-        return replace(shown, error=fault)
+    rows, _ = read_scores(shown.head.encode().splitlines(keepends=True), source.name)
+    fitting = datasets_of(store, rows, shown.good)
     return replace(shown, finding=replace(shown.finding, dataset=fitting[0] if len(fitting) == 1 else ""))
-
-
-def _is_large(rows: int, size: int) -> bool:
-    return rows > _MOST_ROWS or size > _MOST_BYTES
 
 
 def _read_upload(source: UploadSource, kind: str = "", columns: ColumnMap | None = None) -> UploadReading:
@@ -152,13 +141,6 @@ def _read_upload(source: UploadSource, kind: str = "", columns: ColumnMap | None
         raise _unreadable(source.name, error) from None
 
 
-def check_upload(source: UploadSource, parts: Iterable[bytes], request: Mapping[str, Any]) -> None:
-    """Read through an upload of scores or labels, whose content is given in `parts`. `request` is that of its
-    import. Raises `UserError` if it cannot be imported in this way, or if reading it exceeds the bounds of an
-    import."""
-    _import_upload(source, parts, request)
-
-
 def read_upload_rows(
     source: UploadSource,
     parts: Iterable[bytes],
@@ -166,23 +148,26 @@ def read_upload_rows(
     waiting: WaitingRows,
     bad: BadRows,
 ) -> FileContent:
-    """Like `check_upload`, but for an upload of traces, whose rows are added to `waiting` and whose bad rows to
+    """Like `read_upload`, but for an upload of traces, whose rows are added to `waiting` and whose bad rows to
     `bad`. Return what else it holds."""
 
     def keep(lines: bytes) -> None:
         # Bad rows are objects.
         (bad.add_lines if lines.startswith(b"{") else waiting.add)(lines)
 
-    content = _import_upload(source, parts, request, keep)
+    content = read_upload(source, parts, request, keep)
     return FileContent(content["kind"], content["labelled"], tuple(content["notes"]))
 
 
-def _import_upload(
+def read_upload(
     source: UploadSource,
     parts: Iterable[bytes],
     request: Mapping[str, Any],
     keep: Callable[[bytes], None] | None = None,
 ) -> Any:
+    """Read through an upload, whose content is given in `parts`. `request` is that of its import, and `keep` is
+    called with what the child sends. Raises `UserError` if the upload cannot be imported in this way, or if reading
+    it exceeds the bounds of an import."""
     seconds = _IMPORT + _OF_MEGABYTE * source.size // 1_000_000
     # A busy machine gives it a part of its time.
     bounds = Bounds(seconds, _MEMORY, _PATIENCE + 4 * seconds)
@@ -336,7 +321,7 @@ def _labels(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
 
 
 def _scores(shown: UploadReading, lines: Iterable[bytes], name: str) -> UploadReading:
-    size = length = 0
+    length = 0
     head: list[str] = []
 
     def keep(row: Any) -> None:
@@ -345,16 +330,10 @@ def _scores(shown: UploadReading, lines: Iterable[bytes], name: str) -> UploadRe
             head.append(json.dumps(row))
             length += len(head[-1])
 
-    def measured() -> Iterator[bytes]:
-        nonlocal size
-        for line in lines:
-            size += len(line)
-            yield line
-
     try:
-        rows, _ = read_scores(measured(), name, keep)
-        first = "\n".join(head) if _is_large(len(rows), size) and length < 2 * _HEAD else ""
+        rows, _ = read_scores(lines, name, keep)
+        first = "\n".join(head) if length < 2 * _HEAD else ""
         ids = tuple(row.id for _, row in rows[:_IDS_OF_SCORES] if row.id)
-        return replace(shown, outputs=outputs_of(rows).value, good=len(rows), size=size, head=first, ids=ids)
+        return replace(shown, outputs=outputs_of(rows).value, good=len(rows), head=first, ids=ids)
     except UserError as fault:
         return replace(shown, error=fault)
