@@ -3,6 +3,7 @@ other sites."""
 
 import re
 import secrets
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -24,7 +25,8 @@ class Current:
     `id` is sent with the response and written to every log line of the request. `nonce` marks the scripts that the
     templates of the response write. `person` is the id of the person who made the request, and None if nobody is
     logged in or the person was not looked up. The navigation bar shows their `name` and the pages for their
-    `rights`, or else, if `offers_login`, a link that leads back to `address`.
+    `rights`, or else, if `offers_login`, a link that leads back to `address`. `jobs` counts the jobs that wait or
+    run.
     """
 
     id: str = field(default_factory=lambda: secrets.token_hex(8))
@@ -34,6 +36,7 @@ class Current:
     rights: frozenset[str] = frozenset()
     offers_login: bool = False
     address: str = ""
+    jobs: Callable[[], int] = lambda: 0
 
 
 CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)

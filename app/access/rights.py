@@ -179,11 +179,18 @@ LOGIN = "/login"
 
 
 class Page(NamedTuple):
-    """A page with its name, its path, and the right needed to open it."""
+    """A page with its name, its path, and the right needed to open it. `within` names the page of the navigation
+    bar beside which it stands, or is "" if it is in the bar itself; `title` is what it is called there."""
 
     name: str
     path: str
     right: Right
+    within: str = ""
+    beside: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.beside or self.name
 
 
 PAGES = (
@@ -192,12 +199,12 @@ PAGES = (
     Page("Browse", "/browse", Right.READ),
     Page("Results", "/results", Right.READ),
     Page("Annotate", "/annotate", Right.ENTER),
-    Page("Data", "/data", Right.READ),
-    Page("Evaluators", "/evaluators", Right.READ),
-    Page("Jobs", "/jobs", Right.READ),
+    Page("Data", "/data", Right.READ, beside="Datasets"),
+    Page("Evaluators", "/evaluators", Right.READ, within="Data"),
+    Page("Jobs", "/jobs", Right.READ, within="Data"),
     Page("People", "/people", Right.MANAGE),
 )
-"""The pages of the workbench, in the order of the navigation bar."""
+"""The pages of the workbench, in the order of the navigation bar. *People* is in it where people log in."""
 
 
 @dataclass(frozen=True)

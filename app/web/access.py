@@ -4,6 +4,7 @@ requires."""
 from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import quote
 
 from anyio import to_thread
@@ -19,6 +20,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.gone import PAGES
 from stepsight.core.scoring.client import API
 from stepsight.storage.database.store import Store, UnavailableError
+from stepsight.storage.jobs.jobs import count_active
 from stepsight.storage.people.blindness import is_something_hidden
 from stepsight.storage.people.logins import find_login, renew
 from stepsight.storage.people.users import LOCAL, User, has_users, local_user
@@ -77,7 +79,7 @@ class Access:
                 await error_response(scope, error)(scope, receive, send)
                 return
             requester = Requester(None, _ALONE if is_alone else frozenset(), can_log_in=False)
-        _note(scope, requester)
+        _note(scope, requester, self.store)
         client = _client(scope, requester)
         who = {"user": requester.user, "rights": requester.rights, "client": client}
         state = {**scope.get("state", {}), **who, "rules": rules}
@@ -115,7 +117,7 @@ class Access:
         return Requester(user, rights_of(user, self.store), can_log_in)
 
 
-def _note(scope: Scope, requester: Requester) -> None:
+def _note(scope: Scope, requester: Requester, store: Store) -> None:
     """Note the sender for the log and for the navigation bar."""
     current, user = current_request(), requester.user
     current.person = None if user is None else user.id
@@ -123,6 +125,7 @@ def _note(scope: Scope, requester: Requester) -> None:
     current.rights = requester.rights
     current.offers_login = requester.can_log_in and not current.name
     current.address = address_of(scope)
+    current.jobs = partial(count_active, store)
 
 
 def _client(scope: Scope, requester: Requester) -> str:

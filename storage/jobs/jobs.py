@@ -112,6 +112,12 @@ def list_jobs(store: Store, limit: int = 50, offset: int = 0) -> list[Job]:
         return list(session.scalars(select(Job).order_by(Job.id.desc()).limit(limit).offset(offset)))
 
 
+def count_active(store: Store) -> int:
+    """Return the number of jobs that wait or run."""
+    with store.read() as session:
+        return session.scalar(select(func.count()).select_from(Job).where(Job.state.in_(ACTIVE))) or 0
+
+
 def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta()) -> list[Job]:
     """List the imports or fetches that are queued, running, or failed within `failed_since`, oldest first. A failed
     one is left out if a later job is about the same file, benchmark or model."""

@@ -260,10 +260,8 @@ def test_the_file_works_by_itself(page, browser, tmp_path):
     there.keyboard.press("?")
     expect(there.locator("dialog.keys")).to_contain_text("reveal the next step")
     there.keyboard.press("Escape")
-    there.get_by_role("button", name="TeX source").click()
-    expect(there.locator(".steps .katex")).to_have_count(0)
     for step, text in enumerate(HTML[:12]):
-        expect(there.locator("ol.steps .t").nth(step)).to_have_text(f"{text} $x^{{{step}}}$")
+        expect(there.locator("ol.steps .t").nth(step)).to_contain_text(text)
     assert there.evaluate("window.hit ?? null") is None
     context.close()
     assert troubles == []

@@ -310,14 +310,14 @@ STEPS = [
 
 def ready(page):
     """The page's script has run, and its content is there."""
-    expect(page.locator(".maths-switch")).to_be_visible()
+    expect(page.locator(".keys-button")).to_be_visible()
     expect(page).to_have_title(re.compile(" · StepSight$"))
     expect(page.get_by_role("heading", level=1)).to_have_count(1)
 
 
 def test_the_frame_of_a_page_by_keyboard(page):
     leaves_keys_to_a_text(page)
-    flips_every_formula(page)
+    draws_every_formula(page)
     skips_to_the_content(page)
     lists_its_keys(page)
 
@@ -335,22 +335,11 @@ def leaves_keys_to_a_text(page):
     expect(page.locator("dialog.keys")).to_have_count(0)
 
 
-def flips_every_formula(page):
+def draws_every_formula(page):
     page.get_by_role("textbox", name="Solution").fill("\n".join(STEPS))
-    switch = page.get_by_role("button", name="TeX source")
     expect(page.locator("ol.preview .katex")).to_have_count(3)
     # What cannot be read is shown as it was written.
     expect(page.locator("ol.preview .math.source")).to_have_text("\\(\\frac{1}{2\\)")
-    expect(switch).to_have_attribute("aria-pressed", "false")
-    switch.click()
-    expect(page.locator("ol.preview li")).to_have_text(STEPS)
-    expect(page.locator(".katex")).to_have_count(0)
-    expect(switch).to_have_attribute("aria-pressed", "true")
-    page.goto("/browse?trace=2")
-    expect(page.locator("ol.steps .math.source").first).to_be_visible()
-    expect(page.locator(".katex")).to_have_count(0)
-    page.get_by_role("button", name="TeX source").click()
-    expect(page.locator("ol.steps .katex").first).to_be_visible()
 
 
 def skips_to_the_content(page):

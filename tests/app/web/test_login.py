@@ -189,7 +189,7 @@ def test_no_page_elsewhere_logs_anybody_in_or_out(client, store, path):
 def test_a_page_is_told_whom_it_is_for(client):
     assert who(client) == (None, True, [])
     log_in(client)
-    everything = ["/", "/evidence", "/browse", "/results", "/annotate", "/data", "/evaluators", "/jobs"]
+    everything = ["/", "/evidence", "/browse", "/results", "/annotate", "/data"]
     assert who(client) == ("ada", False, everything)
 
 

@@ -1,19 +1,7 @@
-// Formulas are rendered as they appear or, by the switch in the header, all shown as their source.
+// Formulas are rendered as they appear. One that cannot be rendered is shown as its source.
 import { onChange } from "./dom.js";
-import { quietly } from "./storage.js";
 
-const KEPT = "stepsight.maths";
 const OPTIONS = { throwOnError: true, trust: false, strict: "ignore", maxExpand: 500, maxSize: 20 };
-// The source of a formula without its delimiters, as the span contained it at first.
-const formulas = new WeakMap();
-
-let raw = quietly(() => localStorage.getItem(KEPT)) === "source";
-
-const showSource = (span) => {
-  span.classList.add("source");
-  span.textContent = span.dataset.source;
-};
-
 // The same formulas appear again with each result and its steps: a copy takes a tenth of the time.
 const MOST = 500;
 const drawn = new Map();
@@ -29,16 +17,14 @@ const typeset = (formula, displayMode) => {
   return drawn.get(key).cloneNode(true).childNodes;
 };
 
-const render = (span) => {
-  span.classList.remove("source");
+const draw = (span) => {
   try {
-    span.replaceChildren(...typeset(formulas.get(span), "display" in span.dataset));
+    span.replaceChildren(...typeset(span.textContent, "display" in span.dataset));
   } catch {
-    showSource(span);
+    span.classList.add("source");
+    span.textContent = span.dataset.source;
   }
 };
-
-const draw = (span) => (raw || !window.katex ? showSource(span) : render(span));
 
 // Of many formulas, as a long solution has, those that follow these wait until the page is seen and has time for them.
 const AT_ONCE = 100;
@@ -61,7 +47,6 @@ const drawWaiting = () => {
 const begin = (span) => {
   delete span.dataset.waits;
   span.dataset.done = "1";
-  formulas.set(span, span.textContent);
   draw(span);
 };
 
@@ -81,23 +66,5 @@ export const drawMaths = (root = document, atOnce = AT_ONCE) => {
 
 window.addEventListener("beforeprint", () => drawMaths(document, Infinity));
 
-const press = () => {
-  for (const button of document.querySelectorAll("button.maths-switch")) button.setAttribute("aria-pressed", raw);
-};
-
-// Flip every formula of the page between rendered and source, and remember it.
-const flipMaths = () => {
-  raw = !raw;
-  quietly(() => localStorage.setItem(KEPT, raw ? "source" : "rendered"));
-  press();
-  for (const span of document.querySelectorAll("span.math[data-done]")) draw(span);
-};
-
-document.addEventListener("click", (event) => event.target.closest?.("button.maths-switch") && flipMaths());
-
-onChange(() => {
-  drawMaths();
-  press();
-});
+onChange(() => drawMaths());
 drawMaths();
-press();
