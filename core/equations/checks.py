@@ -4,7 +4,7 @@ km, and if not, which value would be correct.
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
@@ -27,7 +27,7 @@ from stepsight.core.equations.values import UndecidedError, closed, write_number
 
 _MEASURE = re.compile(r"\b(\d+(?:\.\d+)?)\s+([A-Za-z]+)")
 
-Dimensions = Mapping[str, int]
+Dimensions = dict[str, int]
 """The power of each kind of unit, such as 1 for length and -1 for time."""
 
 
@@ -255,24 +255,16 @@ def _measure(node: Node) -> tuple[Fraction, Dimensions]:
 
 def _unit(name: str) -> tuple[Fraction, Dimensions]:
     """Return the size of a unit in the smallest units of its kind, and its dimensions. The unit may be a rate such
-    as km/h."""
-    above, _, below = name.partition("/")
-    size, dimensions = _single(above)
-    if not below:
-        return size, dimensions
-    divisor, others = _single(below)
-    return size / divisor, _joined(dimensions, others, -1)
-
-
-def _single(name: str) -> tuple[Fraction, Dimensions]:
-    systems = conversion(name)
-    if len(systems) > 1:
-        # A pound is a weight or money.
-        raise UndecidedError
-    if systems:
-        system, size = systems[0]
-        return Fraction(size), {str(system): 1}
-    return Fraction(1), {singular(name): 1}
+    as km/h. Raises `UndecidedError` if it may be of several kinds, as a pound is a weight or money."""
+    size, dimensions = Fraction(1), Dimensions()
+    for part, power in zip(name.split("/", 1), (1, -1), strict=False):
+        systems = conversion(part)
+        if len(systems) > 1:
+            raise UndecidedError
+        system, own_size = systems[0] if systems else (singular(part), 1)
+        size *= Fraction(own_size) ** power
+        dimensions = _joined(dimensions, {str(system): 1}, power)
+    return size, dimensions
 
 
 def _joined(a: Dimensions, b: Dimensions, sign: int) -> Dimensions:

@@ -54,10 +54,7 @@ class Agreement:
 
 
 def alpha(
-    ratings: Floats64,
-    scale: Scale = Scale.NOMINAL,
-    trace: Ints | None = None,
-    weights: Weights | None = None,
+    ratings: Floats64, scale: Scale = Scale.NOMINAL, trace: Ints | None = None, weights: Weights | None = None
 ) -> Agreement:
     """Measure the agreement among several people.
 

@@ -326,11 +326,7 @@ OFFICIAL_RULES = (
         Aggregation.MIN,
         "Wang et al. 2024, Math-Shepherd (arXiv 2312.08935): the least score of the steps",
     ),
-    OfficialRule(
-        ("skywork",),
-        Aggregation.MEAN,
-        "SkyworkAI/skywork-o1-prm-inference: the average over the steps",
-    ),
+    OfficialRule(("skywork",), Aggregation.MEAN, "SkyworkAI/skywork-o1-prm-inference: the average over the steps"),
     OfficialRule(
         ("rlhflow", "llama3.1-8b-prm"),
         Aggregation.MEAN,

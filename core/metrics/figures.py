@@ -6,9 +6,8 @@ from the share, and Spearman's correlation whether validity orders the steps of 
 order within traces measures the same for each trace separately, so that the difficulty of problems does not matter.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from operator import attrgetter
 
@@ -53,26 +52,18 @@ class Subject:
         return redundant_solutions(self.table, self.outputs, self.thresholds)
 
 
-class Topic(StrEnum):
-    """The section of a report in which a metric appears."""
-
-    FIRST_ERRORS = "first errors"
-    CALIBRATION = "calibration"
-    SHARES = "soft labels"
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric of evaluators that judge steps.
-
-    `name` is used in JSON and CSV, and `title` is shown to people. `measure` computes the metric and its values on
-    the given resamples. `core.metrics.figures.METRICS` lists all metrics.
-    """
-
-    name: str
-    title: str
-    topic: Topic
-    measure: Callable[[Subject, Weights], Value]
+# The titles of the metrics that `others` computes, as tables have them, by the name in JSON and CSV.
+FIRST_ERRORS = {
+    "first_error_accuracy": "First-error accuracy",
+    "processbench_f1": "ProcessBench F1",
+    "mr_mcc": "MR-Score, solutions (MCC)",
+}
+CALIBRATION = {"ece": "ECE", "brier": "Brier"}
+SHARES = {
+    "share_spearman": "Spearman to shares",
+    "share_order": "Order within traces",
+    "share_brier": "Brier to shares",
+}
 
 
 def as_json(measured: Mapping[str, Value]) -> dict[str, object]:
@@ -105,17 +96,15 @@ class ShareItems:
         return NO_SCORES if np.isnan(self.validity).any() else ""
 
     @classmethod
-    def of(cls, subject: Subject) -> "ShareItems":
-        """Return the steps with a share. An evaluator of verdicts has no scores, and its validities are NaN."""
-        table = subject.table
-        if table.share is None:
-            return cls(np.zeros(0), np.zeros(0), np.zeros(0, np.int64))
-        kept = ~np.isnan(table.share)
+    def of(cls, subject: Subject, share: Floats64) -> "ShareItems":
+        """Return the steps with a share, which is NaN for the others. An evaluator of verdicts has no scores, and
+        its validities are NaN."""
+        table, kept = subject.table, ~np.isnan(share)
         # Rounding can lift the sum of two probabilities above 1.
         validity = np.clip(table.validity[kept].astype(np.float64), 0.0, 1.0)
         if not subject.outputs.has_scores:
             validity[:] = np.nan
-        return cls(validity, table.share[kept], table.trace[kept])
+        return cls(validity, share[kept], table.trace[kept])
 
 
 @statistic(attrgetter("problem"))
@@ -229,63 +218,26 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Value]:
     return scores
 
 
-def _steps(subject: Subject) -> Items:
-    return subject.items(Errors.INVALID, Level.STEP)
-
-
-METRICS: tuple[Metric, ...] = (
-    # The part of MR-Score that concerns steps. Of MR-Score and of calibration, no interval is shown.
-    Metric(
-        "first_error_accuracy",
-        "First-error accuracy",
-        Topic.FIRST_ERRORS,
-        lambda subject, weights: accuracy_on_wrong(subject.first_errors),
-    ),
-    Metric(
-        "processbench_f1",
-        "ProcessBench F1",
-        Topic.FIRST_ERRORS,
-        lambda subject, weights: process_bench_f1(subject.first_errors, weights),
-    ),
-    # Matthews' correlation, the part of MR-Score that concerns solutions.
-    Metric(
-        "mr_mcc",
-        "MR-Score, solutions (MCC)",
-        Topic.FIRST_ERRORS,
-        lambda subject, weights: matthews(subject.first_errors),
-    ),
-    Metric("ece", "ECE", Topic.CALIBRATION, lambda subject, weights: expected_calibration_error(_steps(subject))),
-    Metric("brier", "Brier", Topic.CALIBRATION, lambda subject, weights: brier(_steps(subject))),
-    Metric(
-        "share_spearman",
-        "Spearman to shares",
-        Topic.SHARES,
-        lambda subject, weights: spearman(ShareItems.of(subject), weights),
-    ),
-    Metric(
-        "share_order",
-        "Order within traces",
-        Topic.SHARES,
-        lambda subject, weights: order_within_traces(ShareItems.of(subject), weights),
-    ),
-    Metric(
-        "share_brier",
-        "Brier to shares",
-        Topic.SHARES,
-        lambda subject, weights: share_brier(ShareItems.of(subject), weights),
-    ),
-)
-"""The metrics that belong to no kind of error. A new one is a module of this package and its line here."""
-
-
-def others(subject: Subject, weights: Weights, topics: Collection[Topic] = tuple(Topic)) -> dict[str, Value]:
-    """Compute the metrics in `METRICS` on these topics, by name. Metrics of shares are computed only if a step has
-    a share. The result is empty if the evaluator does not judge steps."""
+def others(subject: Subject, weights: Weights) -> dict[str, Value]:
+    """Compute the metrics that belong to no kind of error: of first errors, of calibration and, if a step has a
+    share, of shares. The result is empty if the evaluator does not judge steps."""
     if not subject.outputs.has_steps:
         return {}
-    left_out = Topic.SHARES if subject.table.share is None else None
-    chosen = (metric for metric in METRICS if metric.topic in topics and metric.topic != left_out)
-    return {metric.name: metric.measure(subject, weights) for metric in chosen}
+    errors, steps = subject.first_errors, subject.items(Errors.INVALID, Level.STEP)
+    # Of MR-Score (`mr_mcc`, and accuracy for steps) and of calibration, no interval is shown.
+    measured = {
+        "first_error_accuracy": accuracy_on_wrong(errors),
+        "processbench_f1": process_bench_f1(errors, weights),
+        "mr_mcc": matthews(errors),
+        "ece": expected_calibration_error(steps),
+        "brier": brier(steps),
+    }
+    if (share := subject.table.share) is not None:
+        shared = ShareItems.of(subject, share)
+        measured["share_spearman"] = spearman(shared, weights)
+        measured["share_order"] = order_within_traces(shared, weights)
+        measured["share_brier"] = share_brier(shared, weights)
+    return measured
 
 
 def figures(subject: Subject, errors: Errors, weights: Weights, names: Collection[str]) -> dict[str, Value]:
@@ -296,13 +248,3 @@ def figures(subject: Subject, errors: Errors, weights: Weights, names: Collectio
             computed |= compute(subject, weights)
     none = Value.none("these traces have no labels for it")
     return {name: computed.get(name, none) for name in names}
-
-
-def _titles(topic: Topic) -> dict[str, str]:
-    return {metric.name: metric.title for metric in METRICS if metric.topic == topic}
-
-
-# The titles of metrics by name, as tables have them.
-FIRST_ERRORS = _titles(Topic.FIRST_ERRORS)
-CALIBRATION = _titles(Topic.CALIBRATION)
-SHARES = _titles(Topic.SHARES)

@@ -3,7 +3,7 @@
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from stepsight.core.text.signs import INVISIBLE, PLAIN
 
@@ -138,13 +138,6 @@ STYLES: tuple[Marks, ...] = (
 HEADINGS = STYLES[:3]
 """The styles of marks that are headings."""
 
-# A quick test of all styles together.
-_PERHAPS = re.compile(
-    rf"[\W_]*(?:(?:text|(?:sub){{0,2}}section|paragraph)[\W_a-z]{{0,9}})?"
-    rf"(?:\d|[{_CIRCLED}第]|{_CJK_NUMBER}|🔟|{_NAME}|{_THOUGHT_NAME}|{_any_of(_VALUES)}|[ivx]{{1,5}}[.):]|[a-z]\))",
-    re.IGNORECASE,
-)
-
 BULLET = re.compile(r"([ \t]*)(?:[-*+•‣◦–—∙·●○▪■◆►▶➤✓✔]|[→⇒](?=[ \t]+[^\W\d_]{2}))[ \t]+(?=\S)")
 
 
@@ -187,12 +180,6 @@ _SENTENCE_ENDS = re.compile(r"(?:[.!?:;)\]$}*\"”][ \t]+|[。！？；：．”
 def seen(text: str) -> str:
     """Replace the variants of the characters in marks by plain ones. All characters keep their positions."""
     return text if text.isascii() else text.translate(_MARK_SIGNS)
-
-
-def may_be_numbered(lines: Sequence[str]) -> bool:
-    """True if at least two of the lines may begin with a number. If False, no style of numbered marks can be found
-    in them."""
-    return sum(_PERHAPS.match(seen(line)) is not None for line in lines) > 1
 
 
 def match_mark(marks: Marks, line: str) -> re.Match[str] | None:

@@ -37,11 +37,7 @@ _ANALYSIS = re.compile(
     re.DOTALL,
 )
 # Before a short answer these hold the solution itself.
-_WORKING = (
-    ("<reasoning>", "</reasoning>"),
-    ("<analysis>", "</analysis>"),
-    ("<scratchpad>", "</scratchpad>"),
-)
+_WORKING = (("<reasoning>", "</reasoning>"), ("<analysis>", "</analysis>"), ("<scratchpad>", "</scratchpad>"))
 _LONGEST_ANSWER = 80
 _ANSWER_TAG = re.compile(r"</?(?:answer|solution|response)>", re.IGNORECASE)
 

@@ -15,7 +15,6 @@ from stepsight.core.text.marks import (
     begins_step,
     follow,
     match_mark,
-    may_be_numbered,
     numbers_of,
     seen,
     unmarked,
@@ -176,7 +175,7 @@ def _split(text: str) -> list[str]:
         if stop == start + 1 and _RULE.fullmatch(lines[start]):
             lines[start] = ""
     for broken in itertools.chain([lines], (_broken(text, mark) for mark in INLINE)):
-        for style in STYLES if may_be_numbered(broken) else ():
+        for style in STYLES:
             if starts := _numbered(broken, style):
                 return _items(broken, starts, style)
     bullets = _bullets(lines)

@@ -133,10 +133,7 @@ def test_only_the_wrong_link_of_a_chain_fails():
 
 @each(
     "text, problem",
-    [
-        ("6 + 5 = 14", "Compute 6 + 5 in base 7."),
-        ("$2 \\star 3 = 7$ and 2 + 3 = 7", "Let $a \\star b = 2a + b$."),
-    ],
+    [("6 + 5 = 14", "Compute 6 + 5 in base 7."), ("$2 \\star 3 = 7$ and 2 + 3 = 7", "Let $a \\star b = 2a + b$.")],
 )
 def test_a_problem_may_have_its_own_arithmetic(text, problem):
     assert failing(text, problem=problem) == []

@@ -3,14 +3,7 @@ import pytest
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, roc_auc_score
 
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.ternary import (
-    Classified,
-    accuracy,
-    classify,
-    confusion,
-    macro_auc,
-    macro_f1,
-)
+from stepsight.core.metrics.ternary import Classified, accuracy, classify, confusion, macro_auc, macro_f1
 from stepsight.core.trace import Label
 from tests.core.metrics.tables import three_way
 
