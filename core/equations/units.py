@@ -42,7 +42,7 @@ _DIMENSIONS = {word: dimension for dimension, words in _CONVERTIBLE.items() for 
 
 
 # What one of each unit is in the smallest of its system. Systems are not converted into each other.
-_SYSTEMS = (
+_UNITS = (
     "second seconds sec secs s:1 minute minutes min mins:60 hour hours hr hrs h:3600 day days:86400"
     " week weeks:604800",
     "inch inches in:1 foot feet ft:12 yard yards yd:36 mile miles mi:63360",
@@ -58,32 +58,11 @@ _SYSTEMS = (
     "percent %:1",
     "piece pieces:1 dozen dozens:12",
 )
-
-
-def _read_systems() -> dict[str, list[tuple[int, int]]]:
-    sizes: dict[str, list[tuple[int, int]]] = {}
-    for system, text in enumerate(_SYSTEMS):
-        parts = re.split(r":(\d+)", text)
-        for names, size in zip(parts[::2], parts[1::2], strict=False):
-            for name in names.split():
-                sizes.setdefault(name, []).append((system, int(size)))
-    return sizes
-
-
-_SIZES = _read_systems()
-_RATIOS = {
-    system: {
-        Fraction(x, y)
-        for a in _SIZES.values()
-        for b in _SIZES.values()
-        for s, x in a
-        for t, y in b
-        if s == t == system
-    }
-    - {1}
-    for system in range(len(_SYSTEMS))
-}
-
+_SYSTEMS = [
+    {name: int(size) for names, size in re.findall(r"([^:]+):(\d+)", text) for name in names.split()}
+    for text in _UNITS
+]
+_RATIOS = {Fraction(x, y) for sizes in _SYSTEMS for x in sizes.values() for y in sizes.values()} - {1}
 
 _LARGE = 6
 _COINS = words("nickel nickels dime dimes")
@@ -93,7 +72,7 @@ _LETTERS = re.compile("[a-z]+")
 def conversion(unit: str) -> list[tuple[int, int]]:
     """Return the systems of units that a unit belongs to, each with the unit's size in the smallest unit of that
     system. Empty for an unknown unit."""
-    return _SIZES.get(unit, [])
+    return [(system, sizes[unit]) for system, sizes in enumerate(_SYSTEMS) if unit in sizes]
 
 
 def are_convertible(unit: str, ratio: Fraction, text: str) -> bool:
@@ -103,9 +82,8 @@ def are_convertible(unit: str, ratio: Fraction, text: str) -> bool:
     return any(
         ratio in (Fraction(size, other), Fraction(other, size))
         for system, size in conversion(unit)
-        for name, sizes in _SIZES.items()
-        for own_system, other in sizes
-        if own_system == system and other != size and (names_coin or name not in _COINS)
+        for name, other in _SYSTEMS[system].items()
+        if other != size and (names_coin or name not in _COINS)
     )
 
 
@@ -113,7 +91,7 @@ def is_unknown_conversion(units: Set[str], ratio: Fraction) -> bool:
     """True if none of the units is known and they may be words of another language: `ratio` is large and occurs
     between two known units, such as 60."""
     is_large = max(ratio, 1 / ratio) > _LARGE
-    return is_large and not any(map(conversion, units)) and any(ratio in ratios for ratios in _RATIOS.values())
+    return is_large and ratio in _RATIOS and not any(map(conversion, units))
 
 
 RATES = {"mph": "mile/hour", "kph": "km/hour", "kmh": "km/hour", "mpg": "mile/gallon"}

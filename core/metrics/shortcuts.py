@@ -26,6 +26,7 @@ from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Step, Trace
 
 _SAME = "all scores or all lengths are the same"
+_NO_SCORES = "no solution of several steps has a score on each"
 
 
 def rank_correlation(first: Floats64, second: Floats64, group: AnyInts, trace: AnyInts, weights: Weights) -> Value:
@@ -82,7 +83,7 @@ def last_is_least(table: StepTable, weights: Weights) -> Value:
     traces, validity = _of_several(table)
     starts = np.searchsorted(traces, np.unique(traces))
     if not len(starts):
-        return Value.none("no solution of several steps has a score on each")
+        return Value.none(_NO_SCORES)
     least = np.minimum.reduceat(validity, starts)
     ties = np.add.reduceat(validity == np.repeat(least, np.diff([*starts, len(traces)])), starts)
     is_last = validity[np.append(starts[1:], len(traces)) - 1] == least
@@ -93,9 +94,7 @@ def last_by_chance(table: StepTable, weights: Weights) -> Value:
     """Return the share that `last_is_least` would have if scores were drawn at random."""
     traces, _ = _of_several(table)
     present, counts = np.unique(traces, return_counts=True)
-    if not len(present):
-        return Value.none("no solution of several steps has a score on each")
-    return mean(1 / counts, present, weights)
+    return mean(1 / counts, present, weights, _NO_SCORES)
 
 
 def error_is_last(table: StepTable, weights: Weights) -> Value:
@@ -104,9 +103,7 @@ def error_is_last(table: StepTable, weights: Weights) -> Value:
     first = table.first_errors()
     last = np.bincount(table.trace, minlength=table.traces) - 1
     chosen = np.flatnonzero((first != SILENT) & (last > 0))
-    if not len(chosen):
-        return Value.none("gold has no error in a solution of several steps")
-    return mean((first == last)[chosen].astype(np.float64), chosen, weights)
+    return mean((first == last)[chosen], chosen, weights, "gold has no error in a solution of several steps")
 
 
 def _of_several(table: StepTable) -> tuple[AnyInts, Floats64]:

@@ -104,8 +104,7 @@ def endings(judgments: Sequence[Judgment]) -> dict[str, Any]:
         cut, whole = (scores.validity[:-1] < 0.5 for scores in (triangle.online, triangle.offline))
         rates.append((cut.mean(), whole.mean(), cut.mean() - whole.mean()))
     weights, columns = resamples(len(rates)), np.array(rates).reshape(-1, 3).T
-    none = Value.none("no trace is right")
-    shares = (mean(column, np.arange(len(rates)), weights) if rates else none for column in columns)
+    shares = (mean(column, np.arange(len(rates)), weights, "no trace is right") for column in columns)
     return {"traces": len(rates), **dict(zip(("cut", "whole", "cut - whole"), map(_shown, shares), strict=True))}
 
 

@@ -78,12 +78,13 @@ def test_many_resamples_lie_in_a_file_if_the_disk_has_room(items, monkeypatch, d
         assert np.array_equal(auc.draws(items, filed), auc.draws(items, kept))
 
 
-def test_a_resample_with_one_class_has_no_value():
-    # Two traces, one item each: drawing either twice leaves one class.
-    items = Items(np.array([0.2, 0.8]), np.array([False, True]), np.array([False, True]), np.array([0, 1]))
-    weights = np.array([[1, 1], [2, 0], [0, 2]], np.uint8)
-    np.testing.assert_array_equal(auc.draws(items, weights), [1, np.nan, np.nan])
-    np.testing.assert_array_equal(macro_f1.draws(items, weights), [1, np.nan, np.nan])
+def test_a_resample_with_one_class_has_no_value_though_it_is_judged_wrongly():
+    # Two traces, one item each, both right or both wrong: drawing either twice leaves one class.
+    weights, predicted = np.array([[1, 1], [2, 0], [0, 2]], np.uint8), np.array([False, True])
+    for value, gold in ((1, predicted), (0, ~predicted)):
+        items = Items(np.array([0.2, 0.8]), gold, predicted, np.arange(2))
+        np.testing.assert_array_equal(auc.draws(items, weights), [value, np.nan, np.nan])
+        np.testing.assert_array_equal(macro_f1.draws(items, weights), [value, np.nan, np.nan])
 
 
 def test_the_interval_holds_the_middle_of_the_draws():
@@ -105,13 +106,6 @@ def test_about_95_of_100_intervals_hold_the_truth():
         found = interval(Value(0.0), auc.draws(items, resamples(200, 200)))
         held += found.low <= 0.76 <= found.high
     assert 88 <= held <= 100
-
-
-def test_a_resample_of_one_class_has_no_macro_f1_though_it_is_judged_wrongly():
-    # Two traces of one step: one wrong that is missed, one right that is called wrong.
-    items = Items(np.array([0.2, 0.8]), np.array([True, False]), np.array([False, True]), np.arange(2))
-    weights = np.array([[1, 1], [2, 0], [0, 2]], np.uint8)
-    np.testing.assert_array_equal(macro_f1.draws(items, weights), [0, np.nan, np.nan])
 
 
 def test_no_value_is_null_with_its_reason():
