@@ -74,22 +74,6 @@ def test_another_method_is_refused(client):
     assert response.json()["error"] == "This route does not take that method."
 
 
-def test_a_vanished_database_is_503_and_comes_back(evaluators, tmp_path):
-    path = tmp_path / "store.db"
-    with open_store(str(path)) as store, asking(store, evaluators) as client:
-        add(store)
-        assert client.get("/api/v1/datasets").status_code == 200
-        path.rename(tmp_path / "away.db")
-        for address in ("datasets", "traces/1", "evaluators", "jobs"):
-            response = client.get(f"/api/v1/{address}")
-            assert response.status_code == 503
-            assert "the file is gone" in response.json()["error"]
-        # No empty file was put in its place.
-        assert not path.exists()
-        (tmp_path / "away.db").rename(path)
-        assert client.get("/api/v1/datasets").json()[0]["traces"] == 4
-
-
 def test_a_fault_of_ours_tells_nothing_of_itself(filled, evaluators, monkeypatch, caplog):
     def fail(*args):
         raise RuntimeError("secret of ours")
@@ -154,19 +138,11 @@ def test_a_job_for_an_unknown_dataset_or_evaluator_is_refused(evaluators, tmp_pa
         assert client.get("/api/v1/jobs").json() == []
 
 
-def test_a_read_only_server_tells_of_jobs_and_starts_none(evaluators, tmp_path):
-    with open_store(str(tmp_path / "store.db")) as store, asking(store, evaluators, read_only=True) as client:
-        add(store)
-        for path in ("jobs", "jobs/1/cancel", "jobs/1/resume"):
-            response = client.post(f"/api/v1/{path}", json=START)
-            assert response.status_code == 403
-            assert response.json()["error"] == "This server is read-only."
-        assert client.get("/api/v1/jobs").json() == []
-        # Nothing of it is in the description either.
+def test_a_read_only_server_describes_only_what_it_does(filled, evaluators):
+    with asking(filled, evaluators, read_only=True) as client:
         paths = client.get("/api/v1/openapi.json").json()["paths"]
         assert [path for path, methods in paths.items() if "post" in methods] == ["/score", "/score/batch", "/next"]
-        scored = client.post("/api/v1/score", json={"problem": "What is 2 + 3?", "steps": ["5."]})
-        assert scored.status_code == 200
+        assert client.get("/api/v1/jobs").json() == []
 
 
 def test_evaluators_that_score_here_come_first(filled, client, evaluators):

@@ -14,7 +14,6 @@ from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
-from tests.app.client import asking
 from tests.app.elements import read
 from tests.storage.samples import add, plain_row
 
@@ -246,16 +245,6 @@ def test_a_file_is_removed(client):
     upload = send(client, rows())
     assert client.post(f"/data/uploads/{upload}/remove", json={}).status_code == 204
     assert client.get(f"/data/uploads/{upload}").status_code == 404
-
-
-def test_a_read_only_server_shows_and_takes_nothing(sqlite_store, evaluators):
-    add(sqlite_store, [Trace.of("q", ["a"], id="1")])
-    with asking(sqlite_store, evaluators, read_only=True) as client:
-        page = page_of(client)
-        assert [one.text for one in page.all("h2")] == ["In this store", "Public benchmarks"]
-        assert fetching(page) == []
-        for path in ("uploads", "imports", "fetch"):
-            assert client.post(f"/data/{path}", json={}).status_code == 403
 
 
 def test_fetching_is_a_job(client, sqlite_store):

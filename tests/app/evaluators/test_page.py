@@ -323,13 +323,6 @@ def test_imported_scores_are_listed(client, sqlite_store):
     assert "GPT" in client.get("/evaluators").text
 
 
-def test_a_read_only_server_offers_nothing(sqlite_store, evaluators):
-    with asking(sqlite_store, evaluators, read_only=True) as client:
-        page = page_of(client)
-        assert (offered(page), page.all("form", cls="other")) == (set(), [])
-        assert fetch(client).status_code in (401, 403)
-
-
 @pytest.mark.parametrize("name", shipped_evaluators())
 def test_the_card_of_a_shipped_evaluator_is_whole(name):
     text = (asset("evaluators", name) / "README.md").read_text(encoding="utf-8")

@@ -16,14 +16,9 @@ from stepsight.app.web.baseline_check import BaselineChecks, card_id
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.people.logins import open_login
-from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
-from tests.app.client import PAGE, asking
 from tests.app.elements import read
-from tests.storage.labelling.samples import campaign
-from tests.storage.people.samples import user
 from tests.storage.samples import judge
 from tests.training.evaluate.test_baseline_check import judged
 
@@ -159,15 +154,3 @@ def test_datasets_without_errors_or_too_large_ones_cost_nothing(sqlite_store, gu
     for unmeasured in (replace(dataset, errors=0, redundant=0), replace(dataset, traces=LARGEST + 1)):
         assert checks.find(unmeasured, guessing, Mode.OFFLINE) is None
         assert checks.line(unmeasured, [guessing]) == ""
-
-
-def test_blind_annotators_see_no_baseline_check(sqlite_store, evaluators, guessing):
-    ann = user(sqlite_store, "ann", Role.ANNOTATOR)
-    with asking(sqlite_store, evaluators) as client:
-        headers = {"cookie": f"stepsight={open_login(sqlite_store, ann)}"}
-        campaign(sqlite_store, name="blind")
-        for hidden in ("/browse?dataset=many&evaluator=many", "/evidence?dataset=many", "/results"):
-            response = client.get(hidden, headers=PAGE | headers)
-            assert response.status_code == 403
-            assert "trivial baselines" not in response.text
-        assert "trivial baselines" not in client.get("/annotate", headers=PAGE | headers).text

@@ -15,7 +15,9 @@ from stepsight.app.access.rights import PAGES
 from stepsight.app.web.logs import ACCESS, FIELDS
 from stepsight.app.web.middleware import LARGEST_BODY, Failures, Gate, Requests, path_in_log
 from stepsight.core import gone
+from stepsight.storage.jobs.jobs import start_job
 from tests.app.client import PAGE, asking, who
+from tests.app.web.test_access import ROUTES, concrete
 from tests.cases import each
 from tests.storage.samples import add
 
@@ -265,19 +267,23 @@ def test_no_cookie_is_set(guarded, path):
 
 
 def test_a_read_only_server_refuses_what_writes_and_shows_no_control_for_it(store, evaluators):
+    start_job(store, 1, evaluator="mini", spec="mini", fingerprint="f", mode="online")
     with asking(store, evaluators, read_only=True) as guarded:
-        for path in ("/api/v1/jobs", "/api/v1/jobs/1/cancel"):
-            response = post(guarded, path)
-            assert response.status_code == 403
-            assert response.json()["error"] == "This server is read-only."
+        routes = " ".join(ROUTES[group] for group in ("managing", "labelling", "adjudicating"))
+        # A page on which nothing is saved has no route for it.
+        for path in set(re.findall(r"POST (\S+)", routes)) - {"/score/save"}:
+            response = post(guarded, concrete(path))
+            assert (response.status_code, response.json()["error"]) == (403, "This server is read-only."), path
+        assert post(guarded, "/score/save").status_code == 404
         pages = who(guarded)[2]
         assert pages == [page.path for page in PAGES if page.name not in ("Annotate", "People") and not page.within]
-        for path in (*pages, "/evaluators", "/jobs"):
-            assert guarded.get(path).status_code == 200, path
+        more = ("/evaluators", "/jobs", "/data/state", "/evaluators/state", "/jobs/list", "/browse?trace=1")
+        for path in (*pages, *more):
+            response = guarded.get(path)
+            assert response.status_code == 200, path
+            main = response.text.partition("<main")[2] or response.text
+            assert not re.search(r'data-(post|fetch|changes|upload)|method="post"', main), path
         assert guarded.get("/annotate").status_code == 403
-        listed = guarded.get("/jobs/list").text
-        assert "<form" not in listed
-        assert "<button" not in listed
         assert post(guarded).status_code == 200
 
 

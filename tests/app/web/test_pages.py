@@ -77,7 +77,7 @@ def test_a_server_without_an_evaluator_that_scores_has_all_its_pages(tmp_path):
         assert (answer.status_code, answer.json()["error"]) == (404, "No evaluator here gives scores.")
 
 
-def test_a_vanished_database_gets_a_page_that_says_so(evaluators, tmp_path):
+def test_a_vanished_database_is_told_on_pages_and_to_programs_and_comes_back(evaluators, tmp_path):
     path = tmp_path / "store.db"
     with open_store(str(path)) as store, asking(store, evaluators) as client:
         add(store)
@@ -87,10 +87,17 @@ def test_a_vanished_database_gets_a_page_that_says_so(evaluators, tmp_path):
             assert response.status_code == 503
             assert "Not possible right now" in response.text
             assert "the file is gone. Put it back, or start StepSight again." in response.text
+        for route in ("datasets", "traces/1", "evaluators", "jobs"):
+            response = client.get(f"/api/v1/{route}")
+            assert response.status_code == 503
+            assert "the file is gone" in response.json()["error"]
         assert client.get("/").status_code == 200
         assert client.get("/jobs/list").status_code == 503
+        # No empty file was put in its place.
+        assert not path.exists()
         (tmp_path / "away.db").rename(path)
         assert client.get("/browse?trace=1").status_code == 200
+        assert client.get("/api/v1/datasets").json()[0]["traces"] == 4
 
 
 class Shelf(PageQuery):
