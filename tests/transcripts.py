@@ -4,6 +4,7 @@ typed and all that they print, and outlines of pieces of pages, in `transcripts/
 `pytest --new-messages FILE...` writes those of the tests that passed; read their changes before you commit them.
 """
 
+import difflib
 import io
 import json
 import re
@@ -51,7 +52,10 @@ class Compared:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._path.write_text(text, encoding="utf-8")
         expected = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
-        assert text == expected, f"it is something else than {self._path}; --new-messages writes it"
+        lines = difflib.unified_diff(
+            expected.splitlines(), text.splitlines(), str(self._path), "found", n=1, lineterm=""
+        )
+        assert text == expected, "\n".join(["--new-messages writes it:", *lines])
 
 
 class Transcript(Compared):

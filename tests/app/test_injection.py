@@ -9,7 +9,7 @@ from stepsight.app.markup.text import text_html
 from stepsight.core.escaping import csv_text, plain
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import check_name
-from tests.app.elements import read
+from tests.app.elements import INJECTIONS, read
 from tests.app.injection import CELLS, HALVES, NAMES, PAYLOADS
 from tests.cases import each
 from tests.messages import refused
@@ -21,7 +21,7 @@ def test_there_are_many_and_they_differ():
     assert len(PAYLOADS) == len(set(PAYLOADS)) > 90
 
 
-@each("text", PAYLOADS)
+@each("text", [*PAYLOADS, *INJECTIONS])
 def test_a_text_is_only_text_and_loses_nothing(text):
     page = read(text_html(text))
     assert {element.tag for element in page.all()} <= {"span"}

@@ -59,11 +59,16 @@ def violations(page, rules=()):
     ]
 
 
-def in_both_schemes(page, there):
-    """The violations of a page whose content is there, by colour scheme, where there are some."""
+def settled(page, there):
+    """Wait until the content of a page is there, and nothing of it is still computed."""
     expect(page.locator(there).first).to_be_visible()
     expect(page.locator("h1")).to_have_count(1)
     expect(page.locator("main [data-again]")).to_have_count(0)
+
+
+def in_both_schemes(page, there):
+    """The violations of a page whose content is there, by colour scheme, where there are some."""
+    settled(page, there)
     found = {"light": violations(page)}
     page.emulate_media(color_scheme="dark")
     found["dark"] = violations(page, COLOURS)
