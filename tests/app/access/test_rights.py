@@ -5,11 +5,22 @@ from types import SimpleNamespace
 
 import pytest
 from fastapi import APIRouter, Depends, FastAPI
+from starlette.requests import Request
 
-from stepsight.app.access.rights import RequiresRight, Right, Rules, has_right, may, require, rights_of
+from stepsight.app.access.rights import (
+    RequiresRight,
+    Right,
+    Rules,
+    find_user_of,
+    has_right,
+    may,
+    require,
+    rights_of,
+    user_of_request,
+)
 from stepsight.storage.database.store import ForbiddenError
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.people.users import Role, local_user
+from stepsight.storage.people.users import Role, User, local_user
 from tests.cases import each
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, person
@@ -63,6 +74,15 @@ def test_a_required_right_is_held_or_the_request_is_refused(store):
     assert require(request(None, LOOKING), Right.READ) is None
     with refused(ForbiddenError):
         require(request(None, LOOKING), Right.WRITE)
+
+
+def test_a_route_knows_who_asks():
+    ada = User(1, "ada", Role.ANNOTATOR, active=True)
+    asked, nobody = (Request({"type": "http", "headers": [], **request(user, []).scope}) for user in (ada, None))
+    assert find_user_of(asked) == user_of_request(asked) == ada
+    assert find_user_of(nobody) is None
+    with refused(ForbiddenError):
+        user_of_request(nobody)
 
 
 @pytest.fixture(scope="module")

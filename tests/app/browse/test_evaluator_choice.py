@@ -11,13 +11,12 @@ from stepsight.app.browse.evaluator_choice import (
 )
 from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import Outputs, StepScores, Thresholds
+from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, get_trace
-from tests.storage.samples import ERROR, add, by_mode, evaluator, judge, same, scores
+from tests.storage.samples import ERROR, add, evaluator, judge, same, scores
 
 
 @pytest.fixture
@@ -165,29 +164,6 @@ def test_one_that_takes_longer_than_the_patience_is_still_at_it(sqlite_store, ti
         assert (answer.waits, answer.stored, list(answer.modes)) == (True, True, [Mode.OFFLINE])
     (answer,) = judge_trace(sqlite_store, evaluators, offers, trace)
     assert (answer.waits, list(answer.modes)) == (False, [Mode.ONLINE, Mode.OFFLINE])
-
-
-def test_an_evaluator_of_solutions_says_nothing_of_steps(sqlite_store, evaluators, trace):
-    row = register_evaluator(
-        sqlite_store,
-        name="one number",
-        fingerprint="imported:one number",
-        format="imported",
-        attention="unknown",
-        info={"outputs": Outputs.SOLUTION.value},
-    )
-    zeros = StepScores(np.zeros((3, 3), np.float32))
-    save_judgments(sqlite_store, row.id, [Judgment(trace, Mode.OFFLINE, zeros, 0.0354)])
-    found = answers(sqlite_store, evaluators, trace)["one number"]
-    assert found.modes == {}
-    assert found.solution == pytest.approx(0.0354)
-
-
-def test_rows_of_zeros_are_silence():
-    rows = StepScores(np.array([[0, 0, 1], [1, 0, 0], [0, 0, 0]], np.float32))
-    judgment = Judgment(ERROR, Mode.OFFLINE, rows)
-    answer = TraceJudgments("gpt", Outputs.VERDICT, Thresholds(), by_mode(judgment))
-    assert answer.silent[Mode.OFFLINE].tolist() == [False, False, True]
 
 
 def test_the_thresholds_are_those_in_force(sqlite_store, evaluators, trace):
