@@ -75,7 +75,8 @@ def overflow(page):
 
 
 class Traffic:
-    """A page's requests to the addresses of a pattern: let through, `held` up, or `broken` off.
+    """A page's requests to the addresses of a pattern: let through, `held` up, `broken` off, or `lost`, of which
+    the answers are.
 
     Made before the page acts: a request that follows at once passes a new route by.
     """
@@ -88,6 +89,9 @@ class Traffic:
     def _meet(self, route: Route) -> None:
         if self.state == "held":
             self._held.append(route)
+        elif self.state == "lost":
+            route.fetch()
+            route.abort()
         elif self.state == "broken":
             route.abort()
         else:

@@ -1,13 +1,13 @@
 """Deciding disagreements and disputing labels in a real browser."""
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
 from stepsight.storage.labelling.adjudication import decide as decide_there
 from stepsight.storage.labelling.adjudication import past_decisions, read_adjudication, read_decisions
 from stepsight.storage.labelling.disputes import DisputeState, get_dispute, list_disputes
 from tests.app.annotate.disagreeing import disagreeing
-from tests.app.browser.acts import listening
+from tests.app.browser.acts import Traffic, listening
 from tests.serving import served
 from tests.storage.labelling.samples import person
 from tests.storage.samples import ERROR, add
@@ -156,26 +156,17 @@ def test_a_reason_typed_of_a_trace_stays_out_of_another(store, made, page):
 
 def test_a_typed_decision_stays_while_the_server_is_away(store, made, opened):
     with opened(expected=TROUBLES) as page:
-        lost = []
-
-        def lose(route: Route) -> None:
-            """The decision arrives and its answer does not."""
-            if not lost:
-                lost.append(route.fetch())
-                route.abort()
-            else:
-                route.continue_()
-
-        # Before there is a page: a request that follows at once may pass a route by.
-        page.route("**/annotate/adjudicate/decisions", lose)
+        traffic = Traffic(page, "**/annotate/adjudicate/decisions")
         start(page, made)
         page.locator("#step-3 input[name=reason]").fill("Later.")
         page.locator("#step-3 .choice.neu").click()
+        traffic.state = "lost"
         page.locator("#step-2 .choice.neg").click()
         page.locator("#step-2 input[name=reason]").fill("It is 2.")
         page.locator("#step-2 .button.primary").click()
         expect(page.locator("#step-2 .notice")).to_contain_text("The server does not answer.")
         expect(page.locator("#step-2 input[name=reason]")).to_have_value("It is 2.")
+        traffic.state = ""
         page.locator("#step-2 .button.primary").click()
         expect(page.locator("#step-2.decided")).to_be_visible()
         # Once, though it was sent twice; and the other form is as it was.

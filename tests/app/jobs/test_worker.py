@@ -338,17 +338,6 @@ def behind(tiny, monkeypatch):
         yield server, {"evaluator": "prm (vllm)", "spec": address, "fingerprint": fingerprint}
 
 
-def test_an_evaluator_behind_a_server_judges(sqlite_store, tiny, behind):
-    server, given = behind
-    add(sqlite_store)
-    server.day = Day(fails_every=3)
-    job = start(sqlite_store, tiny, **given)
-    assert Worker(sqlite_store).work_one()
-    assert (get_job(sqlite_store, job.id).state, len(judged(sqlite_store))) == (State.DONE, 4)
-    (evaluator,) = list_evaluators(sqlite_store)
-    assert (evaluator.name, evaluator.fingerprint) == ("prm (vllm)", given["fingerprint"])
-
-
 def test_a_server_that_dies_fails_the_job_which_goes_on_later(sqlite_store, tiny, behind):
     server, given = behind
     add(sqlite_store, many(20))
@@ -361,12 +350,14 @@ def test_a_server_that_dies_fails_the_job_which_goes_on_later(sqlite_store, tiny
     assert found.state == State.FAILED
     assert "the server broke off" in found.reason
     assert found.done < 20
-    server.day = Day()
+    server.day = Day(fails_every=3)
     resume_job(sqlite_store, job.id)
     assert worker.work_one()
     found = get_job(sqlite_store, job.id)
     assert (found.state, found.done) == (State.DONE, 20)
     assert len(judged(sqlite_store)) == 20
+    (evaluator,) = list_evaluators(sqlite_store)
+    assert (evaluator.name, evaluator.fingerprint) == ("prm (vllm)", given["fingerprint"])
 
 
 def test_a_worker_that_is_told_to_stop_does_not_wait_for_a_server(sqlite_store, tiny, behind):
