@@ -3,12 +3,8 @@
 import random
 from fractions import Fraction
 
-import pytest
-
 from stepsight.training.experiments.answers import AnswerComparer, normalised
 from tests.fuzz.attack import COUNT
-
-pytestmark = pytest.mark.slow
 
 
 def notations(whole, over, under, rng):

@@ -19,8 +19,6 @@ from tests.chat_server import chat_server, completion
 from tests.core.critics.test_critic import asking as asking_critic
 from tests.fuzz.attack import COUNT
 
-pytestmark = pytest.mark.slow
-
 # Each goes over a socket or through an evaluator.
 EACH = max(20, COUNT // 3)
 PROBLEM = "What is 2 + 3?"

@@ -45,8 +45,6 @@ from tests.checkpoints import (
 )
 from tests.fuzz.attack import COUNT
 
-pytestmark = pytest.mark.slow
-
 Values = dict[str, Any]
 
 TRACE = Trace.of("What is 2 + 3?", ["2 + 3 = 5.", "So $x$ is\n5."])

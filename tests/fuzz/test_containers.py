@@ -30,8 +30,6 @@ from stepsight.storage.importers.recognition import BEGINNING, Holds, kind_of, r
 from tests.fuzz.attack import COUNT
 from tests.fuzz.test_values import TEXTS
 
-pytestmark = pytest.mark.slow
-
 Row = dict[str, Any]
 ALL_TEXTS = (*TEXTS, "a\r\nb", "a\u2028b", "=1+1", "neg", "a; b, c\td", "Step 1: é", "e\u0301 ’", " x ")
 # Wrong and right, as one program writes them in a whole column.

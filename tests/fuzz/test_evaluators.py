@@ -29,8 +29,6 @@ from tests.core.formats.cases import PLAIN, write_chat
 from tests.fuzz.attack import COUNT, Damage, attack
 from tests.fuzz.mutations import changed_json, damaged
 
-pytestmark = pytest.mark.slow
-
 TRACE = Trace.of("2 + 3?", ["2 + 3 = 5.", "So 5."])
 CONFIG = "config.json"
 # Transformers takes its time with each.

@@ -24,8 +24,6 @@ from tests.checkpoints import write_evaluator
 from tests.fuzz.attack import COUNT
 from tests.fuzz.mutations import changed_json, damaged
 
-pytestmark = pytest.mark.slow
-
 REPO, BASE, COMMIT = "lab/tiny", "lab/base", "a" * 40
 
 

@@ -6,15 +6,11 @@ from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
-import pytest
-
 from stepsight.core.errors import UserError
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.jobs.import_folder import find_files
 from tests.fuzz.attack import COUNT
-
-pytestmark = pytest.mark.slow
 
 COLUMNS = ColumnMap("question", "steps")
 # How programs number files, from 0 or 1.

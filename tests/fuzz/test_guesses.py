@@ -20,8 +20,6 @@ from stepsight.training.experiments.filtering.pool import import_pool
 from stepsight.training.experiments.reranking.reranking import import_candidates
 from tests.fuzz.attack import COUNT
 
-pytestmark = pytest.mark.slow
-
 Row = dict[str, Any]
 Make = Callable[[random.Random], Any]
 PROBLEMS = ("problem", "question", "prompt", "query", "input", "Question", "doc.question")

@@ -17,8 +17,6 @@ from tests.fuzz.attack import COUNT
 from tests.fuzz.mutations import retyped
 from tests.storage.samples import add
 
-pytestmark = pytest.mark.slow
-
 DATASET = "sums"
 TRACES = (
     Trace.of("Café: what is 2\xa0+ 3?", ["Let x = 2.\n\nThen x + 3 = 5. ", "So 5."], id="spaces"),

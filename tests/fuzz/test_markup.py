@@ -10,8 +10,6 @@ from stepsight.app.markup.text import text_html
 from tests.app.elements import read
 from tests.fuzz.attack import COUNT
 
-pytestmark = pytest.mark.slow
-
 OPERANDS = (
     *("{n}", "{n}", "{n}.5", "{v}", "{v}", "{n}{v}", "{v}{w}", "{v}^2", "{v}_1", "{n}%", "({v} + {n})", "|{v}|"),
     *("ABC", "sin {v}", "f({v})", "n!", "$\\frac{{{n}}}{{{v}}}$", "\\({v}_{n}\\)", "√{n}", "{n} apples", "cost"),

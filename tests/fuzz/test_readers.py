@@ -47,8 +47,6 @@ from tests.storage.importers.test_chat import HEADER, SAMPLE
 from tests.storage.labelling.labelled_sums import TRACES, labelled
 from tests.storage.samples import add, plain_row
 
-pytestmark = pytest.mark.slow
-
 CONFIGS = ROOT / "training" / "configs"
 
 

@@ -22,8 +22,6 @@ from tests.storage.labelling.labelled_sums import item_of, labelled
 from tests.storage.labelling.samples import campaign
 from tests.storage.samples import evaluator, judge
 
-pytestmark = pytest.mark.slow
-
 JSON = {"content-type": "application/json"}
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 

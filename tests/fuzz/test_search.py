@@ -4,7 +4,6 @@ import random
 import re
 
 import numpy as np
-import pytest
 
 from stepsight.core.text.signs import pattern, searchable
 from stepsight.core.trace import Trace
@@ -12,8 +11,6 @@ from stepsight.storage.traces.search import find_text
 from tests.fuzz.attack import COUNT
 from tests.fuzz.mutations import retyped
 from tests.storage.samples import add
-
-pytestmark = pytest.mark.slow
 
 WORDS = (
     "Janet's", "ducks lay", "2 + 3", "x-3 = 2", "10 000 eggs", "café", "naïve", '"so"', "9:00", "4 * 5", "x^2",

@@ -3,12 +3,8 @@
 import json
 import random
 
-import pytest
-
 from stepsight.core.text.split import split_solution
 from tests.fuzz.attack import COUNT
-
-pytestmark = pytest.mark.slow
 
 # Sentences of a language, and the name of a step in it with its sign.
 LANGUAGES = {

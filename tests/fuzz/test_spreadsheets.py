@@ -16,8 +16,6 @@ from stepsight.storage.importers.rows.tables import csv_rows
 from tests.cases import each
 from tests.fuzz.attack import COUNT
 
-pytestmark = pytest.mark.slow
-
 ERRORS = (
     "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#N/A", "#SPILL!", "#CALC!", "#ERROR!", "#WERT!",
     "#BEZUG!", "#NV", "#VALEUR!", "#NOM?", "#¡REF!", "#¿NOMBRE?", "#RIF!", "#Н/Д", "#ИМЯ?", "#N/D", "#DEĞER!",

@@ -29,8 +29,6 @@ from tests.storage.labelling.labelled_sums import TRACES, labelled
 from tests.storage.labelling.samples import act, campaign
 from tests.storage.samples import judge
 
-pytestmark = pytest.mark.slow
-
 # What is damaged in one place is looked for in many.
 EACH = max(3, COUNT // 12)
 JSON_COLUMNS = {

@@ -11,8 +11,6 @@ import pytest
 from stepsight.storage.importers import KINDS
 from tests.fuzz.attack import COUNT
 
-pytestmark = pytest.mark.slow
-
 TEXTS = (
     "Let x = 1.",
     "It's 2.",
