@@ -50,7 +50,7 @@ class Value:
 
     def within(self, low: float, high: float) -> "Value":
         """Return a copy with the interval from `low` to `high`."""
-        return Value(self.number, self.reason, low, high)
+        return replace(self, low=low, high=high)
 
     def as_json(self) -> dict[str, float | str | None]:
         """Return `value`, `low` and `high` as fractions, with null for NaN, and `reason` if there is one."""
@@ -199,11 +199,9 @@ class Statistic(Generic[Sample]):
         if reason := self.problem(sample):
             return Value.none(reason)
         once = np.ones((1, int(sample.trace.max()) + 1), np.uint8)
-        value = Value(float(self.draws(sample, once)[0]), self.note(sample))
-        if weights is None:
-            return value
-        draws = self.draws(sample, weights)
-        return replace(interval(value, draws) if np.ptp(sample.trace) else value, draws=draws)
+        draws = None if weights is None else self.draws(sample, weights)
+        value = Value(float(self.draws(sample, once)[0]), self.note(sample), draws=draws)
+        return value if draws is None or not np.ptp(sample.trace) else interval(value, draws)
 
 
 def statistic(

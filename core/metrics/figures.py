@@ -26,7 +26,7 @@ from stepsight.core.metrics.first_error import (
     redundant_solutions,
 )
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, items, prm_items
-from stepsight.core.metrics.shortcuts import correlate_ranks
+from stepsight.core.metrics.shortcuts import rank_correlation
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Label
@@ -113,19 +113,15 @@ def share_brier(items: ShareItems, weights: Weights) -> Floats64:
     return ratio((items.validity - items.share) ** 2, np.ones(len(items)), items.trace, weights)
 
 
-def _spearman_problem(items: ShareItems) -> str:
-    is_constant = items.problem or np.ptp(items.validity) == 0 or np.ptp(items.share) == 0
-    return items.problem or ("all scores or all shares are the same" if is_constant else "")
-
-
-@statistic(_spearman_problem)
-def spearman(items: ShareItems, weights: Weights) -> Floats64:
-    """Spearman's rank correlation of validity and share over all steps, from -1 to 1.
+def spearman(items: ShareItems, weights: Weights) -> Value:
+    """Return Spearman's rank correlation of validity and share over all steps, from -1 to 1.
 
     It is undefined if either does not vary. Every resample has the ranks of the whole sample.
     """
-    one_group = np.zeros(len(items), np.int64)
-    return correlate_ranks(items.validity, items.share, one_group, items.trace, weights)
+    if items.problem:
+        return Value.none(items.problem)
+    lacking = "all scores or all shares are the same"
+    return rank_correlation(items.validity, items.share, items.trace, weights, lacking=lacking)
 
 
 def _order_problem(items: ShareItems) -> str:
@@ -197,7 +193,7 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Value]:
         figures = {
             "accuracy": ternary.accuracy(steps, weights),
             "macro_f1": ternary.macro_f1(steps, weights),
-            "macro_auc": replace(interval(ternary.macro_auc(steps), draws), draws=draws),
+            "macro_auc": interval(replace(ternary.macro_auc(steps), draws=draws), draws),
         } | figures
     return figures
 

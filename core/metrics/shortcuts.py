@@ -25,33 +25,36 @@ from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Step, Trace
 
-_SAME = "all scores or all lengths are the same"
 _NO_SCORES = "no solution of several steps has a score on each"
 
 
-def rank_correlation(first: Floats64, second: Floats64, group: AnyInts, trace: AnyInts, weights: Weights) -> Value:
-    """Return the rank correlation of two numbers of steps within groups, from -1 to 1.
+def rank_correlation(
+    first: Floats64,
+    second: Floats64,
+    trace: AnyInts,
+    weights: Weights,
+    group: AnyInts | None = None,
+    lacking: str = "all scores or all lengths are the same",
+) -> Value:
+    """Return the rank correlation of two numbers of steps within groups, from -1 to 1, with its interval over
+    traces.
 
-    All arrays have the shape (n,): `group` numbers the group of each step, and `trace` its trace. With a single
-    group, this is Spearman's correlation. It is undefined if one of the two does not vary within any group.
+    All arrays have the shape (n,): `group` numbers the group of each step, and `trace` its trace. Without groups,
+    this is Spearman's correlation. It is undefined, with `lacking` as the reason, if one of the two does not vary
+    within any group.
     """
-    number = float(correlate_ranks(first, second, group, trace, np.ones_like(weights[:1]))[0])
-    if np.isnan(number):
-        return Value.none(_SAME)
-    return interval(Value(number), correlate_ranks(first, second, group, trace, weights))
-
-
-def correlate_ranks(
-    first: Floats64, second: Floats64, group: AnyInts, trace: AnyInts, weights: Weights
-) -> Floats64:
-    """Return the correlation of `rank_correlation` on each resample, with shape (draws,). It is NaN where it is
-    undefined."""
     x, y = (_ranks(numbers) - (len(numbers) + 1) / 2 for numbers in (first, second))
-    present, place = np.unique(group, return_inverse=True)
+    present, place = np.unique(np.zeros(len(x)) if group is None else group, return_inverse=True)
     sums = np.zeros((weights.shape[1], len(present), 6))
     np.add.at(sums, (trace, place), np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1))
-    drawn = weighted_totals(sums.reshape(len(sums), -1), weights)
-    return _within_groups(drawn.reshape(-1, len(present), 6))
+    (number,), draws = (
+        _within_groups(weighted_totals(sums.reshape(len(sums), -1), drawn).reshape(-1, len(present), 6))
+        for drawn in (np.ones_like(weights[:1]), weights)
+    )
+    if np.isnan(number):
+        return Value.none(lacking)
+    value = Value(float(number), draws=draws)
+    return interval(value, draws) if np.ptp(trace) else value
 
 
 def _ranks(numbers: Floats64) -> Floats64:

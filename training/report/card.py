@@ -207,7 +207,7 @@ def _correlation(table: StepTable, lengths: StepTable, weights: Weights, *, beyo
         return Value.none("gold labels no step")
     validity, length = (part.validity[judged].astype(np.float64) for part in (table, lengths))
     group = table.valid[judged] if beyond_gold else np.zeros(int(judged.sum()), np.int64)
-    return rank_correlation(validity, -length, group, table.trace[judged], weights)
+    return rank_correlation(validity, -length, table.trace[judged], weights, group)
 
 
 def _correlation_of_gold(lengths: StepTable, weights: Weights) -> Value:
@@ -215,7 +215,7 @@ def _correlation_of_gold(lengths: StepTable, weights: Weights) -> Value:
     if not labelled.any():
         return Value.none("")
     gold, length = lengths.valid[labelled].astype(np.float64), -lengths.validity[labelled].astype(np.float64)
-    return rank_correlation(gold, length, np.zeros(len(gold), np.int64), lengths.trace[labelled], weights)
+    return rank_correlation(gold, length, lengths.trace[labelled], weights)
 
 
 def _people(store: Store, evaluation: Evaluation) -> Content:

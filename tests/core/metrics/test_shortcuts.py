@@ -41,7 +41,7 @@ def test_one_group_gives_spearmans_correlation_with_ties():
     one = rng.normal(size=200).round(1)
     other = one + rng.normal(size=200)
     trace = np.repeat(np.arange(40), 5)
-    found = rank_correlation(one, other, np.zeros(200, int), trace, resamples(40, 50))
+    found = rank_correlation(one, other, trace, resamples(40, 50))
     assert found.number == pytest.approx(spearmanr(one, other).statistic, abs=1e-12)
     assert found.low < found.number < found.high
 
@@ -50,14 +50,14 @@ def test_what_only_gold_explains_is_no_correlation_beyond_it():
     # Wrong steps are long and score low; within each class, long and short ones score alike.
     scores, lengths = np.array([9, 9, 8, 8, 2, 2, 1, 1.0]), np.array([1, 2, 1, 2, 7, 8, 7, 8.0])
     gold, trace = np.array([1, 1, 1, 1, 0, 0, 0, 0]), np.arange(8)
-    raw = rank_correlation(scores, lengths, np.zeros(8, int), trace, resamples(8, 20))
+    raw = rank_correlation(scores, lengths, trace, resamples(8, 20))
     assert raw.number == pytest.approx(spearmanr(scores, lengths).statistic)
     assert raw.number < -0.7
-    assert rank_correlation(scores, lengths, gold, trace, resamples(8, 20)).number == pytest.approx(0)
+    assert rank_correlation(scores, lengths, trace, resamples(8, 20), gold).number == pytest.approx(0)
 
 
 def test_scores_that_do_not_vary_have_no_correlation():
-    same = rank_correlation(np.ones(3), np.arange(3.0), np.zeros(3, int), np.arange(3), resamples(3, 5))
+    same = rank_correlation(np.ones(3), np.arange(3.0), np.arange(3), resamples(3, 5))
     assert (same.exists, same.reason) == (False, "all scores or all lengths are the same")
 
 
