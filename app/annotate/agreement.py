@@ -92,11 +92,9 @@ def measure_agreement(
     """
     ids = [side.id for side in (campaign, against) if side is not None]
     with store.read() as session:
-        # The number of the last event alone is not enough: of two events, the one with the larger number may be
-        # stored first.
-        newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id.in_(ids))
+        newest = session.scalar(select(func.max(EventRow.id)).where(EventRow.campaign_id.in_(ids)))
         traces, verdicts = read_versions(session, campaign.dataset_id)
-        version = (*session.execute(newest).one(), traces, *verdicts.items())
+        version = (newest, traces, *verdicts.items())
     key = ("agreement", *ids, named, draws)
 
     def measure() -> CampaignAgreement:

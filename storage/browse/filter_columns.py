@@ -35,8 +35,6 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import read_versions
 from stepsight.storage.traces.search import find_text
 
-# The number of events that may be stored in another order than that of their ids.
-_AT_ONCE = 1_000
 _OF_EVALUATOR = ("validity", "redundancy", "change")
 
 CHANGES = (0.1, 0.3, 0.5)
@@ -98,12 +96,10 @@ class BrowseColumns:
 
     def _relabelled(self) -> Bools:
         """Return a mask of the traces that users have labelled, cached until the next labelling event."""
-        # Counted as well, since of simultaneous events the one with the greater id may be stored first.
-        latest = EventRow.id > select(func.max(EventRow.id)).scalar_subquery() - _AT_ONCE
-        newest = self._session.execute(select(func.count(), func.max(EventRow.id)).where(latest)).one()
+        newest = self._session.scalar(select(func.max(EventRow.id)))
         return self._cache.get(
             ("relabelled", self._dataset_id),
-            (self._versions.traces, *newest),
+            (self._versions.traces, newest),
             lambda: np.isin(self.traces.trace_ids, read_relabelled(self._session, self._dataset_id)),
         )
 

@@ -124,9 +124,7 @@ class Adjudication:
 def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
     """Return the state of a campaign's adjudication, cached until the log has a new event."""
     with store.read() as session:
-        # Counted as well, since of simultaneous events the one with the greater id may be stored first.
-        newest = select(func.count(), func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id)
-        version = tuple(session.execute(newest).one())
+        version = session.scalar(select(func.max(EventRow.id)).where(EventRow.campaign_id == campaign_id))
 
     def read() -> Adjudication:
         items = iterate_items(store, campaign_id)

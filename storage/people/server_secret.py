@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from stepsight.storage.database.people_schema import ServerSecretRow
-from stepsight.storage.database.store import Store, insert_once
+from stepsight.storage.database.store import Store
 
 _NAME = "pseudonyms"
 _BYTES = 32
@@ -33,9 +33,8 @@ def load_secret(session: Session) -> bytes:
     """Like `read_secret`, but within a writing session."""
     secret = session.scalar(_WANTED)
     if secret is None:
-        # Another session may be making one as well: the one stored first counts.
-        insert_once(session, ServerSecretRow, [{"name": _NAME, "secret": secrets.token_bytes(_BYTES)}], "name")
-        secret = session.scalars(_WANTED).one()
+        secret = secrets.token_bytes(_BYTES)
+        session.add(ServerSecretRow(name=_NAME, secret=secret))
     return secret
 
 

@@ -37,44 +37,29 @@ def page(store, of, user, item=0):
     return adjudication_html(store, AdjudicationAddress(campaign=of.id, item=item), user)
 
 
-def steps(html):
-    """The steps that can be decided, by number, each with its state."""
-    return {number: state for state, number in re.findall(r'<li class="(open|decided)" id="step-(\d+)"', html)}
-
-
-def test_disagreements_and_neither_names_nor_times_nor_gold(sqlite_store, made, judge):
-    html = page(sqlite_store, made[0], judge)
-    assert steps(html) == {"2": "open", "3": "open"}
-    assert "0 of 3 steps decided" in html
-    assert "trace 1 of 2 with disagreements" in html
-    # What people wrote is shown as text.
-    assert "It is a &lt;b&gt;sum&lt;/b&gt;." in html
-    assert "It is &lt;i&gt;2&lt;/i&gt;." in html
-    assert '<span class="math" data-source="$2$">2</span>' in html
-    assert "contradicts a step" in html
-    # Of the first step all say the same.
-    assert '<div class="agreed"><span class="label pos">✓ pos</span></div>' in html
+def test_from_the_first_disagreement_to_the_last_decision(sqlite_store, made, items, judge, drawn):
+    of, (anna, *_) = made
+    first, second = (item.about.item_id for item in items)
+    html = page(sqlite_store, of, judge)
+    drawn(html, "two of three traces are disagreed upon")
     assert not re.search(r"annotator|20\d\d-|gold", html)
-    form = html.split("<form")[1].split("</form>")[0]
-    assert re.findall(r'value="(\w*)" required\s*> <kbd>(\d)</kbd>', form) == [
-        ("neg", "1"), ("neu", "2"), ("pos", "3"), ("", "0"),
-    ]  # fmt: skip
-    # It does nothing before the script is there.
-    assert ' class="decision" method="dialog" data-majority="neg">' in form
-    assert ">Decide</button>" in form
+    decide(sqlite_store, of.id, first, 1, "neg", "First <it>.", anna, key())
+    decide(sqlite_store, of.id, first, 1, "pos", "So.", anna, key())
+    drawn(page(sqlite_store, of, anna), "a decision that replaced one, for her who took both and labelled it too")
+    decide(sqlite_store, of.id, first, 2, None, "Cannot be told.", judge, key())
+    drawn(page(sqlite_store, of, judge, first), "a trace that is decided")
+    drawn(page(sqlite_store, of, judge, 99999), "instead of one that nobody disagrees on")
+    decide(sqlite_store, of.id, second, 0, "pos", "Needed.", judge, key())
+    drawn(page(sqlite_store, of, judge), "all is decided")
 
 
-def test_the_labels_of_a_step_are_listed(sqlite_store, made, items, judge):
+def test_who_calls_a_step_something_else_than_neg_names_no_kind_of_error(sqlite_store, made, judge):
     of, (anna, *_) = made
     slot = list_turns(sqlite_store, of.id, anna)[-1].slot
+    assert "contradicts a step" in page(sqlite_store, of, judge)
     for kind, *about in (("reopen",), ("label", 0, "pos"), ("label", 1, "unsure"), ("submit",)):
         do(sqlite_store, slot, anna, kind, *about)
-    row = page(sqlite_store, of, judge).split('id="step-2"')[1].split("</li>")[0]
-    rows = re.findall(r"<tr><th scope=\"row\">(.*?)</tr>", row, re.DOTALL)
-    assert [one[0] for one in rows] == ["A", "B", "C"]
-    (hers,) = [one for one in rows if "? unsure" in one]
-    # Who is not called neg names no kind of error.
-    assert "contradicts a step" not in hers
+    assert "contradicts a step" not in page(sqlite_store, of, judge)
 
 
 def test_letters_cannot_be_followed_nor_worked_out_from_ids(sqlite_store, items):
@@ -99,49 +84,10 @@ def test_letters_cannot_be_followed_nor_worked_out_from_ids(sqlite_store, items)
     assert [letter for letter, _ in with_letters(sqlite_store, 1, many)][-3:] == ["Z", "A2", "B2"]
 
 
-@pytest.mark.parametrize(("label", "value"), [("pos", "pos"), (None, "")])
-def test_a_decision_and_those_before_it(sqlite_store, made, items, label, value):
-    of, (anna, *_) = made
-    item = items[0].about.item_id
-    assert "one of them is yours" in page(sqlite_store, of, anna)
-    decide(sqlite_store, of.id, item, 1, "neg", "First <it>.", anna, key())
-    decide(sqlite_store, of.id, item, 1, label, "So.", anna, key())
-    html = page(sqlite_store, of, anna)
-    assert re.findall(r'value="(\w*)" required\s+checked', html) == [value]
-    assert ">Change</button>" in html
-    assert "annotator 1, who labelled it too, 20" in html
-    # The earlier one stays to be seen.
-    assert html.index("Earlier decisions") < html.index("First &lt;it&gt;.")
-
-
-def test_from_one_trace_to_the_next(sqlite_store, made, items, judge):
-    of, (one, two) = made[0], [item.about.item_id for item in items]
-    assert "yours" not in page(sqlite_store, of, judge)
-    decide(sqlite_store, of.id, one, 1, "neg", "It is 2.", judge, key())
-    html = page(sqlite_store, of, judge)
-    assert steps(html) == {"2": "decided", "3": "open"}
-    assert "1 of 3 steps decided" in html
-    decide(sqlite_store, of.id, one, 2, None, "Cannot be told.", judge, key())
-    # Its address leads back to it; without one, to what is open.
-    html = page(sqlite_store, of, judge, one)
-    assert "This trace is decided." in html
-    assert f'href="/annotate/adjudicate?campaign={of.id}&amp;item={two}">Next trace' in html
-    assert "trace 2 of 2" in page(sqlite_store, of, judge)
-    assert "Nobody disagrees on that trace; here is the next one." in page(sqlite_store, of, judge, 99999)
-    decide(sqlite_store, of.id, two, 0, "pos", "Needed.", judge, key())
-    assert "Every step of this campaign is decided." in page(sqlite_store, of, judge)
-
-
-def test_nothing_to_decide(sqlite_store, judge):
-    def links() -> str:
-        return choose_html(sqlite_store, "Adjudicate", AdjudicationAddress.PATH)
-
-    assert "There is no campaign yet." in links()
-    of = campaign(sqlite_store, name="<new>")
-    html = page(sqlite_store, of, judge)
-    assert "There is no disagreement so far." in html
-    assert "Adjudicate: &lt;new&gt;" in html
-    assert f'<a href="/annotate/adjudicate?campaign={of.id}">&lt;new&gt;</a>' in links()
+def test_nothing_to_decide(sqlite_store, judge, drawn):
+    drawn(choose_html(sqlite_store, "Adjudicate", AdjudicationAddress.PATH), "without a campaign")
+    drawn(page(sqlite_store, campaign(sqlite_store, name="<new>"), judge), "without a disagreement")
+    drawn(choose_html(sqlite_store, "Adjudicate", AdjudicationAddress.PATH), "a campaign to choose")
 
 
 def test_a_trace_that_has_changed(sqlite_store, made, items, judge):

@@ -34,7 +34,7 @@ from tests.app.elements import INJECTIONS, read
 from tests.cases import each
 from tests.messages import refused
 from tests.storage.labelling.labelled_sums import labelled
-from tests.storage.labelling.samples import GUIDELINE, TWO, Scene, campaign, person
+from tests.storage.labelling.samples import Scene, campaign, person
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 
 
@@ -43,85 +43,38 @@ def boss(sqlite_store):
     return person(sqlite_store, "boss", Role.ADMIN)
 
 
-def listed(scene, by="ann"):
-    """The page of all campaigns, and the texts of its links."""
-    page = read(list_html(scene.store, scene.who(by)))
-    return page, [link.text for link in page.all("a")]
-
-
-def bars(page):
-    return [bar["aria-label"] for bar in page.all(cls="meter")]
-
-
-def test_an_admin_sees_everything(sqlite_store, boss):
-    assert "Label these traces" in list_html(sqlite_store, boss)
-    made = campaign(sqlite_store)
-    page = read(list_html(sqlite_store, boss))
-    assert {link.text: link["href"] for link in page.all("a")} == {
-        "New campaign": "/annotate/new",
-        "People": "/people",
-        "Disputes": "/annotate/disputes",
-        "Start": f"/annotate/label?campaign={made.id}",
-        "Agreement": f"/annotate/agreement?campaign={made.id}",
-        "Adjudicate": f"/annotate/adjudicate?campaign={made.id}",
-        "Manage": f"/annotate/campaign?campaign={made.id}",
-    }
-    assert page.one("details").one("summary").text == "Guideline, version 1"
-    # Unless they are not chosen to label.
-    set_annotators(sqlite_store, made.id, [person(sqlite_store, "ann").id], boss)
-    page = read(list_html(sqlite_store, boss))
-    assert (page.one(cls="end").text, "You" in page.text) == ("you are not one of its annotators", False)
-
-
-def test_an_annotator_sees_where_to_label_and_how_far_they_are(sqlite_store):
-    assert "An admin of this server can make one." in list_html(sqlite_store, person(sqlite_store, "ann"))
+def test_the_list_of_campaigns(sqlite_store, boss, drawn):
+    ann = person(sqlite_store, "ann")
+    for user in (boss, ann):
+        drawn(list_html(sqlite_store, user), f"without a campaign, for {user.name}")
     scene = Scene(sqlite_store)
-    # A blind campaign is open: no figures, and no gold.
-    page, links = listed(scene)
-    assert (links, page.one(id="annotate")["data-person"]) == (["Start"], str(scene.who("ann").id))
+    drawn(list_html(sqlite_store, boss), "a campaign, for an admin")
+    drawn(list_html(sqlite_store, ann), "for an annotator, who sees neither figures nor gold while it is blind")
     scene.label("pos neg")
-    page, links = listed(scene)
-    assert (links, bars(page)) == (["Continue", "Your traces"], ["You: 1 of 3 annotations"])
-    for role, expected in (
-        (Role.ADJUDICATOR, ["You: 0 of 3 annotations", "All: 1 of 3 annotations"]),
-        (Role.VIEWER, ["All: 1 of 3 annotations"]),
-    ):
-        person(sqlite_store, role.value, role)
-        assert bars(listed(scene, role.value)[0]) == expected
+    for role in (Role.ANNOTATOR, Role.ADJUDICATOR, Role.VIEWER):
+        user = ann if role is Role.ANNOTATOR else person(sqlite_store, role.value, role)
+        drawn(list_html(sqlite_store, user), f"one trace is labelled, for the {role.value}")
+    for _ in range(2):
+        scene.label()
+    drawn(list_html(sqlite_store, ann), "nothing is left for the annotator")
+    set_annotators(sqlite_store, scene.campaign.id, [ann.id], boss)
+    drawn(list_html(sqlite_store, boss), "an admin who is not one of its annotators")
     close_campaign(sqlite_store, scene.campaign.id)
-    page, links = listed(scene)
-    assert (page.one(cls="end").text, links) == ("closed", ["Disputes", "Your traces", "Agreement"])
+    drawn(list_html(sqlite_store, ann), "closed, for the annotator")
 
 
-def test_a_person_with_a_trace_continues_and_one_with_none_left_is_told_so(sqlite_store):
-    scene = Scene(sqlite_store, [TWO])
-    scene.take()
-    assert listed(scene)[1] == ["Continue", "Your traces"]
-    page, links = listed(scene, "bob")
-    assert (page.one(cls="end").text, links) == ("nothing left for you", [])
-    scene.label()
-    assert listed(scene)[0].one(cls="end").text == "nothing left for you"
-
-
-def test_a_persons_own_traces_are_listed_with_their_states_and_those_of_others_are_not(sqlite_store):
+def test_a_persons_own_traces_are_listed_with_their_states_and_those_of_others_are_not(sqlite_store, drawn):
     scene = Scene(sqlite_store)
     scene.take()
-    others = scene.take("bob")
+    scene.take("bob")
     scene.do("skip", None, "no idea")
-    second = scene.label()
-    page = read(turns_html(sqlite_store, scene.campaign.id, scene.who("ann"), 1))
-    assert [row.children[1].text for row in page.one("tbody").all("tr")] == ["submitted", "skipped"]
-    assert page.one("a", href=f"/annotate/label?slot={second.slot}").text == second.trace.problem
-    assert not page.all("a", href=f"/annotate/label?slot={others.slot}")
+    scene.label()
+    drawn(turns_html(sqlite_store, scene.campaign.id, scene.who("ann"), 1))
 
 
-def shown(made, boss, store):
-    return read(campaign_html(store, made.id, boss))
-
-
-def test_the_work_of_each_annotator_is_shown_to_the_lead_with_their_qualification(sqlite_store, boss):
+def test_a_campaign_for_who_leads_it(sqlite_store, boss, drawn):
     scene = Scene(sqlite_store, conditions=TraceFilter(text="3 + 3"), qualification_items=1, overlap=2)
-    assert "Nobody has begun yet." in shown(scene.campaign, boss, sqlite_store).text
+    drawn(campaign_html(sqlite_store, scene.campaign.id, boss), "nobody has begun")
     # The gold of the trace that comes first is pos and neg, or pos, neu and pos.
     gold = {2: "pos neg", 3: "pos neu pos"}[len(scene.take().trace.steps)]
     scene.label(gold)
@@ -129,41 +82,11 @@ def test_the_work_of_each_annotator_is_shown_to_the_lead_with_their_qualificatio
     scene.label(" ".join(["unsure"] * len(gold.split())), by="bob")
     scene.take("bob")
     scene.do("skip", None, "no idea", by="bob")
-    rows = shown(scene.campaign, boss, sqlite_store).one("tbody").all("tr")
-    assert [[cell.text for cell in row.children] for row in rows] == [
-        ["ann", "1", "1", "0", "1 of 1 right"],
-        ["bob", "1", "0", "1", "0 of 1 right"],
-    ]
-
-
-def test_the_guideline_and_those_before_it(sqlite_store, boss):
-    made = campaign(sqlite_store)
     for text in INJECTIONS:
-        add_guideline(sqlite_store, made.id, text, boss)
-    page = shown(made, boss, sqlite_store)
-    newest = len(INJECTIONS) + 1
-    assert page.one("textarea").text == INJECTIONS[-1]
-    form = page.one("form", data_post=f"/annotate/campaigns/{made.id}/guideline")
-    assert form.one("button").text == f"Publish as version {newest + 1}"
-    earlier = page.all("details", cls="guideline")
-    assert [one.one("summary").text for one in earlier] == [
-        f"Guideline, version {number}" for number in range(newest - 1, 0, -1)
-    ]
-    assert GUIDELINE in earlier[-1].text
-
-
-def test_a_campaign_can_be_labelled_and_closed_until_it_is(sqlite_store, boss):
-    made = campaign(sqlite_store)
-    page = shown(made, boss, sqlite_store)
-    assert page.one(cls="ending").one("button")["data-post"] == f"/annotate/campaigns/{made.id}/close"
-    link = page.one("a", cls="primary")
-    assert (link.text, link["href"]) == ("Start", f"/annotate/label?campaign={made.id}")
-    close_campaign(sqlite_store, made.id)
-    page = shown(made, boss, sqlite_store)
-    # Its labels can still be downloaded.
-    assert [button.text for button in page.all("button")] == ["Download the labels", "Rename or delete"]
-    assert (page.one("form")["action"], page.all("a", cls="primary")) == ("/annotate/export", [])
-    assert "closed on" in page.text
+        add_guideline(sqlite_store, scene.campaign.id, text, boss)
+    drawn(campaign_html(sqlite_store, scene.campaign.id, boss), "two have labelled, and the guideline was changed")
+    close_campaign(sqlite_store, scene.campaign.id)
+    drawn(campaign_html(sqlite_store, scene.campaign.id, boss), "closed")
     with pytest.raises(NotFoundError):
         campaign_html(sqlite_store, 7, boss)
 
@@ -197,24 +120,14 @@ def test_the_task_and_its_annotators_are_stated(sqlite_store):
     assert queue_terms(made) == "in the order of the file"
 
 
-def test_how_far_it_is(sqlite_store):
+def test_how_far_it_is(sqlite_store, drawn):
     made = campaign(sqlite_store, overlap=2)
-    progress = CampaignProgress(submitted=4, slots=6, mine=5, items_done=1, items=3)
     # Five submitted by a person of three traces: two of them were hidden gold, of which nothing is told.
-    page = read(macro("annotate/parts.html", "progress", progress_bars(made, progress)))
-    assert bars(page) == ["You: 3 of 3 annotations", "All: 4 of 6 annotations"]
-    assert [bar.one("i")["style"] for bar in page.all(cls="meter")] == ["width:100.0%", "width:66.7%"]
-    assert [text.text for text in page.all(cls="n")] == ["3 of 3", "4 of 6 · 1 of 3 traces complete"]
+    progress = CampaignProgress(submitted=4, slots=6, mine=5, items_done=1, items=3)
+    drawn(macro("annotate/parts.html", "progress", progress_bars(made, progress)))
     assert [bar.name for bar in progress_bars(made, progress, everybody=False)] == ["You"]
     nothing = CampaignProgress(submitted=0, slots=0, mine=0, items_done=0, items=0)
     assert [bar.percent for bar in progress_bars(made, nothing, own=False)] == [0.0]
-
-
-def test_a_guideline_is_text_with_maths():
-    details = read(macro("annotate/parts.html", "guideline", 2, "Let $x$ be.")).one("details")
-    assert (details.one("summary").text, details.one(cls="math").text) == ("Guideline, version 2", "x")
-    for text in INJECTIONS:
-        read(macro("annotate/parts.html", "guideline", 1, text))
 
 
 FIELDS = {"name": " first ", "guideline": " Look. ", "dataset": "sums"}

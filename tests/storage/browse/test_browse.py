@@ -287,33 +287,9 @@ def test_a_trace_is_relabelled_from_submission_until_that_is_taken_back(store):
     found = ["two"]
     label_all(store, task, user, ["pos", "neg"])
     assert (listed("yes"), listed("no")) == (["two"], ["three", "one"])
-    do(store, task.slot_id, user, "reopen")
+    do(store, task.slot, user, "reopen")
     found = []
     assert listed("yes") == []
-
-
-def test_an_event_that_is_stored_after_one_with_a_later_number_counts(store):
-    """As on PostgreSQL, where of two transactions at once the later number may be there first."""
-    made = campaign(store)
-    task = take(store, made, people(store, 1)[0])
-    yes = TraceFilter(relabelled="yes")
-
-    def put(event_id: int, submitted: bool) -> None:
-        with store.write() as session:
-            slot = session.get_one(SlotRow, task.slot_id)
-            if submitted:
-                slot.state, slot.expires, slot.ended = "submitted", None, now()
-            session.add(
-                EventRow(
-                    id=event_id, campaign_id=made.id, item_id=slot.item_id, slot_id=slot.id, user_id=slot.user_id,
-                    kind="flag", key=f"key-{event_id}", digest="0" * 64, guideline=1, view="whole",
-                )
-            )  # fmt: skip
-
-    put(1011, submitted=False)
-    assert browse(store, made.dataset_id, yes).rows == []
-    put(1010, submitted=True)
-    assert [row.id for row in browse(store, made.dataset_id, yes).rows] == ["two"]
 
 
 def test_neighbours_are_those_in_the_list(store, judged):
