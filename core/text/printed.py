@@ -19,10 +19,14 @@ MISSING = frozenset(
 """The words, in lower case, that stand for a missing value: those that pandas reads, and Python's and R's own."""
 
 _OPEN = re.compile(r"""\s*+(?:["']\s*+)?(?:(?:np\.|numpy\.)?(?:array|tensor)\(\s*)?[\[({]""")
-# The start of a list of texts or objects, which no solution in running text has. The list may be quoted as a whole.
+# The start of a list of texts or objects, which no solution in running text has. The list may be quoted as a whole,
+# and may be an array of PostgreSQL or a set, which are reported rather than read.
 _STEP_LIST = re.compile(
-    r"""\s*+(?:["']\s*+)?(?:(?:np\.|numpy\.)?array\(\s*)?"""
-    r"""\[\s*+(?:[\[({]\s*+)?(?:(?:np\.|numpy\.)str_\(\s*)?[bBuU]?\\?["'“‘]"""
+    r"""\s*+(?:["']\s*+)?(?:
+        (?:(?:np\.|numpy\.)?array\(\s*)?\[\s*+(?:[\[({]\s*+)?(?:(?:np\.|numpy\.)str_\(\s*)?[bBuU]?\\?["'“‘]
+      | \{\s*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\s*,
+    )""",
+    re.VERBOSE | re.DOTALL,
 )
 # Quoted texts with commas between them, as a list has without its brackets.
 _TEXT = r"""(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')"""

@@ -151,6 +151,8 @@ def _may_hold_solutions(column: _Column) -> bool:
     """True if the name of a column says that it may hold solutions, or if one of its texts has several steps."""
     if column.last in _OTHERS or _REFERENCE.fullmatch(column.last):
         return False
+    if last_part(column.name.partition(".")[0]) in _ASIDE:
+        return False
     if not column.form or (column.form == "object" and "." not in column.name):
         return False
     if column.is_own or column.is_generic:

@@ -193,15 +193,6 @@ def test_a_file_is_shown_as_it_is_read_with_what_is_to_be_chosen(client, drawn, 
         drawn(client.get(f"/data/uploads/{upload}?{query}").text, query)
 
 
-def test_a_table_is_added_by_the_columns_that_are_named(client, sqlite_store):
-    upload = send(client, LOOKED_AT["two columns"][1], "t.csv")
-    columns = {"problem": "Ask", "steps": "Work", "labels": "Gold", "labels_as": "ratings"}
-    asked = {"upload": upload, "holds": "traces", "dataset": "own", "kind": "columns", "columns": columns}
-    assert add_files(client, asked).status_code == 201
-    assert Worker(sqlite_store).work_one()
-    assert find_dataset(sqlite_store, "own").traces == 1
-
-
 @pytest.mark.parametrize(
     ("asked", "status", "message"),
     [

@@ -69,7 +69,16 @@ def test_solutions_that_all_became_one_step_are_noted():
     assert note.startswith("Every solution became one step.")
     for rows in ([one, one | {"s": "Add.\n\nSo 5."}], [{"q": "?", "s": ["a"]}], [{"q": "?", "s": "['a']"}]):
         assert read(rows, **NAMES) == ()
-    assert read([one], **NAMES, split="|||") == ()
+
+
+def test_a_text_between_steps_is_in_a_solution_or_refused():
+    for solutions in (["A sum. So 2."], ["A sum. So 2.", "\n"], ["So 2. ки", "So 4."]):
+        rows = [{"q": "1?", "s": solution} for solution in solutions]
+        with refused():
+            read(rows, **NAMES, split="###")
+    assert read(rows, **NAMES, split="ки") == ()
+    # Lists of steps need none.
+    assert read([{"q": "1?", "s": ["A sum.", "So 2."]}], **NAMES, split="###") == ()
 
 
 @each(

@@ -63,6 +63,7 @@ def test_a_file_of_any_format_is_a_table(sqlite_store, tmp_path, format):
             array if format == "json.zst" else "".join(f"{json.dumps(row)}\n" for row in ROWS).encode()
         )
     check(stored(sqlite_store, path))
+    assert list_datasets(sqlite_store)[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_a_saved_dataset_is_read_in_order_and_importing_it_twice_changes_nothing(store, tmp_path):
@@ -98,14 +99,6 @@ def test_a_folder_of_numbered_files_is_one_part(sqlite_store, tmp_path):
     check(stored(sqlite_store, tmp_path / "jsonl.gz"))
 
 
-def test_the_hash_of_one_file_is_its_own(tmp_path):
-    file = write_lines(tmp_path / "rows.jsonl", ROWS)
-    data = find_data(file)
-    for _ in range(2):
-        assert len(list(data.kind(COLUMNS).rows([], "f"))) == len(ROWS)
-    assert data.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
-
-
 def test_parts_are_told_by_the_names_of_their_files():
     names = ["README.md", ".git/a.json", "dataset_infos.json", "main/test-00000-of-00001.parquet",
              "main/train-00000-of-00002.parquet", "main/train-00001-of-00002.parquet", "main/train.jsonl",
@@ -125,39 +118,6 @@ def test_parts_are_told_by_the_names_of_their_files():
     assert [is_hub_id(text) for text in ("A/b-c", "a/b.csv", "a/b.csv.gz", "a", "a/b/c", "../b", "/a/b")] == [
         True
     ] + [False] * 6
-
-
-def test_a_text_between_steps_that_is_in_no_solution_stores_nothing(sqlite_store, tmp_path):
-    path = tmp_path / "table.csv"
-    for text in ('q,a\n1?,"A sum. So 2."\n', 'q,a\n1?,"A sum. So 2."\n2?,"\n"\n', 'q,a\n1?,"So 2. ки"\n2?,So 4.\n'):
-        path.write_text(text)
-        for split in ("###", "ки"):
-            if split in text:
-                assert len(stored(sqlite_store, path, ColumnMap("q", "a", split=split))) == 2
-            else:
-                with refused():
-                    stored(sqlite_store, path, ColumnMap("q", "a", split=split))
-    # Lists of steps need no text between them.
-    path.write_text("q,a\n1?,\"['A sum.', 'So 2.']\"\n")
-    import_table(sqlite_store, ColumnMap("q", "a", split="###"), find_data(path), "lists")
-
-
-@each(
-    "columns",
-    [
-        ColumnMap("problem", "solution.steps.text"),
-        ColumnMap("question", "solution.steps.body"),
-        ColumnMap("question", "solution.steps"),
-        ColumnMap("question", "solution"),
-        ColumnMap("level", "solution.steps.text"),
-        ColumnMap("question", "solution.steps.text", "level"),
-    ],
-)  # fmt: skip
-def test_a_table_of_another_shape_is_told_with_its_columns(store, tmp_path, columns):
-    save(tmp_path / "saved")
-    with refused():
-        import_table(store, columns, find_data(tmp_path / "saved"), "table")
-    assert list_datasets(store) == []
 
 
 def test_a_null_in_a_saved_table_is_told_by_its_row_of_all_files(sqlite_store, tmp_path):

@@ -4,7 +4,6 @@ import hashlib
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -158,20 +157,6 @@ def test_public_files_are_pinned_or_lack_a_hash():
         if file.sha256 is not None:
             assert re.fullmatch("[0-9a-f]{64}", file.sha256)
             assert re.search("/[0-9a-f]{40}/", file.url), "a hash goes with a commit"
-
-
-@pytest.mark.parametrize(
-    ("kind", "path"),
-    [
-        ("mr-math-invalid", "mr-math/mr-math_invalid_errors.json"),
-        ("mr-math-redundant", "mr-math/mr-math_redundant_errors.json"),
-        ("perturbation", "perturbation/perturbation.json"),
-    ],
-)
-def test_the_hashes_are_those_of_the_real_files(data, kind, path):
-    file = public_file(kind)
-    assert file.name == Path(path).name
-    assert file.sha256 == hashlib.sha256((data / path).read_bytes()).hexdigest()
 
 
 def test_one_of_several_files_is_named():

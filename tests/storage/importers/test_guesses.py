@@ -13,6 +13,7 @@ from tests.cases import each
 
 TWO = "2 + 3 = 5.\nSo 5."
 LISTED = ["2 + 3 = 5.", "So 5."]
+CHAT = [{"role": "user", "content": "?"}, {"role": "assistant", "content": TWO}]
 BOXED = "2 + 3 = 6, so \\boxed{6}."
 
 
@@ -108,9 +109,11 @@ def test_several_solutions_under_the_names_of_stepwise_supervision():
         ({"input": "?", "label": 0, "output": TWO}, "columns"),
         ({"question": {"problem": "?"}, "label": {"steps": []}}, "prm800k"),
         ({"input": "? Step 1: a ки", "label": "? Step 1: a +"}, "math-shepherd"),
+        ({"messages": CHAT, "answer": "1"}, "chat"),
+        ({"messages": CHAT, "problem": "?", "solution": TWO, "labels": [1, 0]}, "columns"),
     ],
 )
-def test_two_generic_names_are_no_benchmark(row, kind):
+def test_generic_names_are_no_benchmark_and_labelled_columns_no_chat(row, kind):
     assert look(row).kind == kind
 
 

@@ -37,13 +37,6 @@ def test_traces_are_known_by_the_fields_of_their_kind():
     assert (known.holds, known.dataset, known.evaluator) == ("scores", published.dataset, score.evaluator)
 
 
-def test_a_chat_beside_labelled_columns_is_left_to_them():
-    row = {"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "One."}], "answer": "1"}
-    assert look(json.dumps(row).encode()).kind == "chat"
-    labelled = row | {"problem": "?", "solution": "One.", "labels": [1]}
-    assert look(json.dumps(labelled).encode()).kind == "columns"
-
-
 @pytest.mark.parametrize(
     ("row", "kind", "dataset"),
     [

@@ -32,7 +32,7 @@ from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.left_outs import iterate_left_out
 from stepsight.storage.people.users import local_user
-from stepsight.storage.traces.queries import find_dataset, find_trace, list_datasets, list_left_out
+from stepsight.storage.traces.queries import find_dataset, find_trace, list_datasets
 from tests.messages import refused
 from tests.storage.jobs.samples import send
 from tests.storage.public_server import PublicServer
@@ -104,23 +104,6 @@ def test_a_compressed_file_comes_in_under_the_name_of_its_content(store):
         # The content is that of the first file, so that nothing changes.
         upload = send(store, me, content, f"scores{number}.jsonl")
         assert add(store, upload, evaluator="x").summary == "x on mine: 3 traces, matched by id."
-
-
-def test_a_bad_row_stores_nothing_unless_it_is_left_out(store):
-    me = local_user(store).id
-    upload = send(store, me, lines(GOOD[0], BAD, GOOD[1]), "mine.jsonl")
-    shown = preview(store, upload)
-    assert (shown.good, shown.bad, shown.whole, shown.can_be_added) == (2, 1, True, True)
-    assert [place for place, _ in shown.faults] == ["line 2"]
-    with refused():
-        add(store, upload)
-    assert list_datasets(store) == []
-    # It can be added otherwise.
-    assert add(store, upload, leave_out=True).left_out == 1
-    dataset = find_dataset(store, "mine")
-    assert (dataset.traces, dataset.left_out) == (2, 1)
-    (left_out,) = list_left_out(store, dataset.id)
-    assert (left_out["file"], left_out["place"]) == ("mine.jsonl", "line 2")
 
 
 def test_a_file_of_bad_rows_alone_is_soon_given_up(store):
