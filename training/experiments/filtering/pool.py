@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.row_conditions import parse_conditions
 from stepsight.core.files.text_lines import stem_of
 from stepsight.core.scores import Thresholds
@@ -36,7 +35,7 @@ from stepsight.core.text.split import THINKING, THOUGHT_STEPS
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.column_mapping import ColumnMap
-from stepsight.storage.importers.recognition import BEGINNING, recognise
+from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.columns import Gold, read_gold
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_traces, trace_batches
@@ -68,10 +67,7 @@ def import_pool(
 
 
 def _recognised_columns(path: Path) -> ColumnMap:
-    with open_input(path) as file:
-        beginning = file.read(BEGINNING)
-        file.seek(0)
-        finding = recognise(beginning, file, str(path))
+    finding = find_data(path).recognise(str(path))
     columns = finding.columns
     if columns is None or finding.doubts or not (columns.problem and columns.steps):
         doubt = finding.doubts[0].message if finding.doubts else f"Its fields are {', '.join(finding.names[:12])}."
