@@ -81,8 +81,9 @@ def shown(client, query, **headers):
 
 
 def test_the_page(local, drawn):
-    """Of the 15 labels 2 are neg on step 2 of the first trace and 1 on step 1 of the second, 1 is neu and 11 are pos.
-    Steps 1 and 5 are unanimous, in the others one pair of three agrees: alpha is 1 - 14 * 6 / (225 - 9 - 1 - 121)."""
+    """Of the first campaign's 15 labels 2 are neg on step 2 of the first trace and 1 on step 1 of the second, 1 is
+    neu and 11 are pos. Steps 1 and 5 are unanimous, in the others one pair of three agrees: alpha is
+    1 - 14 * 6 / (225 - 9 - 1 - 121)."""
     for title, query in (
         ("a campaign to choose", ""),
         ("three people, on two traces", "campaign=1"),
