@@ -88,11 +88,37 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
 
 def check_units(left: Member, right: Member, text: str) -> Check | None:
     """Check a calculation whose units have to be converted, as in 50 km/h × 3 days = 3600 km. Returns None if no
-    unit has to be converted or the result is in doubt."""
-    converted = _convert(left, right, text)
-    if converted is None:
+    unit has to be converted, the units of the two sides do not agree, or the result is in doubt."""
+    if left.expression is None or right.expression is None or not right.is_literal or left.operations == 0:
         return None
-    return _of_value(left, right, converted[0], write_number(converted[1], like_decimal=decimals_of(right) > 0))
+    behind = right.trailing
+    is_rate = len(behind) > 2 and behind[1] in ("per", "an", "a")
+    unit_behind = f"{behind[0]}/{behind[2]}" if is_rate else "".join(behind[:1])
+    unit = right.expression.node.literal.unit or RATES.get(unit_behind, unit_behind)
+    if not unit or right.expression.has_percent:
+        return None
+    node = _with_stated_units(left.expression.node, unit, text[: left.start])
+    names = {name for part in node.walk() if part.unit for name in part.unit.split("/")}
+    if not differ_in_size(names | set(unit.split("/"))):
+        return None
+    try:
+        value, dimensions = _measure(node)
+        size, of_unit = _unit(unit)
+    except UndecidedError:
+        return None
+    stated = evaluate(right.expression.node).number
+    if dimensions != of_unit or stated is None:
+        return None
+    value /= size
+    rounded = round_to_literal(value, right.expression.node)
+    holds = value == stated or rounded is EquationVerdict.HOLDS
+    units = [part.unit for part in node.walk() if part.kind is Kind.NUMBER]
+    is_of_rates = all(units) and any("/" in unit for unit in units)
+    is_product = node.kind in (Kind.MULTIPLY, Kind.DIVIDE)
+    if not holds and (rounded is EquationVerdict.DOUBTFUL or (is_product and not is_of_rates)):
+        # In 300 minutes / 60 = 5 hours, the number converts.
+        return None
+    return _of_value(left, right, holds, write_number(value, like_decimal=decimals_of(right) > 0))
 
 
 def check_division(left: Member, right: Member, text: str) -> Check | None:
@@ -170,45 +196,6 @@ def decimals_of(member: Member) -> int:
     if member.expression is None:
         return 0
     return max((node.decimals for node in member.expression.node.walk() if node.kind is Kind.NUMBER), default=0)
-
-
-def _convert(left: Member, right: Member, text: str) -> tuple[bool, Fraction] | None:
-    """Return True if the left side equals the number on the right after conversion, else False, together with the
-    left side's value in the unit of the right side.
-
-    Returns None if no unit has to be converted, if the units of the two sides do not agree, or if the result is in
-    doubt.
-    """
-    if left.expression is None or right.expression is None or not right.is_literal or left.operations == 0:
-        return None
-    behind = right.trailing
-    is_rate = len(behind) > 2 and behind[1] in ("per", "an", "a")
-    unit = right.expression.node.literal.unit or (f"{behind[0]}/{behind[2]}" if is_rate else "".join(behind[:1]))
-    unit = RATES.get(unit, unit) if not right.expression.node.literal.unit else unit
-    if not unit or right.expression.has_percent:
-        return None
-    node = _with_stated_units(left.expression.node, unit, text[: left.start])
-    names = {name for part in node.walk() if part.unit for name in part.unit.split("/")}
-    if not differ_in_size(names | set(unit.split("/"))):
-        return None
-    try:
-        value, dimensions = _measure(node)
-        size, of_unit = _unit(unit)
-    except UndecidedError:
-        return None
-    stated = evaluate(right.expression.node).number
-    if dimensions != of_unit or stated is None:
-        return None
-    value /= size
-    rounded = round_to_literal(value, right.expression.node)
-    if value == stated or rounded is EquationVerdict.HOLDS:
-        return True, value
-    units = [part.unit for part in node.walk() if part.kind is Kind.NUMBER]
-    is_of_rates = all(units) and any("/" in unit for unit in units)
-    if rounded is EquationVerdict.DOUBTFUL or (node.kind in (Kind.MULTIPLY, Kind.DIVIDE) and not is_of_rates):
-        # In 300 minutes / 60 = 5 hours, the number converts.
-        return None
-    return False, value
 
 
 def _with_stated_units(node: Node, unit: str, before: str) -> Node:

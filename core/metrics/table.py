@@ -4,7 +4,7 @@ A step table holds the gold labels and scores of many traces as columns, with on
 a solution.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -93,16 +93,12 @@ class StepTable:
         return replace(self, **columns)
 
 
-def build_table(
-    judged: Iterable[tuple[Trace, StepScores | None]],
-    solutions: Sequence[float | None] = (),
-    groups: Sequence[str] = (),
-) -> StepTable:
-    """Build the step table of traces and their scores. It holds none of their texts.
+def build_table(judged: Iterable[tuple[Trace, StepScores | None]]) -> StepTable:
+    """Build the step table of traces and their scores, without scores of whole solutions and without groups. It
+    holds no texts of the traces.
 
-    The scores of a trace have one row per sub-step, or are None if the steps have no scores. `solutions` and
-    `groups` fill the columns of these names; by default, there are none. Raises `ValueError` if the rows of a trace
-    do not match its sub-steps.
+    The scores of a trace have one row per sub-step, or are None if the steps have no scores. Raises `ValueError` if
+    the rows of a trace do not match its sub-steps.
     """
     ids: list[str] = []
     gold: list[tuple[int, int, float]] = []
@@ -129,9 +125,8 @@ def build_table(
         valid=valid.astype(np.int64),
         redundancy=columns[:, 0],
         probs=columns[:, 1:],
-        # None becomes NaN.
-        solution=np.array(solutions or [None] * len(ids), np.float64),
-        groups=tuple(groups or [""] * len(ids)),
+        solution=np.full(len(ids), np.nan),
+        groups=("",) * len(ids),
         share=None if np.isnan(share).all() else share,
     )
 

@@ -4,8 +4,9 @@ checks.
 
 import hashlib
 import json
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
+import numpy as np
 import pytest
 
 from stepsight import Scorer, load_evaluator
@@ -78,7 +79,8 @@ def test_it_needs_no_folder_and_has_no_tokens(equations):
 
 def table(equations, *traces):
     judged = [judge(equations, trace, Mode.OFFLINE) for trace in traces]
-    return build_table(((one.trace, one.offline) for one in judged), [one.solution for one in judged])
+    table = build_table((one.trace, one.offline) for one in judged)
+    return replace(table, solution=np.array([one.solution for one in judged], np.float64))
 
 
 def steps(*texts):

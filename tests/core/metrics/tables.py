@@ -1,5 +1,7 @@
 """Small tables for the tests of metrics."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from stepsight.core.metrics.table import build_table
@@ -31,13 +33,14 @@ def judged_table(*rows):
     the last two may be left out."""
     traces, probs, solutions, groups = zip(*((*row, *(None, "")[len(row) - 2 :]) for row in rows), strict=True)
     scored = [None if part is None else StepScores(np.array(part, np.float32)) for part in probs]
-    return build_table(zip(traces, scored, strict=True), solutions, groups)
+    table = build_table(zip(traces, scored, strict=True))
+    return replace(table, solution=np.array(solutions, np.float64), groups=groups)
 
 
 def table(*judged, groups=()):
     """A table of (golds, validities) per trace."""
     named = [(trace(*golds, id=str(i)), scores(*validities)) for i, (golds, validities) in enumerate(judged)]
-    return build_table(named, groups=groups)
+    return replace(build_table(named), groups=tuple(groups) or ("",) * len(named))
 
 
 def three_way(golds, probs):

@@ -92,9 +92,10 @@ def test_every_resample_has_the_librarys_value_on_the_repeated_units(level):
     assert [agreeing.low, agreeing.high] == pytest.approx(np.percentile(shares, [2.5, 97.5]))
 
 
-def test_a_resample_without_two_values_has_no_alpha():
+def test_a_resample_without_two_values_has_neither_alpha_nor_kappa():
     # Two traces of one step each; drawing either twice leaves equal labels only.
     ratings, weights = np.array([[0.0, 2], [0, 2]]), np.array([[1, 1], [2, 0], [0, 0]], np.uint8)
+    np.testing.assert_array_equal(kappa.draws(pair([0, 2], [0, 2]), weights), [1, NONE, NONE])
     for level in Scale:
         np.testing.assert_array_equal(alpha(ratings, level, np.arange(2), weights).alpha.draws, [1, NONE, NONE])
 
@@ -117,6 +118,9 @@ def test_one_trace_alone_has_no_interval():
         others = agreeing_with_others(ratings, 0, np.array(trace), weights)
         assert found.alpha.exists
         assert np.isnan([found.alpha.low, found.agreeing.low, others.low]).all()
+    both = pair([0, 2, 2], [0, 2, 1], [1, 1, 1])
+    assert kappa(both, weights).exists
+    assert np.isnan([kappa(both, weights).low, agreeing(both, weights).low]).all()
 
 
 def test_one_person_with_all_others():
@@ -189,17 +193,6 @@ def test_every_resample_has_scikit_learns_value_on_the_repeated_units():
     assert value.low < value.number < value.high
     share = agreeing(found, weights)
     assert share.low < share.number < share.high
-
-
-def test_a_pair_on_one_trace_has_no_interval():
-    found, weights = pair([0, 2, 2], [0, 2, 1], [1, 1, 1]), resamples(3, 20)
-    assert kappa(found, weights).exists
-    assert np.isnan([kappa(found, weights).low, agreeing(found, weights).low]).all()
-
-
-def test_a_resample_without_a_unit_has_no_value():
-    found = pair([0, 2], [0, 2], [0, 1])
-    np.testing.assert_array_equal(kappa.draws(found, np.array([[1, 1], [2, 0], [0, 0]], np.uint8)), [1, NONE, NONE])
 
 
 NEG, NEU, POS = 0, 1, 2

@@ -1,5 +1,7 @@
 """Columns of the store agree with the table that is built trace by trace."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sqlalchemy import text
@@ -34,7 +36,7 @@ def expected(store, traces, evaluator_id, mode):
     judgments = [find_judgment(store, trace, evaluator_id, mode) for trace in traces]
     found = [judged for judged in judgments if judged is not None]
     scores = ((judged.trace, judged.online if mode == Mode.ONLINE else judged.offline) for judged in found)
-    table = build_table(scores, [judged.solution for judged in found])
+    table = replace(build_table(scores), solution=np.array([judged.solution for judged in found], np.float64))
     return table, [place for place, judged in enumerate(judgments) if judged is not None]
 
 
