@@ -257,9 +257,7 @@ def _of_today(row: Row) -> Row:
     """Return a row without what only versions before 1.0.0 wrote."""
     row = {name: value for name, value in row.items() if name not in ("chance", "visible")}
     if isinstance(campaign := row.get("campaign"), dict):
-        kept = {name: value for name, value in campaign.items() if name not in _EARLIER}
-        # Earlier versions left it out where it was 0.
-        row["campaign"] = {"qualification_items": 0} | kept
+        row["campaign"] = {name: value for name, value in campaign.items() if name not in _EARLIER}
         # These orders too put the traces first whose scores were in doubt.
         if campaign.get("ordering") in ("information", "change"):
             row["campaign"]["ordering"] = Ordering.DISAGREEMENT.value
