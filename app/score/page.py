@@ -37,7 +37,7 @@ from stepsight.storage.traces.writer import SAVED, save_trace
 from stepsight.training.evaluate.strength import DATASET, read_card, read_gallery
 
 # The first traces of the gallery are the most instructive ones; a link leads to the others.
-_EXAMPLES = 12
+_EXAMPLES = 4
 # Longer texts are shown once they are opened.
 _BRIEF = 120
 EMPTY = Markup('<p class="hint">Steps appear here as you type: numbered, headed, by paragraph or by line.</p>')
@@ -135,7 +135,6 @@ class ScorePage:
             names=names,
             # If none is stronger, a visitor learns it before anything is scored.
             demonstrations=len(names) if all(read_card(name).is_weak for name in names) else 0,
-            readings=[name for base in names for _, name in self.evaluators.readings(base) if name != base],
             examples=_examples(*names[:1]),
             dataset=DATASET,
             longest=LONGEST_ENTRY,

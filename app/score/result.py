@@ -121,7 +121,15 @@ def result_html(
         {name: strength_html(name, evaluators.about(name).fingerprint) for name in judged},
         entered.thinking,
     )
-    exports = exports_html(evaluators, trace, list(judged), entered.thresholds, token, read_only=read_only)
+    exports = exports_html(
+        evaluators,
+        trace,
+        list(judged),
+        entered.thresholds,
+        token,
+        read_only=read_only,
+        three_way=any(column.is_three_way for column in result.scores),
+    )
     return scored_html(result, exports)
 
 
@@ -194,7 +202,6 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
         alone=[column.name for column in result.scores if column.online is None],
         only_validity=ONLY_VALIDITY,
         earlier=_comparison(result, result.earlier) if result.earlier else None,
-        three_way=any(column.is_three_way for column in result.scores),
         rows=[_row(result, i, step) for i, step in enumerate(judged_steps(result.trace))],
         columns=column_names(result.scores),
         steps=json.dumps(steps_of(result.trace), ensure_ascii=False),
@@ -319,9 +326,11 @@ def exports_html(
     token: str | None,
     *,
     read_only: bool = False,
+    three_way: bool = True,
 ) -> Markup:
-    """Render links, downloads, a form for saving, and programs that reproduce the result. `names` are the
-    evaluators of the result, and `token` is its permalink's token."""
+    """Render links, thresholds, downloads, a form for saving, and programs that reproduce the result. `names` are
+    the evaluators of the result, of which at least one gives redundancy if `three_way`, and `token` is its
+    permalink's token."""
     types = {name: evaluators.about(name).dtype for name in names}
     # The type of weights behind an inference server is unknown.
     types = {name: "float32" if dtype == SERVED else dtype for name, dtype in types.items()}
@@ -341,6 +350,7 @@ def exports_html(
         dataset=SAVED,
         longest=NAME_LENGTH,
         thresholds=thresholds,
+        three_way=three_way,
         python=(before, after),
         curl=[line.split(ADDRESS, 1) for line in curl_lines(trace, names)],
         address=ADDRESS,

@@ -78,13 +78,17 @@ def comes_back_by_its_link(page):
     expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
 
 
+def more(page):
+    """Open what a result has behind *More*."""
+    page.locator(".ways:not([open]) > summary").click()
+
+
 def copies_a_snippet(page, address):
-    page.get_by_text("Reproduce in Python or with curl").click()
+    more(page)
     page.get_by_role("button", name="Copy").nth(1).click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith(f"curl -s {address}/api/v1/score -H ")
-    page.get_by_text("Reproduce in Python or with curl").click()
 
 
 def thresholds_judge_anew_in_the_page_itself(page):
@@ -112,12 +116,12 @@ def thresholds_judge_anew_in_the_page_itself(page):
     assert {url.rpartition("/")[2] for url in asked} == {"conclude"}
     assert query(page)["valid"] == ["0.99"]
     assert "valid=0.99" in (page.get_by_role("link", name="Link to this result").get_attribute("href") or "")
-    page.get_by_text("Reproduce in Python or with curl").click()
     expect(page.locator("code").first).to_contain_text("Thresholds(validity=0.99, redundancy=0.15)")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download JSON").click()
     assert json.loads(Path(download.value.path()).read_text())["judgments"][0]["thresholds"]["validity"] == 0.99
     page.reload()
+    more(page)
     expect(page.locator(".thresholds output").first).to_have_text("0.99")
     page.get_by_role("button", name="Defaults").click()
     expect(page.locator(".sum .bad")).to_have_count(1)
@@ -152,6 +156,7 @@ def looks_right_again_without_the_check(page):
 
 
 def is_kept_to_compare_others_with(page):
+    more(page)
     page.get_by_role("button", name="Keep as comparison").click()
     expect(page.locator(".kept")).to_be_visible()
     token = query(page)["s"]
@@ -168,6 +173,7 @@ def is_kept_to_compare_others_with(page):
 
 
 def is_saved_and_found_again(page):
+    more(page)
     page.get_by_label("Dataset").fill("by hand")
     for told in ("Saved as", "Already saved as"):
         page.get_by_role("button", name="Save as a trace").click()
@@ -275,6 +281,7 @@ def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened,
         page.goto(f"/?s={token}")
         # A permalink is followed for its result.
         expect(page.locator(".said .counts").first).to_be_in_viewport()
+        more(page)
         page.get_by_label("Valid from").fill("0")
         page.get_by_label("Redundant from").fill("0")
         marks = page.locator("ol.steps > li").first.locator(".mark")
@@ -421,6 +428,7 @@ def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(pag
         page.keyboard.press(key)
         expect(page.locator("ol.steps > li .t").nth(1)).to_have_text(re.compile("^It is 2, again."))
     expect(page.locator(".overview .place")).to_have_text(re.compile(r" · \d+ flags?$"))
+    more(page)
     page.get_by_label("Valid from").fill("1")
     expect(page.locator(".overview .place")).to_have_text(re.compile(" · 12 flags$"))
     strip = page.get_by_role("slider", name="Place in the solution")
