@@ -91,7 +91,7 @@ def while_scoring_and_editing(page):
     expect(page.locator("#result .earlier")).to_be_visible()
     heard(page)
     page.keyboard.press("Escape")
-    page.locator(".ways > summary").click()
+    page.locator(".further > summary").click()
     page.get_by_label("Dataset").fill("kept")
     page.get_by_role("button", name="Save as a trace").click()
     heard(page, "Saved as")

@@ -94,7 +94,7 @@ const putAddress = (section, how) => {
 
 // True if what stands behind *More* is open, which the next result keeps.
 let isMoreOpen = false;
-document.addEventListener("toggle", ({ target }) => { if (target.matches(".ways")) isMoreOpen = target.open; }, true);
+document.addEventListener("toggle", ({ target }) => { if (target.matches(".further")) isMoreOpen = target.open; }, true);
 
 // Adopt the thresholds and the comparison of the result in the page, and put its link into the address.
 const settleResult = (how) => {
@@ -104,8 +104,8 @@ const settleResult = (how) => {
   settle(section);
   kept = section.dataset.kept ?? kept;
   for (const place of section.querySelectorAll("[data-origin]")) place.textContent = location.origin;
-  const ways = section.querySelector(".ways");
-  if (ways) ways.open = isMoreOpen;
+  const further = section.querySelector(".further");
+  if (further) further.open = isMoreOpen;
   putAddress(section, how);
 };
 
