@@ -12,6 +12,7 @@ from playwright.sync_api import Route, expect
 from stepsight.app.score.entered import Entered
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
+from stepsight.training.evaluate.strength import read_gallery
 from tests.app.browser.acts import PROBLEM, SOLUTION, Traffic, bars, overflow, score
 from tests.app.held_up import hold_up
 from tests.browser import until
@@ -100,6 +101,7 @@ def thresholds_judge_anew_in_the_page_itself(page):
     page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
     sentence = page.locator(".conclusion")
     expect(sentence).to_contain_text("mini-bidir, a demonstration, blames step")
+    more(page)
     slider = page.get_by_label("Valid from")
     slider.focus()
     page.keyboard.press("Home")
@@ -328,11 +330,12 @@ def test_nothing_moves_that_a_person_aims_at_and_evaluators_fit_side_by_side(ope
 
 
 def test_a_solution_that_cannot_be_scored_stays_with_a_notice_and_an_example_is_scored(page):
+    example = read_gallery()[0]
     page.goto("/")
     page.get_by_label("mini-bidir").uncheck()
-    page.get_by_role("link", name="A factorisation that looks right").click()
+    page.get_by_role("link", name=example.meta["title"]).click()
     expect(page.locator("#refusal .notice")).to_contain_text("No evaluator is chosen.")
-    expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
+    expect(page.get_by_label("Problem")).to_have_value(example.problem)
     page.get_by_label("mini-bidir").check()
     page.get_by_label("Problem").fill("q")
     page.get_by_role("textbox", name="Solution").fill('["a", 3]')
@@ -343,9 +346,9 @@ def test_a_solution_that_cannot_be_scored_stays_with_a_notice_and_an_example_is_
     page.reload()
     expect(page.get_by_label("Problem")).to_have_value("q")
     expect(page.get_by_role("textbox", name="Solution")).to_have_value('["a", 3]')
-    page.get_by_role("link", name="A factorisation that looks right").click()
-    expect(page.locator("#result ol.steps > li")).to_have_count(5)
-    expect(page.get_by_label("Problem")).to_have_value(PROBLEM)
+    page.get_by_role("link", name=example.meta["title"]).click()
+    expect(page.locator("#result ol.steps > li")).to_have_count(len(example.steps))
+    expect(page.get_by_label("Problem")).to_have_value(example.problem)
     expect(page.locator(".reveals")).to_contain_text("step")
 
 
