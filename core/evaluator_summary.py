@@ -116,10 +116,6 @@ class Rereading:
             )
 
 
-READINGS = tuple(map(Rereading, Reading))
-"""The readings that a causal model can have."""
-
-
 def causal_attention(reading: Reading) -> str:
     """Return the value of `Evaluator.attention` for a causal evaluator with this reading."""
     return CAUSAL if reading == Reading.ONCE else f"{CAUSAL}{Rereading(reading)}"

@@ -132,7 +132,6 @@ class EvidencePage:
             has_neighbours=place.near != _NOWHERE.near,
             evaluators=[(name, name) for name in evidence.choices],
             evaluator=evidence.evaluator,
-            readings=_readings(self.evaluators, evidence, address) if evidence.scorer is not None else (),
             baseline_check=line,
             evidence=evidence_html(evidence, address, ask),
             present=alone.url(kind=address.kind, present=PROBLEM),
@@ -162,15 +161,6 @@ def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: Ev
     if trace_id not in ids:
         return _NOWHERE
     return ListPlace(gallery.flips.neighbours(flip, trace_id), ids.index(trace_id) + 1, len(ids))
-
-
-def _readings(evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> list[tuple[str, str, bool]]:
-    """Return the labels of the evaluator's readings, each with its URL, and True for the current one."""
-    here = EvidenceAddress(trace=address.trace, s=address.s, kind=address.kind)
-    return [
-        (label, here.url(evaluator=name), name == evidence.evaluator)
-        for label, name in evaluators.readings(evidence.evaluator)
-    ]
 
 
 def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> list[tuple[str, str, str]]:

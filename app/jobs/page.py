@@ -67,13 +67,10 @@ def judge_form(
 ) -> Markup:
     """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` preselected. With
     `leads`, the Jobs page opens once the job has started. If the store is empty, only a hint is rendered."""
-    # After the names, those of causal evaluators with other readings.
-    names = evaluators.all_names
-    read = [name for base in names for _, name in evaluators.readings(base)]
     return render(
         "jobs/start.html",
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
-        evaluators=[(name, name) for name in dict.fromkeys([*names, *read])],
+        evaluators=[(name, name) for name in evaluators.all_names],
         modes=_MODES,
         chosen=dataset,
         evaluator=evaluator,

@@ -26,7 +26,7 @@ from stepsight.app.scoring.loading import Loader, LocalEvaluator
 from stepsight.core.arrays import Floats32
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import READINGS, EvaluatorSummary, Rereading, split_reading
+from stepsight.core.evaluator_summary import EvaluatorSummary, Rereading, split_reading
 from stepsight.core.evaluators.opening import known_description
 from stepsight.core.hubs.hub_cache import Fetched, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
@@ -167,14 +167,6 @@ class Evaluators:
             return self.about(name).outputs.has_scores
         except UserError:
             return False
-
-    def readings(self, name: str) -> list[tuple[str, str]]:
-        """Return the readings that a causal model can have, labelled, each with the model's name with this reading.
-
-        The list is empty for any other evaluator. `name` may itself have a reading.
-        """
-        about = self.local(name).description
-        return [(one.label, about.reread(one).name) for one in READINGS] if about.is_causal_model else []
 
     def is_reread(self, name: str) -> bool:
         """True if `name` stands for an evaluator of this server with a reading that differs from its own."""

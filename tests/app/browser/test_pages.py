@@ -40,7 +40,6 @@ PAGES = {
     "/": Visit("#examples", "", "evaluator neg neu valid pos online offline"),
     "/evidence": Visit("main h1", "ol.turns", "online offline hindsight"),
     "/evidence?trace=1": Visit("main h1"),
-    "/evidence?trace=1&evaluator=mini-causal, read in both orders": Visit(".readings"),
     "/evidence?trace=1&present=4": Visit(".presents li.newest"),
     "/evidence?trace=1&present=gold": Visit(".presents .g"),
     "/evidence?trace=2": Visit("", "table[role=grid]", "equations hindsight"),

@@ -49,22 +49,13 @@ def test_a_judgment_is_the_scorers_in_hindsight_mode(evaluators):
     assert not evaluators.judge("tiny-causal", TRACE).hindsight.retroactive.any()
 
 
-def test_a_causal_evaluator_is_offered_with_other_readings(evaluators):
-    assert evaluators.readings("tiny") == []
-    assert (
-        evaluators.readings("tiny-causal, read in both orders")
-        == evaluators.readings("tiny-causal")
-        == [
-            ("once", "tiny-causal"),
-            ("in both orders", "tiny-causal, read in both orders"),
-        ]
-    )
+def test_a_bidirectional_evaluator_has_no_other_reading(evaluators):
     with refused():
         evaluators.about("tiny, read in both orders")
 
 
 def test_another_reading_uses_the_weights_in_memory_and_gives_what_a_process_of_its_own_does(evaluators):
-    for _, name in evaluators.readings("tiny-causal"):
+    for name in ("tiny-causal", "tiny-causal, read in both orders"):
         judgment, scorer = evaluators.judge(name, TRACE), evaluators.scorer(name)
         assert scorer.forward is evaluators.scorer("tiny-causal").forward
         assert evaluators.scorer(name) is scorer
