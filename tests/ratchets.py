@@ -17,6 +17,8 @@ from tests.conftest import ROOT
 from tests.source import LAYERS, MODULES, code, imported_modules, imports, name, tree
 
 LIMITS = ROOT / "tests" / "ratchets.json"
+# What grows by one module for each thing that is added: its size says nothing of the structure.
+GROWING = ("core/formats", "storage/importers/benchmarks", "tests/core/formats", "tests/storage/importers")
 LONG = 500
 SHORT = 6
 # A total may fall by this share before its limit has to follow.
@@ -71,11 +73,10 @@ def measures():
         "class names defined twice": classes_defined_twice(),
         "modules over 500 lines": [name(path) for path in MODULES if code(path).count("\n") > LONG],
         "private names": sorted(private_names()),
-        **{f"lines of {layer}": lines((ROOT / layer).rglob("*.py")) for layer in LAYERS},
-        "lines of tests": lines((ROOT / "tests").rglob("*.py")),
+        **{f"lines of {layer}": lines((ROOT / layer).rglob("*.py")) for layer in (*LAYERS, "tests")},
         "lines of scripts": lines((ROOT / "assets" / "web" / "js").rglob("*.js")),
-        "modules": len(MODULES),
-        "classes": sum(len(_CLASS.findall(code(path))) for path in MODULES),
+        "modules": sum(not grows(path) for path in MODULES),
+        "classes": sum(len(_CLASS.findall(code(path))) for path in MODULES if not grows(path)),
         "helpers with one caller": sum(map(helpers, MODULES)),
         "names imported to be imported again": sum(
             alias.asname == alias.name for path in MODULES for node in imports(path) for alias in node.names
@@ -83,8 +84,13 @@ def measures():
     }
 
 
+def grows(path):
+    """True if a module is one of those that a new thing adds."""
+    return any((ROOT / folder).resolve() in path.resolve().parents for folder in GROWING)
+
+
 def lines(paths):
-    return sum(path.read_bytes().count(b"\n") for path in paths)
+    return sum(path.read_bytes().count(b"\n") for path in paths if not grows(path))
 
 
 def helpers(path):

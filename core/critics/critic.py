@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.critics.settings import OWN, Message, Preset, Settings, read_settings
+from stepsight.core.critics.settings import Message, Preset, Settings, read_settings
 from stepsight.core.critics.verdict_parser import (
     READINGS,
     Answer,
@@ -226,7 +226,7 @@ class CriticClient:
         the traces."""
         critic = self.settings
         messages = critic.preset.messages(_PROBLEM, [_STEP])
-        is_constrained = critic.preset_name == OWN and critic.schema != "no"
+        is_constrained = critic.preset.reading == "verdicts" and critic.schema != "no"
         forms = list(_FORMS if critic.schema == "auto" else _FORMS[:-1]) if is_constrained else [None]
         # A form that makes a server fail is not tried again and again.
         attempts: int | None = 1

@@ -59,7 +59,7 @@ _UNITS = (
     "piece pieces:1 dozen dozens:12",
 )
 _SYSTEMS = [
-    {name: int(size) for names, size in re.findall(r"([^:]+):(\d+)", text) for name in names.split()}
+    {name: int(size) for names, size in re.findall(r"([^:]{1,200}):(\d+)", text) for name in names.split()}
     for text in _UNITS
 ]
 _RATIOS = {Fraction(x, y) for sizes in _SYSTEMS for x in sizes.values() for y in sizes.values()} - {1}

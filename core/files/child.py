@@ -48,7 +48,7 @@ _THREADS = {"OMP_NUM_THREADS": "4", "RAYON_NUM_THREADS": "4", "MALLOC_ARENA_MAX"
 # What a child needs of the environment; it has no use for the rest, where secrets are.
 _NEEDED = re.compile(
     r"(?:PATH|HOME|USER(?:NAME|PROFILE)?|LANG|LC_\w+|TZ|TMPDIR|TE?MP|SYSTEMROOT|XDG_CACHE_HOME|STEPSIGHT_CACHE"
-    r"|(?:LD|DYLD|OMP|MKL|OPENBLAS|RAYON|MALLOC|ARROW|TORCH|CUDA|NVIDIA|HF|TRANSFORMERS)_\w+|PYTHON\w*)"
+    r"|(?:LD|DYLD|OMP|MKL|OPENBLAS|RAYON|MALLOC|ARROW|CUDA|NVIDIA|HF|TRANSFORMERS)_\w+|(?:PYTHON|TORCH)\w*)"
 )
 # Starting takes seconds, on a busy machine many.
 _STARTING = 300.0

@@ -119,12 +119,12 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
             moments = session.scalars(failures).all()
             if moments:
                 left = max(left, max(moments) + limit.pause(len(moments)) - moment)
-        if left > timedelta(0):
-            # A refused attempt does not count, and does not make the pause longer.
-            raise LimitError(ceil(left.total_seconds()))
-        session.add_all(rows)
-        session.flush()
-        return Attempt(by_name, home, tuple(row.id for row in rows))
+        # A refused attempt does not count, and does not make the pause longer.
+        if left <= timedelta(0):
+            session.add_all(rows)
+            session.flush()
+            return Attempt(by_name, home, tuple(row.id for row in rows))
+    raise LimitError(ceil(left.total_seconds()))
 
 
 def forgive(session: Session, attempt: Attempt) -> None:

@@ -203,17 +203,6 @@ def test_tables(form, sqlite_store, tmp_path):
     attack(f"table as {form}", path.read_bytes(), tmp_path / "table", unless_stored(sqlite_store, read), *changes)
 
 
-@pytest.mark.parametrize("name", ["state.json", "dataset_dict.json"])
-def test_saved_folders(name, tmp_path):
-    """What `datasets` notes beside its files; the files themselves are tables."""
-    (tmp_path / "data-0.arrow").write_bytes(b"")
-    (tmp_path / "train").mkdir()
-    (tmp_path / "train" / "rows.jsonl").write_bytes(b"{}")
-    notes = {"_data_files": [{"filename": "data-0.arrow"}], "_split": None, "splits": ["train"]}
-    sound = json.dumps(notes).encode()
-    attack(name, sound, tmp_path / name, lambda path: find_data(path.parent), damaged, changed_json)
-
-
 @pytest.mark.parametrize("form", ["events", "label-studio"])
 def test_labels(form, sqlite_store, tmp_path):
     """Into a store that has the traces, each file as a campaign of its own."""

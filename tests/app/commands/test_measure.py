@@ -11,7 +11,7 @@ from sqlalchemy import delete
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.metrics.doubtful import doubts
-from stepsight.core.metrics.figures import METRICS, Topic
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow, TriangleRow
@@ -169,7 +169,7 @@ def test_json(evaluated):
     row = by_name(written)["first"]
     assert list(row) == [
         "evaluator", "mode", "errors", *FIGURES, "accuracy", "macro_f1", "macro_auc", "neg_auc", "neu_auc",
-        "pos_auc", *(metric.name for metric in METRICS if metric.topic != Topic.SHARES), "intervals", "reasons",
+        "pos_auc", *FIRST_ERRORS, *CALIBRATION, "intervals", "reasons",
         "n_traces", "n_solutions", "n_steps", "beats_baseline_by", "beats_baseline_in", "above_baselines",
         "thresholds", "calibrated_on", "thresholds_chosen_on_this_dataset", "published",
     ]  # fmt: skip
