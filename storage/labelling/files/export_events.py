@@ -10,8 +10,7 @@ The file contains the campaign, its guidelines, its traces with their slots, and
 
 `item` is the position in the queue. `slot` is the number of the slot within the item, or null for a decision.
 `step` is 0-based. `of` is the key of the event, by the same person, that is undone or redone. The only database ids
-in the file are in `conditions`, which record how the traces were chosen. If the campaign begins with gold items,
-its line has `qualification_items`.
+in the file are in `conditions`, which record how the traces were chosen.
 """
 
 import json
@@ -223,8 +222,7 @@ def _campaign(session: Session, campaign_id: int) -> Row:
     names = names.where(CampaignAnnotatorRow.campaign_id == campaign_id).order_by(UserRow.name)
     return (
         {"name": row.name, "dataset": session.get_one(DatasetRow, row.dataset_id).name}
-        # Where it is 0, logs of earlier versions do not have it.
-        | {name: value for name, value in row.settings.items() if value or name != "qualification_items"}
+        | row.settings
         | {name: as_json(getattr(row, name)) for name in ("created", "closed", "restricted")}
         | {"evaluator": evaluator and {name: getattr(evaluator, name) for name in EVALUATOR}}
         | {"created_by": session.get_one(UserRow, row.created_by).name}

@@ -92,7 +92,7 @@ class EventImporter:
             _check_version(head)
             self._campaign = validate(CampaignLine, field(head, "campaign"), "the campaign")
             self.name = check_name(name or self._campaign.name, "the name of the campaign")
-        self._head = where, head | {"campaign": head["campaign"] | {"name": self.name}}
+        self._head = where, head | {"campaign": self._campaign.model_copy(update={"name": self.name})}
         self._steps: dict[int, tuple[int, int, str]] = {}
         self._slots: dict[tuple[int, int], int] = {}
         self._waiting: list[tuple[str, dict[str, Any]]] = []
@@ -124,8 +124,11 @@ class EventImporter:
 
     def _compare(self, campaign_id: int) -> None:
         ours = iterate_rows(self._session, campaign_id)
+        first = next(ours)
+        # As they are read: a log may lack settings that were added after it was written.
+        head = first | {"campaign": validate(CampaignLine, first["campaign"], "the campaign")}
         last = self._head[0]
-        for mine, theirs in zip_longest(ours, chain([self._head], self._rows)):
+        for mine, theirs in zip_longest(chain([head], ours), chain([self._head], self._rows)):
             last = theirs[0] if theirs is not None else last
             if theirs is None or mine != theirs[1]:
                 raise UserError(

@@ -91,10 +91,13 @@ def test_a_log_is_the_same_after_a_round_trip_and_adds_nothing_when_it_comes_aga
     assert {one.trace.id: one.labels for one in together(other, 1)} == AGREED
     assert find_user(other, "annotator 1").role is Role.ANNOTATOR
     assert assign_next(other, find_campaign(other, "first").id, find_user(other, "eve")) is None
-    # Nothing is added in either store.
-    for again in (other, store):
+    # Nothing is added in either store, nor by a log from before a setting was there.
+    head, *others = lines_of(tmp_path / "one")
+    del head["campaign"]["qualification_items"]
+    earlier = write_lines(tmp_path / "earlier.jsonl", [head, *others])
+    for again, path in ((other, tmp_path / "one"), (store, tmp_path / "one"), (store, earlier)):
         user, before = local_user(again), contents(again)
-        repeated = import_labels(again, tmp_path / "one", user)
+        repeated = import_labels(again, path, user)
         assert (repeated.added, contents(again), "nothing new" in str(repeated)) == (0, before, True)
 
 
