@@ -66,10 +66,6 @@ def _moment(value: object) -> datetime:
     return moment.astimezone(UTC)
 
 
-def _check_facts(value: object) -> None:
-    validate(EvaluatorFacts, value, "the facts")
-
-
 Text = Annotated[str, checked(check_text, "the text")]
 Name = Annotated[str, checked(check_name, "the name")]
 Moment = Annotated[datetime, BeforeValidator(_moment)]
@@ -90,7 +86,7 @@ class EvaluatorLine(LabelRow):
     fingerprint: Name
     format: Name
     attention: Name
-    info: Annotated[dict[str, Any], checked(_check_facts)]
+    info: Annotated[dict[str, Any], checked(lambda facts: validate(EvaluatorFacts, facts, "the facts"))]
 
 
 class CampaignLine(CampaignSettings):

@@ -162,11 +162,6 @@ def test_signs_of_bold_text_are_no_products(text):
     assert "35" in text[check.fault_start : check.fault_end]
 
 
-def test_a_power_may_have_two_stars():
-    ((check,),) = check_steps("Multiply.", ["So 2**3 = 8."])
-    assert check.holds
-
-
 @pytest.mark.parametrize(
     "text",
     [
