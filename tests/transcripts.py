@@ -19,6 +19,8 @@ from tests.messages import is_writing, steady
 _MOMENTS = (
     (re.compile(r"\b20\d\d-\d\d-\d\d([T ]\d\d:\d\d(:\d\d)?([.,]\d+)?( UTC|Z|\+00:00)?)?"), "{moment}"),
     (re.compile(r"\b[0-9A-Fa-f]{12,}\b"), "{digest}"),
+    # Events have a new one in each test of a process.
+    (re.compile(r"\bkey-\d+\b"), "{key}"),
 )
 
 

@@ -207,7 +207,7 @@ def test_a_label_is_disputed_once_and_the_dispute_is_accepted(store, opened):
             ("See step 1.", None),
             ("", DisputeState.ACCEPTED),
         ]
-        assert list_disputes(store) == [found]
+        assert [dispute.id for dispute in list_disputes(store)] == [found.id]
         page.goto("/annotate/disputes")
         page.get_by_role("link", name="accepted (1)").click()
         page.wait_for_url("**/annotate/disputes?state=accepted")
