@@ -37,6 +37,7 @@ from stepsight.storage.people.changes import (
     busy,
     count,
     counted,
+    lines_of,
     name_taken,
     was_deleted,
 )
@@ -79,8 +80,7 @@ class ChangeableDataset(Changeable[DatasetRow]):
         of_evaluators = counted(len(evaluators), "evaluator", sorted(evaluators.values()))
         return Dependents(
             row.name,
-            {"traces": traces, "judgments": judgments, "scores without a step": left_out, "jobs": jobs},
-            _lines(
+            lines_of(
                 (True, counted(traces, "trace")),
                 (judgments, f"{counted(judgments, 'judgment')} by {of_evaluators}"),
                 (left_out, _without_steps(left_out)),
@@ -216,8 +216,7 @@ class ChangeableScores(Changeable[Scored]):
             obstacle = ConflictError(f"People see them in {campaigns}.", "Close the campaign first.")
         return Dependents(
             _scores_on(row.evaluator.name, row.dataset.name),
-            {"judgments": judgments, "scores without a step": left_out},
-            _lines(
+            lines_of(
                 (judgments, f"{counted(judgments, 'judgment')}, {' and '.join(modes)}"),
                 (left_out, _without_steps(left_out)),
             ),
@@ -249,11 +248,6 @@ def _without_steps(traces: int) -> str:
     return f"the scores of {counted(traces, 'trace')} without each of their steps"
 
 
-def _lines(*lines: tuple[object, str]) -> tuple[str, ...]:
-    """Return the lines of what is there: each comes with a number, or True."""
-    return tuple(line for is_there, line in lines if is_there)
-
-
 @dataclass(frozen=True)
 class ChangeableJobs(Changeable[Sequence[Job]]):
     """The jobs with these ids or, without an id, all that have ended. A failed or cancelled import is deleted
@@ -283,8 +277,7 @@ class ChangeableJobs(Changeable[Sequence[Job]]):
         sizes = [f"{file.name} ({format_bytes(file.size)})" for file in files]
         return Dependents(
             name if len(row) == 1 else counted(len(row), "job"),
-            {"jobs": len(row), "files": len(files)},
-            _lines((True, f"{counted(len(row), 'job')} that ended"), (files, counted(len(files), "file", sizes))),
+            lines_of((True, f"{counted(len(row), 'job')} that ended"), (files, counted(len(files), "file", sizes))),
             kept="Judgments and datasets that a job has stored stay.",
             obstacle=ConflictError(f"Job {active.id} is {active.state}.", "Cancel it first.") if active else None,
             uploads=tuple(file.file for file in files),

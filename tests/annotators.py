@@ -206,7 +206,7 @@ def faults(store, campaign, annotators):
         held = select(SlotRow.item_id, SlotRow.user_id, SlotRow.public_id).where(SlotRow.campaign_id == campaign.id)
         public = {(item, user): slot for item, user, slot in session.execute(held)}
     answers = {
-        public[answer.item_id, answer.user_id]: answer.labels for answer in iterate_annotations(store, campaign.id)
+        public[answer.item.id, answer.user_id]: answer.labels for answer in iterate_annotations(store, campaign.id)
     }
     thought = {slot: labels for one in annotators for slot, labels in one.labels.items()}
     if answers != thought:

@@ -81,8 +81,8 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
     `NotFoundError` if the campaign does not exist."""
     campaign = get_campaign(store, address.campaign)
     items = read_adjudication(store, campaign.id).items
-    hidden = hidden_traces(store, user, [item.about.trace_id for item in items])
-    adjudication = Adjudication(tuple(item for item in items if item.about.trace_id not in hidden))
+    hidden = hidden_traces(store, user, [item.item.trace_id for item in items])
+    adjudication = Adjudication(tuple(item for item in items if item.item.trace_id not in hidden))
     named = adjudication.find(address.item) if address.item else None
     shown = named or adjudication.next_open() or next(iter(adjudication.items), None)
     missed = bool(address.item) and named is None
@@ -100,8 +100,8 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
 
 def _item(store: Store, item: AnnotatedItem, user: User) -> dict[str, Any]:
     """Return the template's variables for a trace and the disagreements on its steps."""
-    trace, item_id = get_trace(store, item.about.trace_id), item.about.item_id
-    changed = trace.digest != item.about.digest
+    trace, item_id = get_trace(store, item.item.trace_id), item.item.id
+    changed = trace.digest != item.item.digest
     past: dict[int, list[Decision]] = {}
     for decision in past_decisions(store, item_id):
         past.setdefault(decision.step, []).append(decision)
@@ -134,16 +134,16 @@ def _item(store: Store, item: AnnotatedItem, user: User) -> dict[str, Any]:
 def _neighbours(campaign_id: int, adjudication: Adjudication, shown: AnnotatedItem) -> dict[str, Any]:
     """Return the template's variables for moving between traces: links to the neighbours of a trace, and its
     position."""
-    ids = [item.about.item_id for item in adjudication.items]
-    place = ids.index(shown.about.item_id)
+    ids = [item.item.id for item in adjudication.items]
+    place = ids.index(shown.item.id)
     urls = [AdjudicationAddress(campaign=campaign_id, item=item_id).url() for item_id in ids]
-    following = None if shown.undecided else adjudication.next_open(shown.about.item_id)
+    following = None if shown.undecided else adjudication.next_open(shown.item.id)
     return {
         "place": place + 1,
         "places": len(ids),
         "previous": urls[place - 1] if place else "",
         "next": urls[place + 1] if place + 1 < len(ids) else "",
-        "onward": urls[ids.index(following.about.item_id)] if following else "",
+        "onward": urls[ids.index(following.item.id)] if following else "",
         "finished": not shown.undecided and following is None,
     }
 

@@ -49,7 +49,8 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import ForbiddenError, NotFoundError, Store
 from stepsight.storage.judgments.evaluators import read_versions
 from stepsight.storage.labelling.campaigns import Campaign, get_campaign, list_campaigns
-from stepsight.storage.labelling.ratings import CampaignRatings, RatedTrace, RatedTraces, read_ratings
+from stepsight.storage.labelling.ratings import CampaignRatings, RatedTraces, read_ratings
+from stepsight.storage.labelling.submissions import LabelledItem
 from stepsight.storage.people.blindness import hidden_error, hidden_traces
 from stepsight.training.report.html import table_html
 from stepsight.training.report.tables import CellKind, Table, show, to_csv
@@ -159,7 +160,7 @@ def _size(agreement: CampaignAgreement) -> int:
 ROWS = 50
 """The number of traces on a page of the heatmap."""
 
-Link = Callable[[RatedTrace, bool], str]
+Link = Callable[[LabelledItem, bool], str]
 """The URL for a trace; the second argument is True if people disagree on it."""
 
 # Krippendorff, Content Analysis (2nd edition, 2004), page 241.
@@ -397,11 +398,11 @@ def _page(
     others = [(str(other.id), other.name) for other in list_campaigns(store) if other.id != campaign.id]
     pairs = measured.table("pairs")
 
-    def link(trace: RatedTrace, disagreed: bool) -> str:
+    def link(trace: LabelledItem, disagreed: bool) -> str:
         """Return the URL that a trace's cells link to: the trace's adjudication if annotators disagree and the user
         may adjudicate, or else its page in Browse."""
         if disagreed and adjudicates:
-            return AdjudicationAddress(campaign=campaign.id, item=trace.item_id).url()
+            return AdjudicationAddress(campaign=campaign.id, item=trace.id).url()
         return f"/browse?trace={trace.trace_id}"
 
     return render(

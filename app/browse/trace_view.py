@@ -25,9 +25,8 @@ from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Label, Trace
 from stepsight.storage.database.store import Store
-from stepsight.storage.labelling.consensus import TraceLabels, read_trace_labels
+from stepsight.storage.labelling.consensus import find_consensus, read_trace_labels
 from stepsight.storage.labelling.disputes import DisputeFilter, DisputeState, list_disputes
-from stepsight.storage.labelling.submissions import SubmittedAnnotation
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace
 
@@ -190,8 +189,11 @@ class PeopleLabels:
     """
 
     def __init__(self, store: Store, trace_id: int, user: User | None) -> None:
-        labels = read_trace_labels(store, trace_id)
-        self._shown = [shown for shown in labels if user is not None or shown.campaign.closed is not None]
+        self._shown = [
+            (campaign, item, find_consensus(item, campaign.after_error))
+            for campaign, item in read_trace_labels(store, trace_id)
+            if user is not None or campaign.closed is not None
+        ]
         self._manages = user is not None and may(user, Right.MANAGE, store)
         self._logged_in = user is not None
 
@@ -199,7 +201,7 @@ class PeopleLabels:
     def labels(self) -> tuple[str | None, ...]:
         """The consensus labels of the newest campaign, one per step, or an empty tuple if there are no labels to
         show."""
-        return self._shown[0].labels if self._shown else ()
+        return self._shown[0][2][0] if self._shown else ()
 
     @property
     def words(self) -> str:
@@ -207,23 +209,18 @@ class PeopleLabels:
         if not self._shown:
             return "none yet"
         return ", ".join(
-            f"{counted(len(shown.annotations), 'annotator')} in {shown.campaign.name}" for shown in self._shown
+            f"{counted(len(item.annotations), 'annotator')} in {campaign.name}" for campaign, item, _ in self._shown
         )
 
     def html(self) -> Markup:
         """A table for each campaign, with the consensus and every annotator's label for each step."""
         if not self._shown:
             return Markup()
-        return macro(
-            _TEMPLATE,
-            "tables",
-            [(shown, self._annotations(shown)) for shown in self._shown],
-            _REASONS,
-        )
-
-    def _annotations(self, labels: TraceLabels) -> Sequence[SubmittedAnnotation]:
-        closed = labels.campaign.closed is not None
-        return labels.annotations if self._logged_in and (self._manages or closed) else ()
+        tables = []
+        for campaign, item, consensus in self._shown:
+            shows_each = self._logged_in and (self._manages or campaign.closed is not None)
+            tables.append((campaign, item, consensus, item.annotations if shows_each else ()))
+        return macro(_TEMPLATE, "tables", tables, _REASONS)
 
 
 def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:

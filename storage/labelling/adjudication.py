@@ -32,6 +32,7 @@ from stepsight.storage.labelling.annotation import DECIDE, UNSURE, check_event, 
 from stepsight.storage.labelling.campaigns import load_settings
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.submissions import (
+    LabelledItem,
     SubmittedAnnotation,
     iterate_annotations,
     read_annotations,
@@ -68,9 +69,8 @@ class AnnotatedItem:
     decisions: Mapping[int, Decision]
 
     @property
-    def about(self) -> SubmittedAnnotation:
-        """An annotation, for what all of them say of the trace."""
-        return self.annotations[0]
+    def item(self) -> LabelledItem:
+        return self.annotations[0].item
 
     @cached_property
     def disagreed(self) -> tuple[int, ...]:
@@ -91,7 +91,7 @@ def iterate_items(store: Store, campaign_id: int) -> Iterator[AnnotatedItem]:
     for (item_id, step), decision in read_decisions(store, campaign_id).items():
         decisions.setdefault(item_id, {})[step] = decision
     annotations = iterate_annotations(store, campaign_id)
-    for item_id, group in groupby(annotations, key=lambda annotation: annotation.item_id):
+    for item_id, group in groupby(annotations, key=lambda annotation: annotation.item.id):
         yield AnnotatedItem(tuple(group), decisions.get(item_id, {}))
 
 
@@ -110,12 +110,12 @@ class Adjudication:
         return self.steps - sum(len(item.undecided) for item in self.items)
 
     def find(self, item_id: int) -> AnnotatedItem | None:
-        return next((item for item in self.items if item.about.item_id == item_id), None)
+        return next((item for item in self.items if item.item.id == item_id), None)
 
     def next_open(self, after: int | None = None) -> AnnotatedItem | None:
         """Return the first item with an undecided step after the item `after`, continuing from the start at the
         end."""
-        places = [item.about.item_id for item in self.items]
+        places = [item.item.id for item in self.items]
         start = places.index(after) + 1 if after in places else 0
         turned = self.items[start:] + self.items[:start]
         return next((item for item in turned if item.undecided), None)
@@ -128,7 +128,7 @@ def read_adjudication(store: Store, campaign_id: int) -> Adjudication:
 
     def read() -> Adjudication:
         items = iterate_items(store, campaign_id)
-        return Adjudication(tuple(item for item in items if item.disagreed and item.about.chosen != GOLD))
+        return Adjudication(tuple(item for item in items if item.disagreed and item.item.chosen != GOLD))
 
     return store.cache.get(("adjudication", campaign_id), version, read, _size)
 

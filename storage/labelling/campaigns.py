@@ -36,7 +36,7 @@ from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store, insert_once
 from stepsight.storage.labelling.ordering import GOLD, Place, arrange, draw_gold
 from stepsight.storage.labelling.plan import CampaignPlan, CampaignSettings, check_guideline, read_settings
-from stepsight.storage.people.changes import Changeable, Dependents, busy, count, counted, name_taken
+from stepsight.storage.people.changes import Changeable, Dependents, busy, count, counted, lines_of, name_taken
 from stepsight.storage.people.users import User, user_of_row
 from stepsight.storage.traces.queries import find_dataset
 
@@ -288,29 +288,25 @@ class ChangeableCampaign(Changeable[CampaignRow]):
             UserRow.id.in_(select(EventRow.user_id).where(EventRow.campaign_id == row.id))
         )
         names = session.scalars(people.order_by(UserRow.name)).all()
-        counts = {
-            "traces": count(session, ItemRow.campaign_id == row.id, ItemRow.chosen != GOLD),
-            "annotations": count(session, SlotRow.campaign_id == row.id, SlotRow.state == "submitted"),
-            "actions": count(session, EventRow.campaign_id == row.id),
-            "invitations": count(session, InvitationRow.campaign_id == row.id),
-        }
+        traces = count(session, ItemRow.campaign_id == row.id, ItemRow.chosen != GOLD)
+        annotations = count(session, SlotRow.campaign_id == row.id, SlotRow.state == "submitted")
+        actions = count(session, EventRow.campaign_id == row.id)
+        invitations = count(session, InvitationRow.campaign_id == row.id)
         dataset = session.scalars(select(DatasetRow.name).where(DatasetRow.id == row.dataset_id)).one()
-        later, unexported = counts["actions"] - (row.exported or 0), None
+        later, unexported = actions - (row.exported or 0), None
         if later > 0:
-            actions = "1 action of people is" if later == 1 else f"{later:,} actions of people are"
+            stated = "1 action of people is" if later == 1 else f"{later:,} actions of people are"
             hint = "Download every event first, as JSON Lines."
-            unexported = ConflictError(f"{actions} in no complete export.", hint)
-        lines = {
-            f"its queue of {counted(counts['traces'], 'trace')} of {dataset}": True,
-            counted(counts["annotations"], "submitted annotation"): counts["annotations"],
-            f"{counted(counts['actions'], 'logged action')} by {', '.join(names)}": counts["actions"],
-            f"{counted(counts['invitations'], 'open invitation')} to it": counts["invitations"],
-        }
+            unexported = ConflictError(f"{stated} in no complete export.", hint)
         return Dependents(
             row.name,
-            counts,
-            tuple(line for line, is_there in lines.items() if is_there),
-            kept="The traces stay, and so does the record of what people have seen of them.",
+            lines_of(
+                (True, f"its queue of {counted(traces, 'trace')} of {dataset}"),
+                (annotations, counted(annotations, "submitted annotation")),
+                (actions, f"{counted(actions, 'logged action')} by {', '.join(names)}"),
+                (invitations, f"{counted(invitations, 'open invitation')} to it"),
+            ),
+            kept="The traces stay.",
             obstacle=busy(_importing(session, row)) or unexported,
         )
 

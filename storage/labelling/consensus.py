@@ -14,7 +14,7 @@ from stepsight.storage.database.labelling_schema import CampaignRow, ItemRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, starts
-from stepsight.storage.labelling.adjudication import AnnotatedItem, Decision, iterate_items, past_decisions
+from stepsight.storage.labelling.adjudication import AnnotatedItem, iterate_items, past_decisions
 from stepsight.storage.labelling.campaigns import Campaign, load_campaign
 from stepsight.storage.labelling.ordering import GOLD
 from stepsight.storage.labelling.submissions import NONE, SubmittedAnnotation, read_annotations, vote
@@ -40,7 +40,7 @@ class LabelledTrace:
     """A trace with labels from people.
 
     `labels` has `neg`, `neu`, `pos` or None for each step. If they are those of a single annotator, `how` is None,
-    and `annotations` has only that person's annotation. Otherwise `how` says how each label came about:
+    and `annotated` has only that person's annotation. Otherwise `how` says how each label came about:
 
     - `adjudicated`: an adjudicator decided, possibly to leave the step unlabelled.
     - `majority`: more annotators gave this label than any other.
@@ -51,25 +51,23 @@ class LabelledTrace:
     """
 
     trace: StoredTrace
+    annotated: AnnotatedItem
     labels: Labels
     how: tuple[str, ...] | None
-    annotations: tuple[SubmittedAnnotation, ...]
-    decisions: tuple[Decision, ...] = ()
+
+    @property
+    def annotations(self) -> tuple[SubmittedAnnotation, ...]:
+        return self.annotated.annotations
 
     @property
     def annotator(self) -> str | None:
         return self.annotations[0].user if self.how is None else None
 
     @property
-    def chosen(self) -> str:
-        """How the trace came into the campaign, as in `ItemRow`."""
-        return self.annotations[0].chosen
-
-    @property
     def moment(self) -> datetime:
         """The time of the last submission or decision."""
         submissions = [annotation.moment for annotation in self.annotations]
-        return max([*submissions, *(decision.moment for decision in self.decisions)])
+        return max([*submissions, *(decision.moment for decision in self.annotated.decisions.values())])
 
     @property
     def seconds(self) -> float:
@@ -95,7 +93,7 @@ def find_consensus(item: AnnotatedItem, after_error: bool) -> tuple[Labels, tupl
     `after_error` is True if the campaign labels the steps after the first error."""
     labels: list[str | None] = []
     how: list[str] = []
-    for step in range(len(item.about.labels)):
+    for step in range(len(item.annotations[0].labels)):
         if step in item.decisions:
             label, origin = item.decisions[step].label, ADJUDICATED
         elif "neg" in labels and not after_error:
@@ -132,21 +130,21 @@ class LabelledTraces:
         self.left_out = Counter()
         items = self._items()
         while batch := list(islice(items, _BATCH)):
-            statement = traces({item.about.trace_id for item in batch})
+            statement = traces({item.item.trace_id for item in batch})
             with self._store.read() as session:
                 stored = {trace.trace_id: trace for trace in load_traces(session, statement)}
             for item in batch:
-                trace = stored[item.about.trace_id]
-                if trace.digest == item.about.digest:
+                trace = stored[item.item.trace_id]
+                if trace.digest == item.item.digest:
                     yield from self._labelled(trace, item)
                 else:
                     self._leave_out(item, CHANGED)
 
     def _items(self) -> Iterator[AnnotatedItem]:
         for item in iterate_items(self._store, self._campaign.id):
-            if item.about.chosen == GOLD and not self._with_gold:
+            if item.item.chosen == GOLD and not self._with_gold:
                 self._leave_out(item, HIDDEN_GOLD)
-            elif self._only is None or item.about.trace_id in self._only:
+            elif self._only is None or item.item.trace_id in self._only:
                 yield item
 
     def _leave_out(self, item: AnnotatedItem, reason: str) -> None:
@@ -154,27 +152,15 @@ class LabelledTraces:
 
     def _labelled(self, trace: StoredTrace, item: AnnotatedItem) -> Iterator[LabelledTrace]:
         if not self._per_annotator:
-            decisions = tuple(item.decisions[step] for step in sorted(item.decisions))
-            labels, how = find_consensus(item, self._campaign.after_error)
-            yield LabelledTrace(trace, labels, how, item.annotations, decisions)
+            yield LabelledTrace(trace, item, *find_consensus(item, self._campaign.after_error))
             return
         for annotation in item.annotations:
             labels = tuple(label if label in LABEL_NAMES else None for label in annotation.labels)
-            yield LabelledTrace(trace, labels, None, (annotation,))
+            yield LabelledTrace(trace, AnnotatedItem((annotation,), {}), labels, None)
 
 
-@dataclass(frozen=True)
-class TraceLabels:
-    """A campaign's consensus on a trace, as in `LabelledTrace`, with all annotations of the trace."""
-
-    campaign: Campaign
-    labels: Labels
-    how: tuple[str, ...]
-    annotations: tuple[SubmittedAnnotation, ...]
-
-
-def read_trace_labels(store: Store, trace_id: int) -> list[TraceLabels]:
-    """Return a trace's labels in each campaign in which somebody labelled it, newest campaign first.
+def read_trace_labels(store: Store, trace_id: int) -> list[tuple[Campaign, AnnotatedItem]]:
+    """Return a trace with its labels in each campaign in which somebody labelled it, newest campaign first.
 
     Campaigns in which the trace is a hidden gold item are left out.
     """
@@ -189,14 +175,11 @@ def read_trace_labels(store: Store, trace_id: int) -> list[TraceLabels]:
             (load_campaign(session, campaign), item, tuple(read_annotations(session, campaign, item)))
             for item, campaign in session.execute(of_trace)
         ]
-    labelled = []
-    for campaign, item_id, annotations in items:
-        if annotations:
-            item = AnnotatedItem(
-                annotations, {decision.step: decision for decision in past_decisions(store, item_id)}
-            )
-            labelled.append(TraceLabels(campaign, *find_consensus(item, campaign.after_error), annotations))
-    return labelled
+    return [
+        (campaign, AnnotatedItem(annotations, {past.step: past for past in past_decisions(store, item_id)}))
+        for campaign, item_id, annotations in items
+        if annotations
+    ]
 
 
 @dataclass(frozen=True)
@@ -239,10 +222,10 @@ def read_votes(store: Store, gold: Gold) -> dict[int, StepVotes]:
         ids = session.scalars(campaigns.where(TraceRow.dataset_id == gold.dataset.id).distinct()).all()
     counted: dict[int, StepVotes] = {}
     for item in (item for campaign_id in sorted(ids) for item in iterate_items(store, campaign_id)):
-        place = places.get(item.about.trace_id)
-        if place is None or item.about.chosen == GOLD or gold.digests[place] != item.about.digest:
+        place = places.get(item.item.trace_id)
+        if place is None or item.item.chosen == GOLD or gold.digests[place] != item.item.digest:
             continue
-        for step in range(len(item.about.labels)):
+        for step in range(len(item.annotations[0].labels)):
             decided = step in item.decisions
             labels = [annotation.labels[step] for annotation in item.annotations]
             if decided:

@@ -13,7 +13,7 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign
 from stepsight.storage.labelling.ordering import GOLD
-from stepsight.storage.labelling.submissions import SubmittedAnnotation, iterate_annotations
+from stepsight.storage.labelling.submissions import LabelledItem, SubmittedAnnotation, iterate_annotations
 from stepsight.storage.people.server_secret import shuffle_people
 from stepsight.storage.traces.queries import BATCH, load_traces, traces
 
@@ -21,18 +21,6 @@ _CODES: Mapping[str | None, int] = {None: UNLABELLED, **{name: code for code, na
 
 Item = tuple[SubmittedAnnotation, ...]
 """The annotations of one trace of a campaign."""
-
-
-@dataclass(frozen=True)
-class RatedTrace:
-    """An annotated trace of a campaign. `digest` is the digest of the trace as it was labelled."""
-
-    item_id: int
-    trace_id: int
-    external_id: str
-    dataset: str
-    digest: str
-    steps: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +35,7 @@ class RatedTraces:
     shape (people, steps) and holds the step that changed a person's label, or NaN without one.
     """
 
-    traces: tuple[RatedTrace, ...]
+    traces: tuple[LabelledItem, ...]
     last: Ratings
     first: Ratings
     later: Floats64
@@ -101,11 +89,13 @@ def read_ratings(store: Store, campaign: Campaign, *, named: bool = True) -> Cam
     if not named:
         people = shuffle_people(store, people, "campaign", campaign.id)
         names = tuple(f"annotator {row + 1}" for row in range(len(people)))
-    items = [tuple(group) for _, group in groupby(annotations, key=lambda annotation: annotation.item_id)]
-    rated = {hidden: [item for item in items if (item[0].chosen == GOLD) is hidden] for hidden in (False, True)}
+    items = [tuple(group) for _, group in groupby(annotations, key=lambda annotation: annotation.item.id)]
+    rated: dict[bool, list[Item]] = {False: [], True: []}
+    for annotations_of_item in items:
+        rated[annotations_of_item[0].item.chosen == GOLD].append(annotations_of_item)
     later = _later_steps(store, campaign) if campaign.stepwise else {}
     gold, changed = _read_gold(store, items)
-    queue, hidden = (_arrays(rated[hidden], people, names, later, gold) for hidden in (False, True))
+    queue, hidden = (_arrays(rated[is_hidden], people, names, later, gold) for is_hidden in (False, True))
     return CampaignRatings(campaign, queue, hidden, len(annotations), changed)
 
 
@@ -118,8 +108,8 @@ def _arrays(
 ) -> RatedTraces:
     """Convert the annotations of each trace to arrays, whose rows are those of `people`."""
     rows = {user_id: row for row, user_id in enumerate(people)}
-    traces = tuple(map(_trace, items))
-    sizes = [trace.steps for trace in traces]
+    traces = tuple(annotations[0].item for annotations in items)
+    sizes = list(map(_steps, items))
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
     shape = len(names), int(starts[-1])
     last, first = np.full(shape, UNLABELLED, np.int8), np.full(shape, UNLABELLED, np.int8)
@@ -131,23 +121,19 @@ def _arrays(
             first[row, steps] = [_CODES[label] for label in annotation.first]
             evidence[row, steps] = np.array(annotation.evidence, np.float64)
             counts = [
-                later.get((annotation.item_id, annotation.user_id, step)) for step in range(len(annotation.labels))
+                later.get((annotation.item.id, annotation.user_id, step)) for step in range(len(annotation.labels))
             ]
             seen[row, steps] = np.array(counts, np.float64)
     trace = np.repeat(np.arange(len(traces)), sizes).astype(np.int64)
     position = np.arange(shape[1]) - starts[trace]
-    gold, valid = (
-        np.concatenate([np.empty(0), *(gold_of[rated.item_id][kind] for rated in traces)]) for kind in (0, 1)
-    )
+    gold, valid = (np.concatenate([np.empty(0), *(gold_of[item.id][kind] for item in traces)]) for kind in (0, 1))
     standing, early = (Ratings(names, codes, trace, position, len(traces)) for codes in (last, first))
     return RatedTraces(traces, standing, early, seen, gold, valid, evidence)
 
 
-def _trace(annotations: Item) -> RatedTrace:
-    about = annotations[0]
+def _steps(annotations: Item) -> int:
     # If the trace has changed since, an annotation is as long as its person's events require.
-    steps = max(len(annotation.labels) for annotation in annotations)
-    return RatedTrace(about.item_id, about.trace_id, about.external_id, about.dataset, about.digest, steps)
+    return max(len(annotation.labels) for annotation in annotations)
 
 
 def _later_steps(store: Store, campaign: Campaign) -> dict[tuple[int, int, int], int]:
@@ -171,18 +157,17 @@ def _read_gold(store: Store, items: Sequence[Item]) -> tuple[dict[int, tuple[Flo
     traces. For a trace that has changed since it was labelled, all values are NaN."""
     gold: dict[int, tuple[Floats64, Floats64]] = {}
     changed = 0
-    rated = [_trace(item) for item in items]
-    for start in range(0, len(rated), BATCH):
-        part = rated[start : start + BATCH]
+    for start in range(0, len(items), BATCH):
+        part = [(annotations[0].item, annotations) for annotations in items[start : start + BATCH]]
         with store.read() as session:
-            loaded = load_traces(session, traces([item.trace_id for item in part]))
+            loaded = load_traces(session, traces([item.trace_id for item, _ in part]))
         stored = {trace.trace_id: trace for trace in loaded}
-        for item in part:
+        for item, annotations in part:
             trace = stored[item.trace_id]
             if trace.digest == item.digest:
                 labels, valid = trace.labels, [step.valid for step in trace.steps]
-                gold[item.item_id] = np.array(labels, np.float64), np.array(valid, np.float64)
+                gold[item.id] = np.array(labels, np.float64), np.array(valid, np.float64)
             else:
                 changed += 1
-                gold[item.item_id] = (np.full(item.steps, np.nan),) * 2
+                gold[item.id] = (np.full(_steps(annotations), np.nan),) * 2
     return gold, changed

@@ -1,8 +1,8 @@
 """The submitted annotations of a campaign, derived from the log."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any
 
@@ -24,27 +24,34 @@ _BATCH = 200
 
 
 @dataclass(frozen=True)
+class LabelledItem:
+    """An item of a campaign, the trace that people label. `external_id` is the id of the trace in its `dataset`,
+    and `digest` its digest as it was labelled. `chosen` says how it came into the campaign, as in `ItemRow`."""
+
+    id: int
+    trace_id: int
+    external_id: str
+    dataset: str
+    chosen: str
+    digest: str
+
+
+@dataclass(frozen=True)
 class SubmittedAnnotation(Annotation):
-    """An annotation that is currently submitted, with its annotator and trace.
+    """An annotation that is currently submitted, with its annotator and the item of the campaign.
 
     It holds what counts of `Annotation`. `labels` has None for the steps after the first `neg`, unless the campaign
     labels them. In a stepwise campaign, `first` holds the labels given before the next step was seen; otherwise it
     equals `labels`. `errors` has only kinds of error of steps labelled `neg`, and `evidence` only that of steps
     whose label differs from the first one.
 
-    `digest` is the digest of the trace as it was labelled. `chosen` says how the trace came into the campaign, as
-    in `ItemRow`. `guideline` is the version at submission, and `moment` the time. `seconds` is the total time
-    measured by the page.
+    `guideline` is the version at submission, and `moment` the time. `seconds` is the total time measured by the
+    page.
     """
 
-    item_id: int
-    trace_id: int
-    external_id: str
-    dataset: str
+    item: LabelledItem
     user_id: int
     user: str
-    chosen: str
-    digest: str
     view: str
     guideline: int
     moment: datetime
@@ -72,24 +79,21 @@ def read_annotations(session: Session, campaign_id: int, item_id: int) -> list[S
 
 
 def _read(session: Session, campaign_id: int, condition: ColumnElement[bool]) -> list[SubmittedAnnotation]:
-    slots = session.execute(_submitted(campaign_id).where(condition)).mappings().all()
+    slots = session.execute(_submitted(campaign_id).where(condition)).all()
     if not slots:
         return []
     settings = load_settings(session, campaign_id)
-    logs = read_events_of_items(session, sorted({slot["item_id"] for slot in slots}))
-    annotations = (_annotation(settings, slot, logs.get((slot["item_id"], slot["user_id"]), [])) for slot in slots)
+    logs = read_events_of_items(session, sorted({slot.id for slot in slots}))
+    annotations = (_annotation(settings, slot, logs.get((slot.id, slot.user_id), [])) for slot in slots)
     return [annotation for annotation in annotations if annotation is not None]
 
 
 def _submitted(campaign_id: int) -> Select[Any]:
-    same = (ItemRow.trace_id, TraceRow.external_id, SlotRow.user_id, ItemRow.chosen, ItemRow.digest)
-    columns: list[Any] = [
-        *(*same, TraceRow.n_steps),
-        *(ItemRow.id.label("item_id"), DatasetRow.name.label("dataset"), UserRow.name.label("user")),
-        TraceRow.digest.label("current_digest"),
-    ]
+    item: list[Any] = [ItemRow.id, ItemRow.trace_id, TraceRow.external_id, DatasetRow.name.label("dataset")]
+    item += [ItemRow.chosen, ItemRow.digest]
+    person = SlotRow.user_id, UserRow.name.label("user")
     return (
-        select(*columns)
+        select(*item, *person, TraceRow.n_steps, TraceRow.digest.label("current_digest"))
         .join_from(SlotRow, ItemRow, ItemRow.id == SlotRow.item_id)
         .join(TraceRow, TraceRow.id == ItemRow.trace_id)
         .join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
@@ -99,14 +103,10 @@ def _submitted(campaign_id: int) -> Select[Any]:
     )
 
 
-def _annotation(
-    settings: CampaignSettings, slot: Mapping[Any, Any], log: Sequence[EventRow]
-) -> SubmittedAnnotation | None:
-    about = dict(slot)
-    n_steps, current = about.pop("n_steps"), about.pop("current_digest")
+def _annotation(settings: CampaignSettings, slot: Any, log: Sequence[EventRow]) -> SubmittedAnnotation | None:
     stepwise, after_error = settings.stepwise, settings.after_error
     # If the trace has changed since, only the log shows how many steps it had.
-    folded = fold(log, n_steps if current == about["digest"] else 0, stepwise=stepwise)
+    folded = fold(log, slot.n_steps if slot.current_digest == slot.digest else 0, stepwise=stepwise)
     if not folded.submitted:
         return None
     labels = needed_labels(folded.labels, after_error)
@@ -123,12 +123,15 @@ def _annotation(
             kind if label == "neg" else None for kind, label in zip(folded.errors, labels, strict=True)
         ),
         "evidence": evidence,
+        "item": LabelledItem(**{field.name: getattr(slot, field.name) for field in fields(LabelledItem)}),
+        "user_id": slot.user_id,
+        "user": slot.user,
         "view": settings.view.value,
         "guideline": submission.guideline,
         "moment": submission.moment,
         "seconds": sum(event.seconds or 0.0 for event in log),
     }
-    return SubmittedAnnotation(**(vars(folded) | about | counted))
+    return SubmittedAnnotation(**(vars(folded) | counted))
 
 
 MAJORITY, TIE, NONE = "majority", "tie", "none"

@@ -28,14 +28,12 @@ _LOG = logging.getLogger("stepsight")
 class Dependents:
     """The dependents of a thing called `name`, which are deleted with it.
 
-    `counts` holds the numbers as they are logged, and `lines` has a line for each kind of dependent, such as `2
-    files: first, second`. `kept` says what stays. `obstacle` is the reason why the thing cannot be deleted
-    now, or None. `scored` maps ids to the names of the evaluators whose scores on a dataset can be deleted alone.
-    `uploads` names uploaded files in their folder.
+    `lines` has a line for each kind of dependent, such as `2 files: first, second`. `kept` says what stays.
+    `obstacle` is the reason why the thing cannot be deleted now, or None. `scored` maps ids to the names of the
+    evaluators whose scores on a dataset can be deleted alone. `uploads` names uploaded files in their folder.
     """
 
     name: str
-    counts: Mapping[str, int]
     lines: tuple[str, ...]
     kept: str = ""
     obstacle: ConflictError | None = None
@@ -87,8 +85,8 @@ class Changeable(ABC, Generic[Row]):
                 self.remove(session, row)
         except IntegrityError:
             raise ConflictError("Something has come to refer to it meanwhile.", "Look again.") from None
-        extent = ", ".join(f"{what} {count:,}" for what, count in dependents.counts.items() if count)
-        _LOG.info("%s deleted: %s %s (%s)", user.name if user else LOCAL, self.kind, dependents.name, extent)
+        by, extent = user.name if user else LOCAL, "; ".join(dependents.lines)
+        _LOG.info("%s deleted: %s %s (%s)", by, self.kind, dependents.name, extent)
         return dependents
 
     def rename(self, store: Store, new: str) -> None:
@@ -130,6 +128,11 @@ def counted(number: int, noun: str, names: Sequence[str] = ()) -> str:
     """Return a number with its noun and, if there are any, names, such as `2 files: first, second`."""
     text = f"{number:,} {noun}{'' if number == 1 else 's'}"
     return f"{text}: {', '.join(names)}" if names else text
+
+
+def lines_of(*lines: tuple[object, str]) -> tuple[str, ...]:
+    """Return the lines of what is there: each comes with a number, or True."""
+    return tuple(line for is_there, line in lines if is_there)
 
 
 def was_deleted(store: Store, name: str) -> bool:

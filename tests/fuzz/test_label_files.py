@@ -152,7 +152,7 @@ def outcome(store, path, name):
             return None
     found: Labels = {}
     for one in iterate_annotations(store, find_campaign(store, name).id):
-        found.setdefault(f"{one.user} {one.external_id}", []).append(tuple(one.labels))
+        found.setdefault(f"{one.user} {one.item.external_id}", []).append(tuple(one.labels))
     return found
 
 

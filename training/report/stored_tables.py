@@ -60,9 +60,9 @@ def _read_links(store: Store, dataset: Dataset) -> Mapping[int, list[tuple[str, 
         if campaign.dataset_id != dataset.id or not campaign.stepwise:
             continue
         for annotation in iterate_annotations(store, campaign.id):
-            if annotation.chosen != "gold":
-                links[annotation.trace_id] += [
-                    (annotation.digest, step, by) for step, by in enumerate(annotation.evidence) if by is not None
+            if (item := annotation.item).chosen != "gold":
+                links[item.trace_id] += [
+                    (item.digest, step, by) for step, by in enumerate(annotation.evidence) if by is not None
                 ]
     return {trace_id: named for trace_id, named in links.items() if named}
 

@@ -93,7 +93,8 @@ def json_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
             "labels": list(labelled.labels),
         }
         row |= {} if how is None else {"how": list(how)}
-        row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest, "chosen": labelled.chosen}
+        row |= {"campaign": campaign, "dataset": trace.dataset, "digest": trace.digest}
+        row |= {"chosen": labelled.annotated.item.chosen}
         row["answers"] = list(map(_answer, labelled.annotations))
         if how is not None:
             row["decisions"] = [
@@ -105,7 +106,7 @@ def json_rows(versions: list[LabelledTrace], campaign: str) -> Iterator[Row]:
                     "own": decision.own,
                     "moment": decision.moment.isoformat(),
                 }
-                for decision in labelled.decisions
+                for _, decision in sorted(labelled.annotated.decisions.items())
             ]
         yield row
 
@@ -175,7 +176,7 @@ def step_rows(labelled: LabelledTrace, campaign: str) -> Iterator[Row]:
             "text": step.text,
             "label": labelled.labels[place],
             "annotators": len(labelled.annotations),
-            "chosen": labelled.chosen,
+            "chosen": labelled.annotated.item.chosen,
         }
         if labelled.how is not None:
             yield row | {"how": labelled.how[place]}

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings, valid_of
-from stepsight.storage.labelling.ratings import RatedTrace, RatedTraces
+from stepsight.storage.labelling.ratings import RatedTraces
+from stepsight.storage.labelling.submissions import LabelledItem
 
 _CODES = {"-": UNLABELLED, "n": 0, "u": 1, "p": 2, "?": 3}
 assert RATING_NAMES == ("neg", "neu", "pos", "unsure")
@@ -31,7 +32,7 @@ def rated(*said, gold="", valid="", first=(), later=None, evidence=None):
         found = codes(some)[0].astype(float) if some else np.full(n, np.nan)
         return np.where(found == UNLABELLED, np.nan, found)
 
-    traces = tuple(RatedTrace(10 + i, 100 + i, f"t{i}", "set", f"digest {i}", size) for i, size in enumerate(sizes))
+    traces = tuple(LabelledItem(10 + i, 100 + i, f"t{i}", "set", "", f"digest {i}") for i in range(len(sizes)))
     seen = np.full((len(said), n), np.nan) if later is None else np.array(later, float)
     told = np.where(np.isnan(known(gold)), known(valid), known(gold))
     changed_by = np.full((len(said), n), np.nan) if evidence is None else np.array(evidence, float)

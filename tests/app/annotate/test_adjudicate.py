@@ -39,7 +39,7 @@ def page(store, of, user, item=0):
 
 def test_from_the_first_disagreement_to_the_last_decision(sqlite_store, made, items, judge, drawn):
     of, (anna, *_) = made
-    first, second = (item.about.item_id for item in items)
+    first, second = (item.item.id for item in items)
     html = page(sqlite_store, of, judge)
     drawn(html, "two of three traces are disagreed upon")
     assert not re.search(r"annotator|20\d\d-|gold", html)
@@ -92,7 +92,7 @@ def test_nothing_to_decide(sqlite_store, judge, drawn):
 
 def test_a_trace_that_has_changed(sqlite_store, made, items, judge):
     with sqlite_store.write() as session:
-        changed = update(TraceRow).where(TraceRow.id == items[0].about.trace_id)
+        changed = update(TraceRow).where(TraceRow.id == items[0].item.trace_id)
         session.execute(changed.values(problem="What is 1 + 2?", digest="0" * 64))
     html = page(sqlite_store, made[0], judge)
     assert "The trace has changed since it was labelled" in html
@@ -109,7 +109,7 @@ def client(sqlite_store, evaluators):
 
 
 def test_decisions_over_http(sqlite_store, made, items, client):
-    of, item = made[0], items[0].about.item_id
+    of, item = made[0], items[0].item.id
     reason = {"label": "neg", "reason": "It is 2."}
     body = {"campaign": of.id, "item": item, "step": 1, **reason, "key": "one", "after": 0}
     for changes, status, message in (

@@ -116,7 +116,7 @@ def test_a_benchmark_is_relabelled_and_trained_on(sqlite_store, dataset, clients
     for one in ties:
         fields = {
             "campaign": campaign.id,
-            "item": one.annotations[0].item_id,
+            "item": one.annotations[0].item.id,
             "step": one.how.index("tie"),
             "key": f"k{next(_KEYS)}",
         }

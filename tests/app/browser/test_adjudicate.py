@@ -62,16 +62,16 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
     expect(page.locator("#step-2 .past")).to_contain_text("Nothing needs it.")
     expect(page.locator("#step-2 .past summary")).to_have_text("Earlier decisions")
     page.keyboard.press("n")
-    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.about.item_id}")
+    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.item.id}")
     expect(page.locator("#step-1.open")).to_be_visible()
     decide(page, "3", "Needed.")
     expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
     assert {place: one.label for place, one in read_decisions(store, made.id).items()} == {
-        (first.about.item_id, 1): "neu",
-        (first.about.item_id, 2): None,
-        (second.about.item_id, 0): "pos",
+        (first.item.id, 1): "neu",
+        (first.item.id, 2): None,
+        (second.item.id, 0): "pos",
     }
-    assert [one.label for one in past_decisions(store, first.about.item_id)] == ["neg", None, "neu"]
+    assert [one.label for one in past_decisions(store, first.item.id)] == ["neg", None, "neu"]
 
 
 def test_the_label_that_most_gave_is_taken_with_one_key(store, made, page):
@@ -99,20 +99,20 @@ def test_the_label_that_most_gave_is_taken_with_one_key(store, made, page):
     decide(page, "2", "Divided.")
     expect(page.get_by_role("link", name="Next trace")).to_be_focused()
     page.keyboard.press("m")
-    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.about.item_id}")
+    page.wait_for_url(f"**/annotate/adjudicate?campaign={made.id}&item={second.item.id}")
     listening(page)
     page.keyboard.press("m")
     expect(page.get_by_role("status")).to_have_text("Every step of this campaign is decided.")
     assert {place: (one.label, one.reason) for place, one in read_decisions(store, made.id).items()} == {
-        (first.about.item_id, 1): ("neg", ""),
-        (first.about.item_id, 2): ("neu", "Divided."),
-        (second.about.item_id, 0): ("pos", ""),
+        (first.item.id, 1): ("neg", ""),
+        (first.item.id, 2): ("neu", "Divided."),
+        (second.item.id, 0): ("pos", ""),
     }
-    assert len(past_decisions(store, first.about.item_id)) == 2
+    assert len(past_decisions(store, first.item.id)) == 2
 
 
 def test_a_decision_made_elsewhere_meanwhile_is_shown_before_another_is_stored(store, made, opened):
-    boss, item = person(store, "boss"), read_adjudication(store, made.id).items[0].about.item_id
+    boss, item = person(store, "boss"), read_adjudication(store, made.id).items[0].item.id
     with opened(expected=TROUBLES) as page:
         start(page, made)
         page.locator("#step-3 input[name=reason]").fill("Later.")
@@ -143,14 +143,14 @@ def test_a_reason_typed_of_a_trace_stays_out_of_another(store, made, page):
     start(page, made)
     page.locator("#step-3 input[name=reason]").fill("Later.")
     # Nobody disagrees on it any more once the decision is there: the server shows the next one.
-    other = f"/annotate/adjudicate?campaign={made.id}&item={second.about.item_id}"
+    other = f"/annotate/adjudicate?campaign={made.id}&item={second.item.id}"
     answer = page.request.get(other).text().replace('id="step-1"', 'id="step-3" data-was="1"')
     answer = answer.replace('data-step="0"', 'data-step="2"')
-    drawn = f"**/annotate/adjudicate?campaign={made.id}&item={first.about.item_id}"
+    drawn = f"**/annotate/adjudicate?campaign={made.id}&item={first.item.id}"
     page.route(drawn, lambda route: route.fulfill(body=answer))
     page.locator("#step-2").focus()
     decide(page, "1", "It is 2, not 3.")
-    expect(page.locator(f'ol[data-item="{second.about.item_id}"]')).to_be_visible()
+    expect(page.locator(f'ol[data-item="{second.item.id}"]')).to_be_visible()
     expect(page.locator("#step-3 input[name=reason]")).to_have_value("")
 
 
@@ -171,7 +171,7 @@ def test_a_typed_decision_stays_while_the_server_is_away(store, made, opened):
         expect(page.locator("#step-2.decided")).to_be_visible()
         # Once, though it was sent twice; and the other form is as it was.
         assert [one.reason for one in read_decisions(store, made.id).values()] == ["It is 2."]
-        item = read_adjudication(store, made.id).items[0].about.item_id
+        item = read_adjudication(store, made.id).items[0].item.id
         assert len(past_decisions(store, item)) == 1
         expect(page.locator("#step-3 input[name=reason]")).to_have_value("Later.")
         expect(page.locator("#step-3 .choice.neu input")).to_be_checked()

@@ -41,7 +41,7 @@ def scene(store):
 
 def place(scene):
     """The store, and the ids of the campaign and of the item labelled first."""
-    return scene.store, scene.campaign.id, scene.answers()[0].item_id
+    return scene.store, scene.campaign.id, scene.answers()[0].item.id
 
 
 def test_the_last_one_is_in_force_and_all_are_kept(store, scene, judge):
@@ -188,7 +188,7 @@ def test_how_far_a_campaign_is_decided(store, scene, judge):
 
     def state() -> tuple[list[tuple[int, tuple[int, ...]]], int, int]:
         adjudication = read_adjudication(store, scene.campaign.id)
-        items = [(item.about.item_id, item.disagreed) for item in adjudication.items]
+        items = [(item.item.id, item.disagreed) for item in adjudication.items]
         return items, adjudication.steps, adjudication.decided
 
     assert state() == ([(two, (0, 1)), (three, (1, 2))], 4, 0)
@@ -200,7 +200,7 @@ def test_how_far_a_campaign_is_decided(store, scene, judge):
     assert (adjudication.find(three), adjudication.find(99)) == (adjudication.items[1], None)
     # From the item given onwards, then from the start.
     order = [adjudication.next_open(after) for after in (None, two, three)]
-    assert [item and item.about.item_id for item in order] == [two, three, two]
+    assert [item and item.item.id for item in order] == [two, three, two]
     # Somebody who changes their mind takes a disagreement away.
     scene.tasks["bob"] = slot
     scene.do("reopen", by="bob")
@@ -212,7 +212,7 @@ def test_hidden_gold_items_are_not_decided(store):
     scene = Scene(store, [*tasks, *TRACES], conditions=TraceFilter(text="Task"), gold_rate=0.5)
     while (task := scene.next()) is not None:
         scene.label(" ".join(["unsure"] * len(task.trace.steps)))
-    chosen = [answer.chosen for answer in scene.answers()]
+    chosen = [answer.item.chosen for answer in scene.answers()]
     assert (chosen.count("ordered"), "gold" in chosen) == (8, True)
     items = read_adjudication(store, scene.campaign.id).items
-    assert [item.about.chosen for item in items] == ["ordered"] * 8
+    assert [item.item.chosen for item in items] == ["ordered"] * 8

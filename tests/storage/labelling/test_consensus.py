@@ -1,7 +1,7 @@
 """The label of a step by the votes of several people, and of a trace in every campaign."""
 
 from stepsight.core.trace import Trace
-from stepsight.storage.labelling.consensus import read_trace_labels
+from stepsight.storage.labelling.consensus import find_consensus, read_trace_labels
 from stepsight.storage.labelling.submissions import vote
 from tests.cases import each
 from tests.storage.labelling.labelled_sums import AGREED, HOW, labelled
@@ -37,14 +37,14 @@ def test_the_labels_of_traces_in_a_campaign_and_of_a_trace_in_each_campaign(stor
     assert {one.trace.id: one.labels for one in traces} == AGREED
     assert {one.trace.id: one.how for one in traces} == HOW
     assert {len(one.annotations) for one in traces} == {3}
-    (decision,) = traces[1].decisions
+    (decision,) = traces[1].annotated.decisions.values()
     assert (decision.step, decision.label, decision.user) == (1, "neu", "eve")
     Scene(store, None, name="second").label("neu neu")
-    (labels,) = read_trace_labels(store, 2)
-    assert (labels.campaign.name, labels.labels, labels.how) == ("first", AGREED["three"], HOW["three"])
-    assert [answer.user for answer in labels.annotations] == ["annotator 1", "annotator 2", "annotator 3"]
+    ((first, item),) = read_trace_labels(store, 2)
+    assert (first.name, find_consensus(item, after_error=True)) == ("first", (AGREED["three"], HOW["three"]))
+    assert [answer.user for answer in item.annotations] == ["annotator 1", "annotator 2", "annotator 3"]
     # The newest campaign comes first.
-    assert [one.campaign.name for one in read_trace_labels(store, 1)] == ["second", "first"]
+    assert [campaign.name for campaign, _ in read_trace_labels(store, 1)] == ["second", "first"]
     assert read_trace_labels(store, 99) == []
 
 
@@ -63,5 +63,5 @@ def test_a_trace_that_nobody_labelled_has_none_and_hidden_gold_items_stay_hidden
     scene = Scene(store, None, gold_rate=0.5, gold_dataset="known")
     while scene.next() is not None:
         scene.label()
-    assert "gold" in {answer.chosen for answer in scene.answers()}
+    assert "gold" in {answer.item.chosen for answer in scene.answers()}
     assert (read_trace_labels(store, hidden.trace_id), len(read_trace_labels(store, 1))) == ([], 1)

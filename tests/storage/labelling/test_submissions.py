@@ -39,9 +39,9 @@ def test_an_answer_says_all_that_was_said(store):
     assert (answer.flag, answer.guideline) == ("Two problems.", 2)
     # 2 + 0.5 + 1 + 1.5
     assert (answer.seconds, answer.moment) == (5.0, submitted.moment)
-    assert (answer.user_id, answer.user, answer.item_id) == (ann.id, "ann", task.item_id)
-    assert (answer.external_id, answer.dataset, answer.digest) == ("three", "sums", THREE.digest)
-    assert (answer.trace_id, answer.chosen, answer.view) == (task.trace.trace_id, "ordered", "whole")
+    assert (answer.user_id, answer.user, answer.item.id) == (ann.id, "ann", task.item_id)
+    assert (answer.item.external_id, answer.item.dataset, answer.item.digest) == ("three", "sums", THREE.digest)
+    assert (answer.item.trace_id, answer.item.chosen, answer.view) == (task.trace.trace_id, "ordered", "whole")
 
 
 def test_they_come_by_place_and_slot_and_hidden_gold_items_last(store):
@@ -52,9 +52,9 @@ def test_they_come_by_place_and_slot_and_hidden_gold_items_last(store):
         for _ in range(4):
             scene.label(by=name)
     answers = scene.answers()
-    chosen = [answer.chosen for answer in answers]
+    chosen = [answer.item.chosen for answer in answers]
     assert chosen == sorted(chosen, key=lambda how: how == "gold")
-    of_queue = [(answer.external_id, answer.user) for answer in answers if answer.chosen != "gold"]
+    of_queue = [(answer.item.external_id, answer.user) for answer in answers if answer.item.chosen != "gold"]
     in_order = [(trace.id, name) for trace in TRACES for name in ("bob", "ann")]
     assert of_queue == [answer for answer in in_order if answer in of_queue]
     assert 1 < len(of_queue) < 8
@@ -68,7 +68,7 @@ def test_a_reopened_withdrawn_or_skipped_annotation_is_not_counted(store):
     def counted(task: object, kind: str) -> list[str]:
         scene.tasks["ann"] = task
         scene.do(kind)
-        return [answer.external_id for answer in scene.answers()]
+        return [answer.item.external_id for answer in scene.answers()]
 
     scene.take()
     scene.do("skip", None, "No.")
@@ -102,7 +102,7 @@ def test_an_answer_outlives_a_change_of_its_trace(store):
     scene.label("pos neu neg")
     scene.change_trace(n_steps=1, n_substeps=1)
     (answer,) = scene.answers()
-    assert (answer.labels, answer.digest) == (("pos", "neu", "neg"), THREE.digest)
+    assert (answer.labels, answer.item.digest) == (("pos", "neu", "neg"), THREE.digest)
 
 
 @pytest.fixture

@@ -11,10 +11,11 @@ import pytest
 from stepsight.core.trace import Label, Trace
 from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.importers import KINDS, find_kind, parse_row
+from stepsight.storage.labelling.adjudication import AnnotatedItem
 from stepsight.storage.labelling.consensus import LabelledTrace
 from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, LabelExport, export_labels
 from stepsight.storage.labelling.files.label_formats import argilla_user, prm800k_rows
-from stepsight.storage.labelling.submissions import SubmittedAnnotation
+from stepsight.storage.labelling.submissions import LabelledItem, SubmittedAnnotation
 from stepsight.storage.traces.queries import StoredTrace
 from tests.messages import refused
 from tests.storage.labelling.labelled_sums import AGREED, HOW, SAID, labelled
@@ -150,9 +151,9 @@ NONE = (None,) * 3
 def answer(user="ada", flag=None):
     return SubmittedAnnotation(
         labels=NONE, comments=NONE, corrections=NONE, errors=NONE, flag=flag, revealed=3, submitted=True, undo=(),
-        redo=(), first=NONE, suggested=NONE, evidence=NONE, stepwise=False, item_id=1, trace_id=1,
-        external_id="7", dataset="sums", user_id=1, user=user, chosen="ordered", digest="", view="whole",
-        guideline=1, moment=datetime(2026, 3, 1, 9, 30, tzinfo=UTC), seconds=1.5,
+        redo=(), first=NONE, suggested=NONE, evidence=NONE, stepwise=False, user_id=1, user=user, view="whole",
+        item=LabelledItem(1, 1, "7", "sums", "ordered", ""), guideline=1,
+        moment=datetime(2026, 3, 1, 9, 30, tzinfo=UTC), seconds=1.5,
     )  # fmt: skip
 
 
@@ -161,7 +162,8 @@ def prm800k(*labels, answers=()):
     trace = Trace.of("What?", ["First.", ["Second.", "Still."], "Third."], ["neg", None, None], id="7")
     about = {"trace_id": 1, "dataset_id": 1, "dataset": "sums", "position": 0}
     stored = StoredTrace(trace.id, trace.problem, trace.steps, trace.meta, **about)
-    (row,) = prm800k_rows([LabelledTrace(stored, labels, ("majority",) * 3, tuple(answers) or (answer(),))], "")
+    item = AnnotatedItem(tuple(answers) or (answer(),), {})
+    (row,) = prm800k_rows([LabelledTrace(stored, item, labels, ("majority",) * 3)], "")
     return row
 
 

@@ -154,7 +154,7 @@ def test_of_traces_that_look_alike_the_named_id_or_else_the_same_text_is_meant(o
     for about in ({"steps": ["a  b"]}, named, named | {"steps": ["a\xa0 b"]}):
         read(other, save(tmp_path / "tasks.json", studio(data | about, **asked)))
     (one,) = iterate_annotations(other, find_campaign(other, "again").id)
-    assert one.external_id == "y"
+    assert one.item.external_id == "y"
     with refused():
         read(other, save(tmp_path / "tasks.json", studio(data, **asked)))
 
