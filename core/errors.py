@@ -14,15 +14,8 @@ _WORD = re.compile(rf"\S{{{_LONG_WORD},}}")
 # A command or option that a hint adds in parentheses, as in "Name the dataset (--dataset)."
 _COMMAND = re.compile(r" \((?=[^()]*\))[^()]*(?:--[a-z]|\bstepsight [a-z])[^()]*\)")
 
-Check = Callable[[], None]
-"""Called between the parts of a long task; an exception it raises ends the task."""
-
 ShowProgress = Callable[[Iterable[Any], int, str], Iterator[Any]]
 """Iterates over the items of a long task and shows how many of how many are done, in a unit."""
-
-
-def never_cancel() -> None:
-    """The cancellation check of a task that cannot be cancelled, which does nothing."""
 
 
 class UserError(Exception):

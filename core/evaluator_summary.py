@@ -1,8 +1,8 @@
 """What is known of an evaluator without loading its weights or importing PyTorch: its summary, and the readings in
 which a causal one takes later steps into account.
 
-A causal evaluator can read a solution in both orders (see `core.scoring.both_orders`), and any evaluator a long one
-in windows of whole steps (see `core.prompts.windows`).
+A causal evaluator can read a solution in both orders (see `core.evaluators.both_orders`), and any evaluator a long
+one in windows of whole steps (see `core.prompts.encoding`).
 """
 
 import hashlib

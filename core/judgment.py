@@ -1,10 +1,13 @@
 """A judgment: the scores that one evaluator gives one trace in one mode."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
 from stepsight.core import notebook
+from stepsight.core.arrays import Floats32
+from stepsight.core.errors import UserError
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
 
@@ -106,3 +109,34 @@ class Judgment:
         if isinstance(self.result, Hindsight):
             return self.result.offline if mode == Mode.OFFLINE else self.result.online
         return self.result if self.mode == mode else None
+
+
+@dataclass(frozen=True, eq=False)
+class StepScore:
+    """The online score of a sub-step that is known before the judgment of its trace. `trace` is the number of the
+    trace among those that are judged, and `row` has the shape (3,)."""
+
+    trace: int
+    substep: int
+    row: Floats32
+
+
+@dataclass(frozen=True, eq=False)
+class NoJudgment:
+    """What stands for the judgment of a trace on which a critic wrote no verdict that can be read."""
+
+    error: UserError
+
+
+Event = Judgment | StepScore | NoJudgment | None
+"""What happens while traces are judged. None comes between two parts of the work, or while a server is waited for,
+so that whoever reads the events can stop there."""
+
+
+def judgments_of(events: Iterable[Event]) -> Iterator[Judgment]:
+    """Yield the judgments among events. Raises `UserError` if a trace gets none."""
+    for event in events:
+        if isinstance(event, NoJudgment):
+            raise event.error
+        if isinstance(event, Judgment):
+            yield event

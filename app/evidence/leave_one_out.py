@@ -6,7 +6,7 @@ from time import monotonic
 
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.scoring.batcher import BusyError
-from stepsight.core.errors import Check, UserError
+from stepsight.core.errors import UserError
 from stepsight.core.evidence import Gap, LeaveOneOut
 from stepsight.core.keyed_cache import KeyedCache
 
@@ -63,7 +63,7 @@ class LeftOuts:
                 # If the reader that left is another one, whose work this one has waited for, it is begun again.
                 check()
 
-    def _leave_out(self, evidence: Evidence, gap: Gap, check: Check) -> LeaveOneOut:
+    def _leave_out(self, evidence: Evidence, gap: Gap, check: Callable[[], None]) -> LeaveOneOut:
         assert evidence.scorer is not None
         if not self._places.acquire(blocking=False):
             raise BusyError(evidence.evaluator, _SECONDS)
@@ -76,13 +76,16 @@ class LeftOuts:
                     raise UserError(
                         f"{reads}, more than this page does.", "Scorer.leave_one_out does it in Python."
                     )
-                check()
-                return scorer.leave_one_out(evidence.trace, gap, check)
+                for scores in scorer.stream_left_out(evidence.trace, gap):
+                    if scores is not None:
+                        return scores
+                    check()
+                raise AssertionError("no scores")
         finally:
             self._places.release()
 
 
-def _check(client_disconnected: Callable[[], bool]) -> Check:
+def _check(client_disconnected: Callable[[], bool]) -> Callable[[], None]:
     """Return a check that raises `ReaderLeftError` once the client has disconnected. It asks no more often than
     every `_LOOKS` seconds, since that takes a turn of the event loop."""
     looked, has_left = 0.0, False

@@ -17,14 +17,14 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from stepsight.app.jobs.supervisor import ENDED
 from stepsight.app.options.command import PLACEMENT, is_placed, read_placement
 from stepsight.app.web.logs import FORMATS, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import fetch_evaluator
-from stepsight.core.judgment import Mode
+from stepsight.core.judgment import Event, Judgment, Mode, judgments_of
 from stepsight.core.models.memory import check_memory, has_room
 from stepsight.core.models.placement import Placement, dtype_in_name
 from stepsight.storage.database.jobs_schema import Job, State, Task
@@ -52,9 +52,6 @@ _LESS = 10
 _ROOM = 10.0
 # Seconds without a job after which the last evaluator is released.
 _IDLE = 60.0
-
-
-Work = TypeVar("Work")
 
 
 class _StoppedError(Exception):
@@ -236,8 +233,8 @@ class Worker:
         missing = count_missing(*judged_in)
         hold.begin(dataset.traces, dataset.traces - missing)
         traces = missing_traces(*judged_in)
-        judgments = scorer.score(traces, mode, hold.leave_out, hold.check)
-        save_judgments(self.store, evaluator.id, hold.watch(judgments))
+        events = scorer.stream(traces, mode, hold.leave_out)
+        save_judgments(self.store, evaluator.id, hold.watch(events))
         return remark
 
     def _accept(self, job: Job, request: Judging, evaluator: "Evaluator") -> str:
@@ -306,19 +303,23 @@ class JobLease:
             raise _LostError
 
     def check(self) -> None:
-        """Raise `_StoppedError` if the worker has to stop, or `_LostError` if the job is lost. Scorers also call
-        this in the middle of a trace, because a server may take long to respond."""
+        """Raise `_StoppedError` if the worker has to stop, or `_LostError` if the job is lost."""
         if self._signals.is_stopping:
             raise _StoppedError
         if self.lost.is_set():
             raise _LostError
 
-    def watch(self, judgments: Iterator[Work]) -> Iterator[Work]:
-        """Yield judgments, or other results, one per trace, and count them as progress. Raises `_LostError` once
-        the job is lost, and `_StoppedError` once the worker is told to stop."""
-        for judgment in judgments:
-            if self._signals.is_stopping:
-                raise _StoppedError
+    def watch(self, events: Iterator[Event]) -> Iterator[Judgment]:
+        """Yield the judgments among events, one per trace, and count them as progress. Raises `_LostError` once the
+        job is lost, and `_StoppedError` once the worker is told to stop, also between two judgments, because a
+        server may take long to respond."""
+
+        def checked() -> Iterator[Event]:
+            for event in events:
+                self.check()
+                yield event
+
+        for judgment in judgments_of(checked()):
             self._wait()
             yield judgment
             self._done += 1

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import Rereading
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Judgment, Mode, NoJudgment, StepScore
 from stepsight.core.keyed_cache import Computation
 from stepsight.core.models.memory import has_room, release_memory
 from stepsight.core.trace import Trace
@@ -243,7 +243,10 @@ class Batcher:
     def scorer(self, reading: Rereading | None = None) -> "Scorer":
         """Return the scorer whose evaluator reads traces as `reading` says, by default in its own way."""
         if reading is not None and reading not in self._scorers:
-            self._scorers[reading] = self._scorers[None].reread(reading)
+            # It brings PyTorch, which is there with the first scorer.
+            from stepsight.core.evaluators.both_orders import reread
+
+            self._scorers[reading] = reread(self._scorers[None], reading)
         return self._scorers[reading]
 
     def submit(
@@ -379,18 +382,16 @@ class Batcher:
 
 def _judge(requests: Sequence[_Request], mode: Mode) -> None:
     """Judge the traces of requests that have the same scorer and mode, in one call."""
-
-    def check() -> None:
-        if all(request.answer.is_left for request in requests):
+    waiting = iter(requests)
+    for event in requests[0].scorer.stream_encoded([request.content for request in requests], mode):
+        if isinstance(event, NoJudgment):
+            raise event.error
+        if isinstance(event, Judgment):
+            next(waiting).answer.set_result(event)
+        elif isinstance(event, StepScore):
+            requests[event.trace].answer.steps[event.substep] = event.row.tolist()
+        elif all(request.answer.is_left for request in requests):
             raise CancelledError
-
-    def on_step(number: int, substep: int, row: Floats32) -> None:
-        requests[number].answer.steps[substep] = row.tolist()
-
-    traces = [request.content for request in requests]
-    judgments = requests[0].scorer.score_encoded(traces, mode, check, on_step)
-    for request, judgment in zip(requests, judgments, strict=True):
-        request.answer.set_result(judgment)
 
 
 @contextmanager

@@ -40,6 +40,7 @@ from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, register_loaded
 
 if TYPE_CHECKING:
+    from stepsight.core.models.evaluator_base import Evaluator
     from stepsight.core.scoring.scorer import Scorer
 
 # The number of concurrent calls, each with every core; one long call may run besides them.
@@ -103,18 +104,19 @@ class Evaluators:
                 f"{spec}: pages only show stored judgments of critics, because a click would take many calls.",
                 "Judge a dataset with stepsight score, and open it in Browse.",
             )
-        # They bring PyTorch, which takes seconds to import.
+        # It brings PyTorch, which takes seconds to import.
         from stepsight.core.evaluators.loading import load_evaluator
-        from stepsight.core.scoring.scorer import Scorer
 
         evaluator = load_evaluator(spec, self.place.device, self.place.dtype, self.place.device_map)
         if evaluator.name in self._offered:
             evaluator = replace(evaluator, name=typed_name(str(spec), evaluator.dtype))
-        batcher = self._batcher(Scorer(evaluator))
+        batcher = self._batcher(evaluator)
         self._offered[evaluator.name] = LocalEvaluator(evaluator.description(), _spec(spec), batcher)
 
-    def _batcher(self, scorer: "Scorer") -> Batcher:
-        return Batcher(scorer, self._places, tokens=self._tokens)
+    def _batcher(self, evaluator: "Evaluator") -> Batcher:
+        from stepsight.core.scoring.scorer import Scorer
+
+        return Batcher(Scorer(evaluator), self._places, tokens=self._tokens)
 
     @property
     def names(self) -> list[str]:

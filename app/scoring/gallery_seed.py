@@ -4,10 +4,11 @@ import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.errors import Check, UserError, never_cancel
-from stepsight.core.judgment import Mode
+from stepsight.core.errors import UserError
+from stepsight.core.judgment import Mode, judgments_of
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.memory import release_memory
 from stepsight.core.models.placement import Placement
@@ -32,20 +33,12 @@ def open_evaluators(store: Store, folders: Sequence[str], place: Placement | Non
     return evaluators
 
 
-class _ServerStopsError(Exception):
-    """Raised when the server stops."""
-
-
 @contextmanager
 def preparing(store: Store, evaluators: Evaluators) -> Iterator[None]:
     """In a thread of its own, load the evaluator that is offered first and store the gallery with judgments by the
     shipped ones, so that the server answers before it has PyTorch. What is not done when the block ends is dropped.
     """
     ending = threading.Event()
-
-    def check() -> None:
-        if ending.is_set():
-            raise _ServerStopsError
 
     def prepare() -> None:
         # Whoever opens the address that was printed is answered first.
@@ -54,10 +47,8 @@ def preparing(store: Store, evaluators: Evaluators) -> Iterator[None]:
             # It is what a visitor scores with first; the others wait until they are chosen.
             evaluators.scorer(evaluators.default)
             # Only the shipped ones are certainly quick; another one may take minutes for a trace.
-            seed(store, evaluators, shipped_evaluators(), check)
+            seed(store, evaluators, shipped_evaluators(), ending)
             release_memory()
-        except _ServerStopsError:
-            return
         except UserError as error:
             _LOG.warning("%s", error)
 
@@ -70,13 +61,13 @@ def preparing(store: Store, evaluators: Evaluators) -> Iterator[None]:
         thread.join()
 
 
-def seed(store: Store, evaluators: Evaluators, names: Iterable[str], check: Check = never_cancel) -> None:
+def seed(store: Store, evaluators: Evaluators, names: Iterable[str], ending: threading.Event | None = None) -> None:
     """Store the gallery, and have the evaluators `names` judge the traces that they have not judged.
 
     Judgments from an earlier start are reused unless the evaluator or the trace has changed. If a user's own
     dataset has the gallery's name, or the gallery was deleted, nothing is stored, and an evaluator whose scores on
     it were deleted does not judge it again. If the store has an earlier version of the gallery, that version is
-    kept. An error that `check` raises stops the work; what is judged by then stays.
+    kept. Once `ending` is set, the work stops; what is judged by then stays.
     """
     gallery = [dataset for dataset in list_datasets(store) if dataset.name == DATASET]
     if gallery and gallery[0].source != GALLERY.name:
@@ -89,14 +80,14 @@ def seed(store: Store, evaluators: Evaluators, names: Iterable[str], check: Chec
         if not gallery:
             raise
     dataset = find_dataset(store, DATASET)
+    ending = ending or threading.Event()
     for name in names:
-        check()
+        if ending.is_set():
+            return
         row = evaluators.register(store, name)
         missing = list(missing_traces(store, dataset.id, row.id, Mode.HINDSIGHT))
         if not missing or scores_were_deleted(store, row.name, DATASET):
             continue
         # The page of a trace reports that it is longer than the evaluator's context.
-        judgments = evaluators.scorer(name).score(
-            missing, Mode.HINDSIGHT, on_skip=lambda trace, error: None, check=check
-        )
-        save_judgments(store, row.id, judgments)
+        events = evaluators.scorer(name).stream(missing, Mode.HINDSIGHT, lambda trace, error: None)
+        save_judgments(store, row.id, judgments_of(takewhile(lambda _: not ending.is_set(), events)))

@@ -20,7 +20,7 @@ from stepsight.core.models.memory import has_room, memory_of, total_memory
 from stepsight.core.models.placement import Placement
 
 if TYPE_CHECKING:
-    from stepsight.core.scoring.scorer import Scorer
+    from stepsight.core.models.evaluator_base import Evaluator
 
 # Seconds until an evaluator that failed to load is tried again.
 _SECONDS = 30.0
@@ -92,10 +92,11 @@ class Loader:
     """Loads evaluators one at a time, in a thread of its own.
 
     If an evaluator would exceed the `budget` in bytes, by default a share of the machine's memory, the least
-    recently used evaluators are released first. `make_batcher` is a function that puts queues in front of a scorer.
+    recently used evaluators are released first. `make_batcher` is a function that puts queues in front of an
+    evaluator.
     """
 
-    def __init__(self, make_batcher: "Callable[[Scorer], Batcher]", budget: int | None = None) -> None:
+    def __init__(self, make_batcher: "Callable[[Evaluator], Batcher]", budget: int | None = None) -> None:
         self._make_batcher = make_batcher
         total = total_memory()
         self._budget = int(_SHARE * total) if budget is None and total is not None else budget
@@ -155,7 +156,6 @@ class Loader:
     def _load(self, local: LocalEvaluator) -> None:
         # They bring PyTorch, which takes seconds to import.
         from stepsight.core.evaluators.loading import load_evaluator, load_fetched
-        from stepsight.core.scoring.scorer import Scorer
 
         # Each that has to go may finish its current work first.
         while self._budget is not None and self._loaded and self._taken + local.size > self._budget:
@@ -168,7 +168,7 @@ class Loader:
             seconds = round(time.monotonic() - local.begun, 2)
             local.description = replace(evaluator.description(seconds), name=local.description.name)
         with self._lock:
-            local.batcher = self._make_batcher(Scorer(evaluator))
+            local.batcher = self._make_batcher(evaluator)
             if fetched is None:
                 return
             self._loaded.append(local)

@@ -6,7 +6,7 @@ model's context. Such a trace counts as not yet judged, so a later run asks the 
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -23,10 +23,10 @@ from stepsight.core.critics.verdict_parser import (
     read_answer,
     schema,
 )
-from stepsight.core.errors import UserError, never_cancel
+from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import CRITIC, ServerAddress
 from stepsight.core.inference_servers.server import Server, ServerError, together
-from stepsight.core.judgment import Judgment, Mode, Usage
+from stepsight.core.judgment import Event, Judgment, Mode, NoJudgment, Usage
 from stepsight.core.models.evaluator import named
 from stepsight.core.models.evaluator_base import ServedEvaluator
 from stepsight.core.prompts.encoding import Encoded
@@ -119,8 +119,6 @@ def _verdict(samples: Sequence[Verdicts], i: int) -> tuple[Label, int]:
     return Counter(verdicts.labels[i] for verdicts in samples).most_common(1)[0]
 
 
-Check = Callable[[], None]
-
 # The ways to ask a server for JSON of a schema, in the order of trial; None asks for none.
 _SCHEMA, _OBJECT = "json_schema", "json_object"
 _FORMS: tuple[str | None, ...] = (_SCHEMA, _OBJECT, None)
@@ -187,13 +185,9 @@ class CriticClient:
         self._limit, self._seeds = _MAX_TOKENS, True
         self._is_tried = False
 
-    def judge(
-        self, traces: Iterable[Trace], mode: Mode, check: Check = never_cancel
-    ) -> Iterator[tuple[Trace, Judgment | None]]:
-        """Yield each trace in order, with its judgment or None. `tally` records why judgments are missing.
-
-        An exception raised by `check` ends the work. Raises `UserError` if the server fails or cannot be reached.
-        """
+    def judge(self, traces: Iterable[Trace], mode: Mode) -> Iterator[tuple[Trace, Judgment | None] | None]:
+        """Yield each trace in order, with its judgment or None, and None alone while answers are waited for.
+        `tally` records why judgments are missing. Raises `UserError` if the server fails or cannot be reached."""
 
         async def ask(trace: Trace) -> _Outcome:
             try:
@@ -203,7 +197,11 @@ class CriticClient:
                     raise
                 return _Outcome(_NOTHING, reason=f"it was refused: {error.message}")
 
-        for trace, outcome in self.server.ordered(self._tried(traces), ask, check):
+        for answered in self.server.stream(self._tried(traces), ask):
+            if answered is None:
+                yield None
+                continue
+            trace, outcome = answered
             self.tally.spent += outcome.spent
             if outcome.judgment is None:
                 self.tally.leave_out(trace, outcome.reason)
@@ -375,26 +373,26 @@ class Critic(ServedEvaluator):
         """Estimate the number of calls and tokens needed to judge a trace."""
         return estimate(self.client.settings.preset, trace, mode, self.client.settings.samples)
 
-    def judge_all(
-        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
-    ) -> Iterator[Judgment]:
-        """Like `ServedEvaluator.judge_all`, but raises `UserError` if a trace gets no judgment."""
-        for trace, judgment in self.client.judge((trace for trace, _ in encoded), mode, check):
+    def judge_all(self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Event]:
+        """Like `ServedEvaluator.judge_all`, with a `NoJudgment` for a trace that gets none."""
+        for judged in self.client.judge((trace for trace, _ in encoded), mode):
+            if judged is None:
+                yield None
+                continue
+            trace, judgment = judged
             if judgment is None:
-                raise UserError(
+                error = UserError(
                     f"{named(trace)} has no verdict by {self.name} that can be read ({self.tally.last}).",
                     "Score again, or with stepsight score, which leaves such traces out.",
                 )
-            yield judgment
-
-    def judge_each(
-        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
-    ) -> Iterator[Judgment | None]:
-        return (judgment for _, judgment in self.client.judge((trace for trace, _ in encoded), mode, check))
+                yield NoJudgment(error)
+            else:
+                yield judgment
 
     def judge_readable(self, traces: Iterable[Trace], mode: Mode) -> Iterator[Judgment]:
         """Yield the judgments in order, skipping traces that get none. `tally` counts the skipped traces."""
-        return (judgment for _, judgment in self.client.judge(traces, mode) if judgment is not None)
+        events = self.judge_all(((trace, self.encode(trace)) for trace in traces), mode)
+        return (event for event in events if isinstance(event, Judgment))
 
 
 def open_critic(address: ServerAddress) -> Critic:

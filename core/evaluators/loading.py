@@ -17,6 +17,7 @@ from stepsight.core.critics.critic import open_critic
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary, Rereading, split_reading
+from stepsight.core.evaluators.both_orders import reread
 from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.heads import StepSight
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
@@ -70,7 +71,7 @@ def load_evaluator(
         if is_address(name):
             # Before it is asked for anything.
             raise rereading.refused(name, "is behind a server")
-        return Scorer(load_evaluator(name, device, dtype, device_map)).reread(rereading).evaluator
+        return reread(Scorer(load_evaluator(name, device, dtype, device_map)), rereading).evaluator
     if str(spec) == EQUATIONS:
         return EquationsEvaluator()
     if is_address(spec):
@@ -157,7 +158,7 @@ def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None
     if summary is None or summary.fingerprint != evaluator.fingerprint:
         check_files(fetched)
         save_fetched(fetched.described(place.dtype, evaluator.description(round(time.perf_counter() - start, 2))))
-    return evaluator if rereading is None else Scorer(evaluator).reread(rereading).evaluator
+    return evaluator if rereading is None else reread(Scorer(evaluator), rereading).evaluator
 
 
 def describe(fetched: Fetched, dtype: str) -> EvaluatorSummary:

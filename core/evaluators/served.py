@@ -16,7 +16,7 @@ numbers are logits, and whether its attention sees later tokens.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from stepsight.core.inference_servers.vllm import (
     next_tokens,
     server_tokens,
 )
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Event, Judgment, Mode
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint, read_card, repository
 from stepsight.core.models.checkpoint_resolver import model_folder
 from stepsight.core.models.evaluator import check_numbers, named
@@ -157,13 +157,15 @@ class VllmEvaluator(ServedEvaluator):
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
         return sum(item.length for item in self._inputs(trace, encoded, mode))
 
-    def judge_all(
-        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
-    ) -> Iterator[Judgment]:
+    def judge_all(self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Event]:
         async def ask(item: tuple[Trace, Encoded]) -> list[Floats32]:
             return await together(self._rows(part) for part in self._inputs(*item, mode))
 
-        for (trace, _), rows in self.server.ordered(encoded, ask, check):
+        for answered in self.server.stream(encoded, ask):
+            if answered is None:
+                yield None
+                continue
+            (trace, _), rows = answered
             check_numbers(self.name, rows, trace)
             parts = (np.concatenate(rows),) if self.causal else tuple(rows)
             yield Judgment(trace, mode, assemble(parts, mode, causal=self.causal))

@@ -24,7 +24,7 @@ from typing import Any, Self, TypeVar
 
 import httpx2
 
-from stepsight.core.errors import Check, UserError, never_cancel
+from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import check_unicode, parse_json
 from stepsight.core.inference_servers.address import KEY
 from stepsight.core.net.http import (
@@ -58,7 +58,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE = 0.25, 8.0, 600.0
 # A whole answer may take so many times as long as a silence; one that drips would never end.
 _WHOLE = 2
 _QUOTED = 200
-# Seconds between two calls of `check`.
+# Seconds between two looks whether an answer has come.
 _LOOKS = 0.1
 
 Item = TypeVar("Item")
@@ -114,18 +114,21 @@ class Server:
         self._end: weakref.finalize[..., Server] | None = None
 
     def ordered(
-        self,
-        items: Iterable[Item],
-        ask: Callable[[Item], Coroutine[Any, Any, Answer]],
-        check: Check = never_cancel,
+        self, items: Iterable[Item], ask: Callable[[Item], Coroutine[Any, Any, Answer]]
     ) -> Iterator[tuple[Item, Answer]]:
-        """Yield each item with its answer, in order. `ask` sends the requests for one item.
+        """Like `stream`, but without the None in between."""
+        return (answered for answered in self.stream(items, ask) if answered is not None)
+
+    def stream(
+        self, items: Iterable[Item], ask: Callable[[Item], Coroutine[Any, Any, Answer]]
+    ) -> Iterator[tuple[Item, Answer] | None]:
+        """Yield each item with its answer, in order, and None now and then while an answer is waited for. `ask`
+        sends the requests for one item.
 
         Items are read ahead, up to a few times the number of simultaneous requests. If `ask` raises an error for an
         item, the error is raised after all earlier answers have been yielded. The same applies if iterating over
-        `items` raises `UserError`. `check` is called while waiting, and an error that it raises ends the work. If
-        the work ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that
-        the server can stop working on them.
+        `items` raises `UserError`. If the work ends with an error, or the caller stops iterating, the requests in
+        flight are cancelled, so that the server can stop working on them.
         """
         begun: deque[tuple[Item, Future[Answer]]] = deque()
         rest, failed = iter(items), None
@@ -140,9 +143,9 @@ class Server:
                     break
                 begun.append((item, self._begin(ask(item))))
                 while begun and (len(begun) >= _WINDOW * self.at_once or begun[0][1].done()):
-                    yield _waited(*begun.popleft(), check)
+                    yield from _first(begun)
             while begun:
-                yield _waited(*begun.popleft(), check)
+                yield from _first(begun)
             if failed is not None:
                 raise failed
         finally:
@@ -151,7 +154,11 @@ class Server:
 
     def now(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """Run one coroutine that queries the server, and return its result."""
-        return _waited(None, self._begin(work), never_cancel)[1]
+        future = self._begin(work)
+        try:
+            return future.result()
+        finally:
+            future.cancel()
 
     async def get(self, path: str, attempts: int | None = None) -> Any:
         """Return the JSON at a route, trying at most `attempts` times. Raises `ServerError` if that fails. `path`
@@ -309,16 +316,14 @@ def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: t
             thread.join(5)
 
 
-def _waited(item: Item, future: "Future[Answer]", check: Callable[[], None]) -> tuple[Item, Answer]:
-    """Wait for the answer to an item, and return the item with its answer. If the wait is interrupted, the future
-    is cancelled."""
-    try:
-        while not future.done():
-            check()
-            wait([future], _LOOKS)
-        return item, future.result()
-    finally:
-        future.cancel()
+def _first(begun: "deque[tuple[Item, Future[Answer]]]") -> Iterator[tuple[Item, Answer] | None]:
+    """Wait for the answer to the first item, and take the two out of `begun`."""
+    item, future = begun[0]
+    while not future.done():
+        yield None
+        wait([future], _LOOKS)
+    begun.popleft()
+    yield item, future.result()
 
 
 def _hint(status: int, has_key: bool) -> str:

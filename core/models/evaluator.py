@@ -57,7 +57,7 @@ class ModelEvaluator(Evaluator):
 
     def reread(self, reading: Rereading) -> "ModelEvaluator":
         """Like `Evaluator.reread`, for windows: the copy reads long traces in them, and shares the model.
-        `core.scoring.scorer.Scorer.reread` also has a model read in both orders."""
+        `core.evaluators.both_orders.reread` also has a model read in both orders."""
         reading.check(self.name, is_causal=self.is_causal, context=self.context)
         windows = Rereading(window=reading.window)
         if reading.window in (None, self.window):

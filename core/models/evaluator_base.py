@@ -1,14 +1,14 @@
 """Evaluators, which turn traces into judgments with a model, with rules or by querying a server."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary, Rereading, reading_note, sees_later_steps
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.judgment import Event, Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
@@ -135,20 +135,12 @@ class BatchEvaluator(Evaluator):
         """Estimate how many tokens are computed for a trace."""
 
     @abstractmethod
-    def judge_all(
-        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
-    ) -> Iterator[Judgment]:
-        """Yield a judgment for each trace, in order, with a limited number of traces in progress.
+    def judge_all(self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Event]:
+        """Yield a judgment for each trace, in order, with a limited number of traces in progress, and None while
+        answers are waited for.
 
-        `check` is called while waiting for answers, and an error that it raises stops the work. Raises `UserError`
-        if it fails. Judgments yielded before the error remain valid.
+        Raises `UserError` if it fails. Judgments yielded before the error remain valid.
         """
-
-    def judge_each(
-        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Callable[[], None]
-    ) -> Iterator[Judgment | None]:
-        """Like `judge_all`, but yield None for a trace that gets no judgment because its answer cannot be read."""
-        return self.judge_all(encoded, mode, check)
 
 
 class ServedEvaluator(BatchEvaluator):

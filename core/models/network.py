@@ -38,9 +38,11 @@ Attend = Callable[[int, Tensor, Tensor, Tensor, int, Tensor | None], Tensor]
 all. The queries are those of the wanted tokens, but in the first layer those of all tokens."""
 
 View = Callable[[slice], tuple[slice, Tensor]]
-"""The keys to which some of the queries may attend, and the boolean mask of these queries and keys, shape (queries,
-keys)."""
+"""The keys to which some of the queries may attend, and the mask of these queries and keys, shape (queries, keys):
+boolean, or the numbers that are added."""
 
+# The elements of the largest mask that is kept from layer to layer.
+_KEPT_MASK = 1_000_000
 # The number of tokens computed at a time between two attentions if there are more than `_WHOLE`. Inputs of 2,000
 # tokens then take 120 MB, and 100 MB stay between two passes, instead of 300 and 200 MB, with the same bits.
 # Masks are made for as many queries at a time, so that they grow with the tokens and not with their square.
@@ -282,6 +284,34 @@ class Layer:
 
 
 @dataclass(eq=False)
+class Queries:
+    """The queries of one input, at ascending `positions`, with the masks that the layers have in common."""
+
+    positions: Tensor
+    _masks: dict[tuple[int, int | None], tuple[slice, Tensor]] = field(default_factory=dict)
+
+    def view(self, rows: slice, window: int | None, dtype: torch.dtype) -> tuple[slice, Tensor]:
+        """Return the `View` of some of the queries in a causal layer that attends to `window` tokens, or to all."""
+        if (rows.start, window) in self._masks:
+            return self._masks[rows.start, window]
+        at = self.positions[rows, None]
+        first = 0
+        if window is not None:
+            # PyTorch's kernel begins a block of keys there, and so adds in the same order as with all keys and a
+            # mask.
+            first = max(0, int(at.min()) - window + 1) // _BLOCK * _BLOCK
+        places = torch.arange(first, int(at.max()) + 1)
+        seen = places <= at
+        seen = seen if window is None else seen & (places > at - window)
+        # PyTorch's kernel would make these numbers of a boolean mask in each layer.
+        mask = torch.zeros(seen.shape, dtype=dtype).masked_fill_(~seen, -math.inf)
+        view = slice(first, first + len(places)), mask
+        if mask.numel() <= _KEPT_MASK:
+            self._masks[rows.start, window] = view
+        return view
+
+
+@dataclass(eq=False)
 class DecoderNetwork:
     """A stack of layers between an embedding and a final norm."""
 
@@ -366,11 +396,11 @@ class DecoderNetwork:
         return states, projected
 
     def attention(
-        self, layer: int, query: Tensor, key: Tensor, value: Tensor, queries: Tensor | None = None
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, queries: "Queries | None" = None
     ) -> Tensor:
         """Compute the attention of a layer within one input, for tensors of shape (rows, heads, tokens, width).
 
-        `queries` gives the positions of the queries; None means that every token has one.
+        None for `queries` means that every token has one.
         """
         tokens, window = key.shape[2], self.config.window(layer)
         slides = window is not None and tokens > window
@@ -378,20 +408,8 @@ class DecoderNetwork:
             return _attention(query, key, value, None)
         if queries is None and not slides:
             return _attention(query, key, value, None, is_causal=True)
-        positions = torch.arange(tokens) if queries is None else queries
-
-        def view(rows: slice) -> tuple[slice, Tensor]:
-            at = positions[rows, None]
-            first = 0
-            if window is not None:
-                # PyTorch's kernel begins a block of keys there, and so adds in the same order as with all keys
-                # and a mask.
-                first = max(0, int(at.min()) - window + 1) // _BLOCK * _BLOCK
-            places = torch.arange(first, int(at.max()) + 1)
-            seen = places <= at
-            return slice(first, first + len(places)), seen if window is None else seen & (places > at - window)
-
-        return self.attention_within(query, key, value, view)
+        places = Queries(torch.arange(tokens)) if queries is None else queries
+        return self.attention_within(query, key, value, lambda rows: places.view(rows, window, query.dtype))
 
     def attention_within(self, query: Tensor, key: Tensor, value: Tensor, view: View) -> Tensor:
         """Compute attention with a mask, for tensors of shape (rows, heads, tokens, width).

@@ -1,12 +1,14 @@
 """Forward passes: the inputs that a mode needs, batches within a token budget, and a pass for any backbone."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.judgment import Mode
@@ -15,26 +17,46 @@ from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoded, Encoder, Window
 from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.scoring.prefixes import KeptPrefix, PrefixCache, can_continue, read_after, shared
 from stepsight.core.trace import Trace
 
-ROWS = 64
-"""oneDNN builds a kernel for each number of rows it meets; inputs with a multiple of this keep them few."""
+# Tokens of a padded batch.
+_BUDGET = 16_384
 
 
 @dataclass(frozen=True, eq=False)
 class Input:
     """The first `length` tokens of `ids`. `reads` has the shape (k,) and holds the positions at which probabilities
     are read. Prefixes of one trace share the same `ids` array, so that a forward pass can share work between them.
+
+    If the first tokens have been read before, as part of a kept prefix, the input begins at `start`: its `new`
+    tokens follow that part of the prefix, and it is read at none before `start`.
     """
 
     ids: Ints
     length: int
     reads: Ints
+    start: int = 0
 
     @property
     def key(self) -> bytes:
         """A cache key, equal for equal token sequences."""
         return self.ids[: self.length].tobytes()
+
+    @property
+    def new(self) -> int:
+        """The number of tokens that are read."""
+        return self.length - self.start
+
+    @property
+    def first_read(self) -> int:
+        """The first position at which probabilities are read, or the length if there is none."""
+        return int(self.reads[0]) if len(self.reads) else self.length
+
+    def after(self, prefix: "Input") -> "Input":
+        """Return this input without the tokens before its first read that it shares with `prefix`."""
+        common = shared([prefix.ids[: prefix.length], self.ids[: self.length]])
+        return replace(self, start=min(common, self.first_read))
 
     @property
     def part(self) -> tuple[int, int, bytes]:
@@ -181,7 +203,12 @@ def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepSco
 
 
 class Forward(Protocol):
-    """A way of running inputs through a step model."""
+    """A way of running inputs through a step model. Several threads can use it at once."""
+
+    @property
+    def continues(self) -> bool:
+        """True if inputs can continue from the keys and values of a prefix."""
+        ...
 
     def run(self, inputs: Sequence[Input]) -> Iterator[tuple[int, Floats32]]:
         """Yield the number of each input with the probabilities at its read positions, of shape (k, 3), as soon as
@@ -189,6 +216,14 @@ class Forward(Protocol):
 
         Inputs that grow in length come in their order. No more is computed than a few batches beyond those that are
         asked for.
+        """
+        ...
+
+    def run_after(self, prefix: Input, inputs: Sequence[Input]) -> Iterator[tuple[int | None, Floats32]]:
+        """Like `run`, for inputs that begin like `prefix`, which is read once and kept for later calls.
+
+        The probabilities of the prefix are yielded too, in parts, with None for a number. A part comes with each
+        pass, even if it is empty. Only for a forward pass that `continues`.
         """
         ...
 
@@ -203,25 +238,20 @@ def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) ->
     """Group numbered inputs, in order, into batches of at most `budget` tokens. An input that is longer than that
     gets a batch of its own.
 
-    If `padded` is True, each input counts as long as the longest one in its batch.
+    If `padded` is True, each input counts as long as the longest one in its batch, with the prefix that it follows.
     """
     batch: Numbered = []
     total = longest = 0
     for number, item in inputs:
         widest = max(longest, item.length)
-        size = widest * (len(batch) + 1) if padded else total + item.length
+        size = widest * (len(batch) + 1) if padded else total + item.new
         if batch and size > budget:
             yield batch
             batch, total, widest = [], 0, item.length
         batch.append((number, item))
-        total, longest = total + item.length, widest
+        total, longest = total + item.new, widest
     if batch:
         yield batch
-
-
-def padded_rows(values: Ints, rows: int = ROWS) -> Ints:
-    """Append zeros to `values` up to a multiple of `rows`. The added rows are computed but never read."""
-    return np.concatenate([values, np.zeros(-len(values) % rows, np.int64)])
 
 
 class PaddedForward:
@@ -231,28 +261,76 @@ class PaddedForward:
     token. Inputs are not packed into one row, because bidirectional attention would leak between them.
     """
 
-    def __init__(self, model: StepModel, token_budget: int = 16_384) -> None:
+    def __init__(self, model: StepModel, token_budget: int = _BUDGET) -> None:
         self.model = model
         self.token_budget = token_budget
         self.device = main_device(model)
+        self.prefixes = PrefixCache()
+
+    @cached_property
+    def continues(self) -> bool:
+        """True if the backbone is causal and can continue from a prefix."""
+        return bool(getattr(self.model.config, "is_causal", True)) and can_continue(self.model.model)
 
     def run(self, inputs: Sequence[Input]) -> Iterator[tuple[int, Floats32]]:
         by_length = sorted(enumerate(inputs), key=lambda pair: pair[1].length)
         for batch in chunks(by_length, self.token_budget, padded=True):
             numbers, items = zip(*batch, strict=True)
-            yield from zip(numbers, self._run_batch(items), strict=True)
+            with torch.inference_mode():
+                ids, mask, ends = self._padded(items)
+                rows = _unpadded(self.model.judge(ids, mask, ends), items)
+            yield from zip(numbers, rows, strict=True)
+
+    def run_after(self, prefix: Input, inputs: Sequence[Input]) -> Iterator[tuple[int | None, Floats32]]:
+        kept, read = self._read(prefix)
+        try:
+            yield None, read
+            # Inputs that share the same part of the prefix are run side by side.
+            rests = [(number, item.after(prefix)) for number, item in enumerate(inputs)]
+            rests.sort(key=lambda pair: (pair[1].start, pair[1].length))
+            for start in dict.fromkeys(item.start for _, item in rests):
+                alike = [pair for pair in rests if pair[1].start == start]
+                for batch in chunks(alike, self.token_budget, padded=True):
+                    numbers, items = zip(*batch, strict=True)
+                    with torch.inference_mode():
+                        ids, _, ends = self._padded(items)
+                        hidden, _ = read_after(self.model.states, kept.first(start), ids)
+                        rows = _unpadded(self.model.rows_at(hidden, ends), items)
+                    yield from zip(numbers, rows, strict=True)
+                    yield None, read[:0]
+        finally:
+            self.prefixes.put(kept)
 
     @torch.inference_mode()
-    def _run_batch(self, batch: Sequence[Input]) -> list[Floats32]:
-        width = max(item.length for item in batch)
+    def _read(self, prefix: Input) -> tuple[KeptPrefix, Floats32]:
+        """Read the tokens of a prefix that no cached one has, or at which probabilities are read. Return the prefix
+        and its probabilities."""
+        ids = prefix.ids[: prefix.length]
+        kept, begun = self.prefixes.take(ids, prefix.first_read)
+        if begun == len(ids):
+            return kept, np.zeros((0, 3), np.float32)
+        rest = replace(prefix, start=begun)
+        tokens, _, ends = self._padded([rest])
+        hidden, layers = read_after(self.model.states, kept.first(begun), tokens)
+        (rows,) = _unpadded(self.model.rows_at(hidden, ends), [rest])
+        return kept if len(kept.ids) > len(ids) else KeptPrefix(ids, layers), rows
+
+    def _padded(self, batch: Sequence[Input]) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the new tokens of the inputs, with the shape (rows, tokens), their mask, and the places among them
+        at which each is read."""
+        width = max(item.new for item in batch)
         reads = max(len(item.reads) for item in batch)
         ids = np.zeros((len(batch), width), np.int64)
         mask = np.zeros((len(batch), width), np.int64)
         ends = np.zeros((len(batch), reads), np.int64)
         for row, item in enumerate(batch):
-            ids[row, : item.length] = item.ids[: item.length]
-            mask[row, : item.length] = 1
-            ends[row, : len(item.reads)] = item.reads
-        tensors = (torch.from_numpy(array).to(self.device) for array in (ids, mask, ends))
-        rows = self.model.judge(*tensors).cpu().numpy()
-        return [rows[row, : len(item.reads)] for row, item in enumerate(batch)]
+            ids[row, : item.new] = item.ids[item.start : item.length]
+            mask[row, : item.new] = 1
+            ends[row, : len(item.reads)] = item.reads - item.start
+        first, second, third = (torch.from_numpy(array).to(self.device) for array in (ids, mask, ends))
+        return first, second, third
+
+
+def _unpadded(probs: Tensor, batch: Sequence[Input]) -> list[Floats32]:
+    rows: Floats32 = probs.cpu().numpy()
+    return [rows[row, : len(item.reads)] for row, item in enumerate(batch)]

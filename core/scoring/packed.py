@@ -1,9 +1,15 @@
-"""The forward pass for decoders on the CPU: several inputs side by side, without padding.
+"""The forward pass for decoders on the CPU: a pass takes several inputs side by side, without padding, each of
+which begins at its first token or follows a part of one kept prefix.
 
-Projections run over all inputs of a batch in one row, and attention runs over each input separately. In the last
+Projections run over all tokens of a pass in one row, and attention runs over each input separately. In the last
 layer, everything but keys and values is computed only for the tokens that are read. The first layer's queries, keys
 and values depend only on token and position, so all prefixes of a trace share them. Batches are small enough for
 the CPU caches to hold the values between two products.
+
+The keys and values of a kept prefix are in a buffer with spare room, to which a pass adds those of its new tokens.
+Those of an input stand in the buffer too while the input attends to them, after the part that it shares. So nothing
+is padded, the shared part is not copied, no input attends to masked keys of others, and sums are taken in the same
+order as if each input were read by itself.
 
 A small model in float32 is copied into prepared form (see `core.models.network`) and runs on several
 single-threaded workers at once, which keep the matrix units and the caches busier than one product split between
@@ -13,6 +19,7 @@ cores.
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import accumulate, pairwise
 from threading import Barrier
 
@@ -20,14 +27,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from stepsight.core.arrays import Floats32
+from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.models.backbone import Decoder
 from stepsight.core.models.model import StepModel
-from stepsight.core.models.network import DecoderConfig, DecoderNetwork, decoder_config
-from stepsight.core.scoring.forward import Input, chunks, padded_rows
+from stepsight.core.models.network import DecoderConfig, DecoderNetwork, Queries, decoder_config
+from stepsight.core.scoring.forward import Input, Numbered, chunks
+from stepsight.core.scoring.prefixes import KeptPrefix, PrefixCache
 
-ROWS = 16
-"""As in `forward`, but for weights that are not packed, with which a row costs more than a new kernel."""
+# oneDNN builds a kernel for each number of rows it meets; passes with a multiple of this keep them few. Of weights
+# that are not packed, and after a prefix, a row costs more than a new kernel.
+_ROWS, _FEW_ROWS = 64, 16
+# New tokens of a pass after a prefix, but for an input that is longer, and the spare room of a buffer.
+_NEW, _ROOM = 512, 256
 _MAX_WORKERS = 8
 # The most weights of a model that is copied; memory may not hold a larger one twice.
 _LARGEST = 100_000_000
@@ -47,6 +58,7 @@ class PackedForward:
         self.token_budget = token_budget
         self.is_prepared = _is_small(model)
         self.network = DecoderNetwork.of(model.model, config, prepared=self.is_prepared)
+        self.prefixes = PrefixCache()
         own = torch.get_num_threads()
         self._workers = (workers or min(own, _MAX_WORKERS)) if self.is_prepared else 0
         self._pool = _start(self._workers, max(1, own // self._workers)) if self.is_prepared else None
@@ -55,6 +67,11 @@ class PackedForward:
     def supports(model: StepModel) -> bool:
         """True if `PackedForward` can run the model and gives the same results as the model itself."""
         return _config_of(model) is not None
+
+    @property
+    def continues(self) -> bool:
+        """True if no token sees a later one."""
+        return self.network.config.is_causal
 
     def run(self, inputs: Sequence[Input]) -> Iterator[tuple[int, Floats32]]:
         total = sum(item.length for item in inputs)
@@ -75,37 +92,81 @@ class PackedForward:
         for numbers, outputs in ahead:
             yield from zip(numbers, outputs.result(), strict=True)
 
-    @torch.inference_mode()
-    def _run_batch(self, batch: Sequence[Input]) -> list[Floats32]:
-        longest: dict[int, Input] = {}
-        for item in batch:
-            if id(item.ids) not in longest or item.length > longest[id(item.ids)].length:
-                longest[id(item.ids)] = item
-        bounds = _bounds(batch)
-        starts = dict(zip(longest, _bounds(longest.values()), strict=False))
-        reads = np.concatenate([item.reads + start for item, start in zip(batch, bounds, strict=False)])
-        count = len(reads)
-        hidden = self.network.states(
-            *self._tokens(batch),
-            _Spans(self.network, batch, bounds, [starts[id(item.ids)] for item in batch]),
-            torch.from_numpy(padded_rows(reads) if self.is_prepared else reads),
-            self._tokens(longest.values()) if len(longest) < len(batch) else None,
-        )
-        rows: Floats32 = self.model.rows(hidden[:count]).numpy()
-        return np.split(rows, np.cumsum([len(item.reads) for item in batch])[:-1])
+    def run_after(self, prefix: Input, inputs: Sequence[Input]) -> Iterator[tuple[int | None, Floats32]]:
+        rests = [(number, item.after(prefix)) for number, item in enumerate(inputs)]
+        kept, begun = self.prefixes.take(prefix.ids[: prefix.length], prefix.first_read)
+        kept = self._with_room(kept, max([prefix.length, *(item.length for item in inputs)]))
+        batches: list[Numbered] = list(chunks(rests, _NEW, padded=False)) or [[]]
+        # The last of the new tokens run together with the first inputs.
+        earlier: list[Numbered] = [[] for _ in range(begun + _NEW, prefix.length, _NEW)]
+        try:
+            for batch in earlier + batches:
+                stop = min(begun + _NEW, prefix.length)
+                own = prefix.reads[(prefix.reads >= begun) & (prefix.reads < stop)]
+                part = Input(prefix.ids, stop, own, begun)
+                first, *rows = self._run_batch([part, *(item for _, item in batch)], kept)
+                begun = stop
+                yield None, first
+                yield from zip((number for number, _ in batch), rows, strict=True)
+        finally:
+            self.prefixes.put(kept)
 
-    def _tokens(self, inputs: Iterable[Input]) -> tuple[Tensor, Tensor]:
-        """Concatenate the ids of several inputs, and also their positions."""
-        ids = np.concatenate([item.ids[: item.length] for item in inputs])
-        positions = np.concatenate([np.arange(item.length) for item in inputs])
-        rows = () if self.is_prepared else (ROWS,)
-        ids, positions = (padded_rows(values, *rows) for values in (ids, positions))
-        return torch.from_numpy(ids), torch.from_numpy(positions)
+    def _with_room(self, prefix: KeptPrefix, tokens: int) -> KeptPrefix:
+        """Return the prefix, or a copy of it if it has no room for so many tokens."""
+        if prefix.room >= tokens:
+            return prefix
+        config, count = self.network.config, len(prefix.ids)
+        shape = (1, config.num_key_value_heads, tokens + _ROOM, config.head_dim)
+        layers = [
+            (self.network.embedding.new_empty(shape), self.network.embedding.new_empty(shape))
+            for _ in range(config.num_hidden_layers)
+        ]
+        for pair, before in zip(layers, prefix.layers, strict=False):
+            for part, old in zip(pair, before, strict=True):
+                part[:, :, :count] = old[:, :, :count]
+        return KeptPrefix(prefix.ids, layers)
+
+    @torch.inference_mode()
+    def _run_batch(self, batch: Sequence[Input], kept: KeptPrefix | None = None) -> list[Floats32]:
+        """Run inputs side by side. If a prefix is given, each follows a part of it, and the tokens of the first are
+        added to it."""
+        rows = _ROWS if self.is_prepared and kept is None else _FEW_ROWS
+        bounds = _bounds(batch)
+        firsts, distinct = bounds, None
+        longest = {id(item.ids): item for item in sorted(batch, key=lambda item: item.length)}
+        if kept is None and len(longest) < len(batch):
+            places = dict(zip(longest, _bounds(longest.values()), strict=False))
+            firsts, distinct = [places[id(item.ids)] for item in batch], _tokens(longest.values(), rows)
+        reads = np.concatenate([item.reads - item.start + at for item, at in zip(batch, bounds, strict=False)])
+        count = len(reads)
+        if rows == _ROWS:
+            reads = _padded(reads, rows)
+        elif not count:
+            # Only keys and values are computed then, but a last layer takes one token at least.
+            reads = np.zeros(1, np.int64)
+        attend = _Attend(self.network, batch, bounds, firsts, kept)
+        hidden = self.network.states(*_tokens(batch, rows), attend, torch.from_numpy(reads), distinct)
+        if kept is not None and batch[0].length > len(kept.ids):
+            kept.ids = batch[0].ids[: batch[0].length]
+        probs: Floats32 = self.model.rows(hidden[:count]).numpy()
+        return np.split(probs, np.cumsum([len(item.reads) for item in batch])[:-1])
+
+
+def _tokens(inputs: Iterable[Input], rows: int) -> tuple[Tensor, Tensor]:
+    """Concatenate the new tokens of several inputs, and also their positions, padded to a multiple of `rows`."""
+    ids = np.concatenate([item.ids[item.start : item.length] for item in inputs])
+    positions = np.concatenate([np.arange(item.start, item.length) for item in inputs])
+    return torch.from_numpy(_padded(ids, rows)), torch.from_numpy(_padded(positions, rows))
+
+
+def _padded(values: Ints, rows: int) -> Ints:
+    """Append zeros to `values` up to a multiple of `rows`. The added rows are computed but never read."""
+    return np.concatenate([values, np.zeros(-len(values) % rows, np.int64)])
 
 
 def _bounds(inputs: Iterable[Input]) -> list[int]:
-    """Return the start of each input in the concatenation of all inputs, and the end of the last one."""
-    return [0, *accumulate(item.length for item in inputs)]
+    """Return the place of each input in the row of all new tokens, and the end of the last one."""
+    return [0, *accumulate(item.new for item in inputs)]
 
 
 def _config_of(model: StepModel) -> DecoderConfig | None:
@@ -123,37 +184,72 @@ def _is_small(model: StepModel) -> bool:
     return plain and sum(weight.numel() for weight in parameters) <= _LARGEST
 
 
-class _Spans:
-    """Attention for inputs in one row, in which each input attends only to itself. `firsts` gives the start of each
-    input's queries, keys and values in the first layer."""
+class _Attend:
+    """Attention of the inputs of a pass, each to its own tokens and, if there is a kept prefix, to the part of it
+    that it follows. The tokens of the first input are added to the prefix. `bounds` and `firsts` give the place of
+    each input among the tokens of the pass, and among those of the first layer."""
 
     def __init__(
-        self, network: DecoderNetwork, batch: Sequence[Input], bounds: Sequence[int], firsts: Sequence[int]
+        self,
+        network: DecoderNetwork,
+        batch: Sequence[Input],
+        bounds: Sequence[int],
+        firsts: Sequence[int],
+        kept: KeptPrefix | None,
     ) -> None:
-        self._network, self._batch = network, batch
+        self._network, self._batch, self._kept = network, batch, kept
         self._spans = [slice(start, stop) for start, stop in pairwise(bounds)]
-        self._firsts = [slice(start, start + item.length) for start, item in zip(firsts, batch, strict=True)]
+        self._firsts = [slice(start, start + item.new) for start, item in zip(firsts, batch, strict=False)]
         self._whole: Tensor | None = None
+        # All tokens of an input that begins at its first one need no positions.
+        self._queries = [Queries(torch.arange(item.start, item.length)) if item.start else None for item in batch]
 
     def __call__(
         self, layer: int, query: Tensor, key: Tensor, value: Tensor, tokens: int, reads: Tensor | None
     ) -> Tensor:
+        # What is not attended from, such as padding, stays zero.
         if self._whole is None:
             self._whole = query.new_zeros(tokens, *query.shape[1:])
         attended = self._whole if reads is None else query.new_zeros(len(reads), *query.shape[1:])
         start = 0
-        for item, span, first in zip(self._batch, self._spans, self._firsts, strict=True):
+        for number, (item, span, first) in enumerate(zip(self._batch, self._spans, self._firsts, strict=True)):
             source = span if layer else first
             into = span if reads is None else slice(start, start + len(item.reads))
-            if reads is None:
-                own = query[source]
-            else:
-                own = query[into] if layer else query[torch.from_numpy(item.reads + source.start)]
             start = into.stop
-            queries, keys, values = (part.transpose(0, 1)[None] for part in (own, key[source], value[source]))
-            at = None if reads is None else torch.from_numpy(item.reads)
-            attended[into] = self._network.attention(layer, queries, keys, values, at)[0].transpose(0, 1)
+            new = key[source].transpose(0, 1), value[source].transpose(0, 1)
+            with self._with_prefix(layer, item, new, stays=number == 0) as (keys, values):
+                if into.start == into.stop:
+                    continue
+                if layer == 0 and reads is not None:
+                    own = query[torch.from_numpy(item.reads - item.start + source.start)]
+                else:
+                    own = query[source if reads is None else into]
+                at = self._queries[number] if reads is None else Queries(torch.from_numpy(item.reads))
+                result = self._network.attention(layer, own.transpose(0, 1)[None], keys, values, at)
+                attended[into] = result[0].transpose(0, 1)
         return attended
+
+    @contextmanager
+    def _with_prefix(
+        self, layer: int, item: Input, new: tuple[Tensor, Tensor], *, stays: bool
+    ) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield the keys and values of an input, with those of the part of the prefix that it follows. They are
+        written to the prefix; unless they stay, what it held in their place is then restored."""
+        if self._kept is None:
+            keys, values = new
+            yield keys[None], values[None]
+            return
+        pair = self._kept.layers[layer]
+        places = [part[0, :, item.start : item.length] for part in pair]
+        before = [] if stays else [place.clone() for place in places]
+        for place, part in zip(places, new, strict=True):
+            place.copy_(part)
+        try:
+            keys, values = (part[:, :, : item.length] for part in pair)
+            yield keys, values
+        finally:
+            for place, old in zip(places, before, strict=False):
+                place.copy_(old)
 
 
 def _start(workers: int, threads: int) -> ThreadPoolExecutor:

@@ -1,51 +1,40 @@
-"""The scorer, which turns traces into judgments in one of three modes.
-
-`BothOrders` is an evaluator that has a causal one read the steps forwards and backwards. A step is judged twice:
-after the steps that precede it, and in an input that holds the first `j` steps in reverse order, after the steps
-that follow it. The two probabilities are averaged, so that later steps count. BiPRM also scores the reverse order,
-but its code is not public: this rule is ours. The spread of an ensemble is left out, because it differs between
-prefixes. Windows, if there are any, are cut in each order by itself.
+"""The scorer, which turns traces into judgments in one of three modes. It also scores inputs with a common prefix:
+candidates for the next step of an unfinished solution, and a solution with each of its steps left out.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import count, islice
 
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import Check, UserError, never_cancel
-from stepsight.core.evaluator_summary import Reading, Rereading, causal_attention
-from stepsight.core.evidence import Gap, LeaveOneOut
-from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.errors import UserError
+from stepsight.core.evidence import Gap, LeaveOneOut, shortened
+from stepsight.core.judgment import Event, Judgment, Mode, NoJudgment, StepScore, judgments_of
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import BatchEvaluator, Evaluator, RuleEvaluator
 from stepsight.core.prompts.encoding import Encoded, Window
-from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.scores import StepScores
 from stepsight.core.scoring.forward import (
     Forward,
     Input,
     PaddedForward,
+    call_inputs,
     last_in_view,
     mode_inputs,
     prefixes,
+    run_all,
     takes_one_pass,
     tokens_of,
     trace_scores,
+    verdicts,
 )
-from stepsight.core.scoring.next_step import ContinuedForward, NextSteps, leave_out
 from stepsight.core.scoring.packed import PackedForward
-from stepsight.core.scoring.scorer_base import AbstractScorer, Skip
-from stepsight.core.trace import Trace, check_candidates
-
-OnStep = Callable[[int, int, Floats32], None]
-"""Called with the number of a trace, the index of a sub-step, and its probabilities, of shape (3,)."""
-
-
-def ignore_step(trace: int, substep: int, row: Floats32) -> None:
-    """Do nothing with a score that the judgment has as well."""
+from stepsight.core.scoring.prefixes import shared
+from stepsight.core.scoring.scorer_base import AbstractScorer, Skip, left_out_scores
+from stepsight.core.trace import Label, Trace, check_candidates
 
 
 class Scorer(AbstractScorer):
@@ -66,63 +55,58 @@ class Scorer(AbstractScorer):
             raise TypeError(f"{type(evaluator).__name__} cannot be scored with")
         self.evaluator: Evaluator = evaluator
         self._next: NextSteps | None = None
-        self._continued: ContinuedForward | None = None
         if isinstance(evaluator, ModelEvaluator):
             forward = forward or fastest_forward(evaluator)
-            self._continued = ContinuedForward(evaluator, forward)
             if evaluator.window is None:
-                self._next = NextSteps(evaluator, forward, self._continued)
+                self._next = NextSteps(evaluator, forward)
         self.forward = forward
         # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
         self.window = window or (256 if isinstance(forward, PaddedForward) else 16)
 
     def score(
-        self,
-        traces: Iterable[Trace],
-        mode: Mode | str = Mode.OFFLINE,
-        on_skip: Skip | None = None,
-        check: Check = never_cancel,
+        self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
     ) -> Iterator[Judgment]:
         """Yield a judgment for each trace, in input order.
 
         At most `window` traces are in memory at a time; with a server, a few for each concurrent request. In
         float32, a trace's results depend on the other traces by at most 1e-5. Raises `UserError` if a trace is
         longer than the evaluator's context; if `on_skip` is given, the trace is skipped instead, and `on_skip` is
-        called with the trace and the error. `UserError` is also raised if a probability is not a number. An error
-        that `check` raises stops the work, as in `score_encoded`.
+        called with the trace and the error. `UserError` is also raised if a probability is not a number.
         """
-        return self.score_encoded(encode_all(self.evaluator, traces, on_skip), mode, check)
+        return judgments_of(self.stream(traces, mode, on_skip))
 
-    def score_encoded(
-        self,
-        encoded: Iterable[tuple[Trace, Encoded]],
-        mode: Mode | str = Mode.OFFLINE,
-        check: Check = never_cancel,
-        on_step: OnStep = ignore_step,
-    ) -> Iterator[Judgment]:
-        """Like `score`, but for traces that `Evaluator.encode` has already encoded. `check` is called between parts
-        of the work, and an error that it raises stops the work. In hindsight mode, a bidirectional model calls
-        `on_step` as soon as the online scores of a sub-step are known, with the trace's number in `encoded`."""
+    def stream(
+        self, traces: Iterable[Trace], mode: Mode | str = Mode.OFFLINE, on_skip: Skip | None = None
+    ) -> Iterator[Event]:
+        """Like `score`, but yield all events. Whoever stops reading them stops the work. In hindsight mode, a
+        bidirectional model yields the online scores of a sub-step as soon as they are known."""
+        return self.stream_encoded(encode_all(self.evaluator, traces, on_skip), mode)
+
+    def stream_encoded(
+        self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode | str = Mode.OFFLINE
+    ) -> Iterator[Event]:
+        """Like `stream`, but for traces that `Evaluator.encode` has already encoded."""
         mode, rest = Mode(mode), iter(encoded)
         if isinstance(self.evaluator, BatchEvaluator):
-            yield from self.evaluator.judge_all(rest, mode, check)
+            yield from self.evaluator.judge_all(rest, mode)
             return
         for start in count(0, self.window):
             if not (window := list(islice(rest, self.window))):
                 return
-            yield from self._score_window(window, start, mode, check, on_step)
+            yield from self._score_window(window, start, mode)
 
-    def offline_scores(self, traces: Sequence[Trace], check: Check = never_cancel) -> list[StepScores | None]:
+    def offline_scores(self, traces: Sequence[Trace]) -> list[StepScores | None]:
         """Return the offline scores of each trace, or None for a trace that is too long or on which a critic writes
-        no verdict that can be read. An error that `check` raises stops the work."""
+        no verdict that can be read."""
         left_out: set[int] = set()
-        encoded = encode_all(self.evaluator, traces, lambda trace, _: left_out.add(id(trace)))
-        judged: Iterator[Judgment | None] = (
-            self.evaluator.judge_each(encoded, Mode.OFFLINE, check)
-            if isinstance(self.evaluator, BatchEvaluator)
-            else self.score_encoded(encoded, Mode.OFFLINE, check)
+        events = self.stream(traces, Mode.OFFLINE, lambda trace, _: left_out.add(id(trace)))
+        scores = iter(
+            [
+                event.offline if isinstance(event, Judgment) else None
+                for event in events
+                if isinstance(event, Judgment | NoJudgment)
+            ]
         )
-        scores = iter([None if judgment is None else judgment.offline for judgment in judged])
         return [None if id(trace) in left_out else next(scores) for trace in traces]
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode | str = Mode.OFFLINE) -> int:
@@ -155,30 +139,33 @@ class Scorer(AbstractScorer):
         judged = [judgment.offline or judgment.online for judgment in self.score(traces, mode)]
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
 
-    def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
+    def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED) -> LeaveOneOut:
         """Like `AbstractScorer.leave_one_out`, but faster for a causal model that reads a solution once. For each
         omitted sub-step, such a model reads only the tokens after it again."""
-        apart = self.evaluator.sees_later_steps or self._reads_windows or len(trace.substeps) == 1
-        if self._continued is None or not self._continued.continues or apart:
-            return super().leave_one_out(trace, gap, check)
-        assert isinstance(self.evaluator, ModelEvaluator)
-        return leave_out(self.evaluator, self._continued, trace, Gap(gap), check)
+        *_, scores = self.stream_left_out(trace, gap)
+        assert scores is not None
+        return scores
 
-    def _judge_offline(self, traces: Sequence[Trace], check: Check) -> Iterator[Judgment]:
-        return self.score(traces, Mode.OFFLINE, check=check)
-
-    def reread(self, reading: Rereading) -> "Scorer":
-        """Return a scorer for the evaluator with another reading (see `Evaluator.reread`). It uses the same forward
-        pass. Raises `UserError` if the evaluator cannot have the reading."""
-        evaluator = (
-            BothOrders.of(self, reading)
-            if reading.reading == Reading.BOTH_ORDERS and isinstance(self.evaluator, ModelEvaluator)
-            else self.evaluator.reread(reading)
-        )
-        return self if evaluator is self.evaluator else Scorer(evaluator, self.forward, self.window)
+    def stream_left_out(self, trace: Trace, gap: Gap | str = Gap.DELETED) -> Iterator[LeaveOneOut | None]:
+        """Like `leave_one_out`, but yield None between parts of the work, and the scores at last. Whoever stops
+        reading stops the work."""
+        gap, model = Gap(gap), self.evaluator
+        if isinstance(model, ModelEvaluator) and self.forward is not None:
+            apart = model.sees_later_steps or self._reads_windows or len(trace.substeps) == 1
+            if not apart and continues(model, self.forward):
+                yield from leave_out(model, self.forward, trace, gap)
+                return
+        scores: list[StepScores] = []
+        for event in self.stream([trace, *shortened(trace, gap)]):
+            yield None
+            if isinstance(event, NoJudgment):
+                raise event.error
+            if isinstance(event, Judgment) and event.offline is not None:
+                scores.append(event.offline)
+        yield left_out_scores(scores, gap)
 
     @property
-    def next_steps(self) -> NextSteps | None:
+    def next_steps(self) -> "NextSteps | None":
         """The dedicated scorer of candidates for a next step. It is None if scoring each candidate offline, as the
         last step of a trace, takes no more work."""
         special = self._next is not None and (self._next.keeps_prefixes or self._next.asks_each_step)
@@ -197,10 +184,8 @@ class Scorer(AbstractScorer):
         window: list[tuple[Trace, Encoded]],
         start: int,
         mode: Mode,
-        check: Check,
-        on_step: OnStep,
-    ) -> Iterator[Judgment]:
-        """Yield the judgments of a window, whose first trace has the number `start`. Each distinct input is run
+    ) -> Iterator[Event]:
+        """Yield the events of a window, whose first trace has the number `start`. Each distinct input is run
         once."""
         if isinstance(self.evaluator, RuleEvaluator):
             yield from (self.evaluator.judge(trace, mode) for trace, _ in window)
@@ -215,16 +200,16 @@ class Scorer(AbstractScorer):
                 equal.setdefault((item.key, item.reads.tobytes()), []).append((number, place))
         groups = list(equal.values())
         results: list[dict[int, Floats32]] = [{} for _ in window]
-        check()
+        yield None
         for distinct, rows in self.forward.run([inputs[number][place] for (number, place), *_ in groups]):
             for number, place in groups[distinct]:
                 results[number][place] = rows
                 if ends[number]:
                     for substep, row in _ended(window[number][0], ends[number][place], rows):
-                        on_step(start + number, substep, row)
-            check()
+                        yield StepScore(start + number, substep, row)
+            yield None
         for (trace, encoded), part, by_place in zip(window, inputs, results, strict=True):
-            check()
+            yield None
             outputs = tuple(by_place[place] for place in range(len(part)))
             by_place.clear()
             self.evaluator.check_numbers(outputs, trace)
@@ -244,6 +229,145 @@ def _ended(trace: Trace, end: tuple[int, int, Window | None], rows: Floats32) ->
     for substep in np.flatnonzero(trace.step_ends == last).tolist():
         if window is None or window.first <= substep < window.stop:
             yield substep, rows[substep - first, :3]
+
+
+def continues(evaluator: ModelEvaluator, forward: Forward) -> bool:
+    """True if inputs of the evaluator can continue from a prefix. Otherwise each has to be read from its start."""
+    return not evaluator.encoder.asks_each_step and forward.continues
+
+
+def leave_out(evaluator: ModelEvaluator, forward: Forward, trace: Trace, gap: Gap) -> Iterator[LeaveOneOut | None]:
+    """Score a trace with a causal model, both complete and with each of its sub-steps left out in turn. Yields None
+    between parts of the work, and at last the scores. The trace must have several sub-steps.
+
+    The sub-steps before the omitted one keep the scores that they have in the whole trace. The whole trace is read
+    once, then about half of the tokens of the n shortened traces. Raises `UserError` if the trace, or a version of
+    it with a placeholder, is longer than the context.
+    """
+    whole, n = evaluator.encode(trace), len(trace.substeps)
+    inputs: dict[int, Input] = {}
+    for place, shorter in enumerate(shortened(trace, gap)):
+        yield None
+        encoded = evaluator.encode(shorter)
+        reads = encoded.reads[place + (gap == Gap.PLACEHOLDER) :]
+        if len(reads):
+            inputs[place] = Input(encoded.ids, len(encoded), reads)
+    places, parts, after = list(inputs), [], {}
+    prefix = Input(whole.ids, len(whole), whole.reads)
+    for number, rows in forward.run_after(prefix, list(inputs.values())):
+        yield None
+        if number is None:
+            parts.append(rows)
+        else:
+            after[places[number]] = rows
+    probs = np.concatenate(parts)
+    evaluator.check_numbers([probs, *after.values()], trace)
+    others = {
+        place: np.concatenate([probs[:place, :3], after[place][:, :3] if place in after else probs[:0, :3]])
+        for place in range(n)
+    }
+    yield LeaveOneOut.of(StepScores.from_rows(probs), others, gap)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Encoded candidates for the next step. `unique` holds the distinct ones among the `texts`, and `encoded` their
+    encodings."""
+
+    texts: tuple[str, ...]
+    unique: tuple[str, ...]
+    encoded: tuple[Encoded, ...]
+
+    @cached_property
+    def inputs(self) -> list[Input]:
+        """An input for each distinct candidate: the problem, the earlier steps and the candidate. It is read only
+        at the end of the candidate."""
+        return [Input(encoded.ids, len(encoded), encoded.reads[-1:]) for encoded in self.encoded]
+
+    @cached_property
+    def shared(self) -> int:
+        """The number of shared leading tokens to keep. If there are earlier steps, a common beginning of the
+        candidates does not count, nor what a template puts before them."""
+        tokens = shared([item.ids for item in self.inputs])
+        earlier = [int(encoded.ends[-2]) + 1 for encoded in self.encoded if len(encoded.ends) > 1]
+        # A step that is read at the token before its last can be read in the prefix.
+        return min(tokens, *earlier, *(item.first_read for item in self.inputs))
+
+
+class NextSteps:
+    """A scorer of candidates for the next step with one evaluator. Several threads can use it at once.
+
+    A causal evaluator reads the problem and the steps once, keeps the keys and values, and continues from them with
+    all candidates at once. A later call continues from the longest matching prefix. With a bidirectional evaluator,
+    every candidate changes every step, so everything is read again for each candidate, in batches.
+    """
+
+    def __init__(self, evaluator: ModelEvaluator, forward: Forward) -> None:
+        self._evaluator = evaluator
+        self._forward = forward
+
+    def score(
+        self,
+        problem: str,
+        steps: Sequence[str | Sequence[str]],
+        candidates: Sequence[str],
+    ) -> Floats32:
+        """Like `Scorer.score_next`."""
+        return self.score_encoded(self.encode(problem, steps, candidates))
+
+    def encode(
+        self,
+        problem: str,
+        steps: Sequence[str | Sequence[str]],
+        candidates: Sequence[str],
+    ) -> Candidates:
+        """Encode candidates for `score_encoded`. Raises `UserError` in the same cases as `Scorer.score_next`."""
+        unique: dict[str, int] = {}
+        for number, text in enumerate(check_candidates(candidates), start=1):
+            unique.setdefault(text, number)
+        encoded = []
+        for text, number in unique.items():
+            try:
+                encoded.append(self._evaluator.encode(Trace.of(problem, [*steps, text])))
+            except UserError as error:
+                raise error.at(f"candidate {number}") from None
+        return Candidates(tuple(candidates), tuple(unique), tuple(encoded))
+
+    def tokens(self, candidates: Candidates) -> int:
+        """Return an upper bound on the number of tokens to compute. Tokens that the candidates share count once if
+        the evaluator can continue from a prefix."""
+        if self.asks_each_step:
+            return sum(len(call) for encoded in candidates.encoded for call in encoded.calls[-1])
+        if not self.keeps_prefixes:
+            return sum(map(len, candidates.encoded))
+        return candidates.shared + sum(len(encoded) - candidates.shared for encoded in candidates.encoded)
+
+    @property
+    def asks_each_step(self) -> bool:
+        """True if the evaluator needs separate inputs for each step."""
+        return self._evaluator.encoder.asks_each_step
+
+    @property
+    def keeps_prefixes(self) -> bool:
+        """True if tokens shared by the candidates are read only once."""
+        return continues(self._evaluator, self._forward)
+
+    def score_encoded(self, candidates: Candidates) -> Floats32:
+        """Return the probabilities of each candidate, with shape (candidates, 3)."""
+        if self.asks_each_step:
+            calls = [encoded.calls[-1] for encoded in candidates.encoded]
+            outputs = run_all(self._forward, call_inputs(calls))
+            rows = list(verdicts(self._evaluator.encoder, calls, outputs)[:, None])
+        elif self.keeps_prefixes:
+            inputs = candidates.inputs
+            prefix = Input(inputs[0].ids, candidates.shared, np.zeros(0, np.int64))
+            results = dict(self._forward.run_after(prefix, inputs))
+            rows = [results[number] for number in range(len(inputs))]
+        else:
+            rows = run_all(self._forward, candidates.inputs)
+        self._evaluator.check_numbers(rows)
+        scored = dict(zip(candidates.unique, rows, strict=True))
+        return np.concatenate([scored[text][:, : len(Label)] for text in candidates.texts])
 
 
 def encode_all(
@@ -268,111 +392,3 @@ def encode_all(
 def fastest_forward(evaluator: ModelEvaluator) -> Forward:
     """Return the fastest forward pass for the model on its device."""
     return (PackedForward if PackedForward.supports(evaluator.model) else PaddedForward)(evaluator.model)
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class BothOrders(BatchEvaluator):
-    """An evaluator that averages the scores of a causal model over both orders of the steps. `scorer` scores each
-    order, and `identify` computes the fingerprint."""
-
-    scorer: Scorer
-    identify: Callable[[], str]
-
-    @classmethod
-    def of(cls, scorer: Scorer, reading: Rereading) -> "BothOrders":
-        """Return the evaluator of `scorer`, which is a causal model, with this reading. Raises `UserError` if it
-        cannot have it."""
-        model = scorer.evaluator
-        assert isinstance(model, ModelEvaluator)
-        reading.check(model.name, is_causal=model.is_causal, context=model.context)
-        return cls(
-            name=f"{model.name}{reading}",
-            format=model.format,
-            thresholds=model.thresholds,
-            provenance=model.provenance,
-            outputs=model.outputs,
-            scorer=scorer.reread(Rereading(window=reading.window)),
-            identify=lambda: reading.fingerprint(model.fingerprint),
-        )
-
-    @property
-    def _model(self) -> ModelEvaluator:
-        assert isinstance(self.scorer.evaluator, ModelEvaluator)
-        return self.scorer.evaluator
-
-    @cached_property
-    def fingerprint(self) -> str:
-        return self.identify()
-
-    @property
-    def attention(self) -> str:
-        return causal_attention(Reading.BOTH_ORDERS)
-
-    @property
-    def context(self) -> int | None:
-        return self._model.context
-
-    @property
-    def dtype(self) -> str:
-        return self._model.dtype
-
-    @property
-    def parameters(self) -> int:
-        return self._model.parameters
-
-    @property
-    def described(self) -> str:
-        return f"{self.name}: the mean of both orders of the steps. {self._model.described}"
-
-    def reread(self, reading: Rereading) -> Evaluator:
-        """Like `Evaluator.reread`. Both orders are read in windows, if there are any."""
-        if reading.reading == Reading.ONCE:
-            return self._model.reread(reading)
-        windows = Rereading(window=reading.window)
-        scorer = self.scorer.reread(windows)
-        if scorer is self.scorer:
-            return self
-        return replace(
-            self,
-            name=f"{self.name}{windows}",
-            scorer=scorer,
-            identify=lambda: windows.fingerprint(self.fingerprint),
-        )
-
-    def encode(self, trace: Trace) -> Encoded:
-        """Return the token ids of the whole trace, forwards. Raises `UserError` if it is too long in either
-        order."""
-        self._model.encode(_reversed(trace, len(trace.substeps)))
-        return self._model.encode(trace)
-
-    def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
-        orders = (_reversed(trace, stop) for _, stop in prefixes(trace, mode))
-        backward = sum(self.scorer.tokens(order, self._model.encode(order)) for order in orders)
-        return self.scorer.tokens(trace, encoded) + backward
-
-    def judge_all(self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode, check: Check) -> Iterator[Judgment]:
-        begun: deque[Trace] = deque()
-
-        def orders() -> Iterator[Trace]:
-            for trace, _ in encoded:
-                begun.append(trace)
-                yield trace
-                yield from (_reversed(trace, stop) for _, stop in prefixes(trace, mode))
-
-        scores = (judgment.offline for judgment in self.scorer.score(orders(), check=check))
-        for forward in scores:
-            trace, rows = begun.popleft(), []
-            assert forward is not None
-            for start, stop in prefixes(trace, mode):
-                backward = next(scores)
-                assert backward is not None
-                rows.append(((forward.probs[:stop] + backward.probs[::-1]) / np.float32(2))[start:])
-            together = np.concatenate(rows)
-            yield Judgment(
-                trace, mode, Hindsight.from_packed(together) if mode == Mode.HINDSIGHT else StepScores(together)
-            )
-
-
-def _reversed(trace: Trace, count: int) -> Trace:
-    """Return the first `count` sub-steps of a trace in reverse order."""
-    return Trace.of(trace.problem, trace.substeps[:count][::-1], id=trace.id)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import Check, UserError, never_cancel
+from stepsight.core.errors import UserError
 from stepsight.core.evidence import Gap, LeaveOneOut, shortened
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import StepScores
@@ -46,34 +46,32 @@ class AbstractScorer(ABC):
         """Judge a single trace, by default in hindsight mode."""
         return next(iter(self.score([trace], mode)))
 
-    def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED, check: Check = never_cancel) -> LeaveOneOut:
+    def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED) -> LeaveOneOut:
         """Score a trace offline, both complete and with each of its sub-steps left out in turn: n + 1 passes for n
         sub-steps.
 
-        `gap` says what replaces the omitted sub-step. `check` is called between passes, and an error that it raises
-        ends the work. Raises `UserError` if the trace is longer than the evaluator's context.
+        `gap` says what replaces the omitted sub-step. Raises `UserError` if the trace is longer than the
+        evaluator's context.
         """
         gap, scores = Gap(gap), []
-        for judgment in self._judge_offline([trace, *shortened(trace, gap)], check):
-            check()
+        for judgment in self.score([trace, *shortened(trace, gap)]):
             assert judgment.offline is not None
             scores.append(judgment.offline)
-        whole, *others = scores
-        skip = gap == Gap.PLACEHOLDER
-        rows = {i: np.delete(other.probs, i, axis=0) if skip else other.probs for i, other in enumerate(others)}
-        return LeaveOneOut.of(whole, rows, gap)
+        return left_out_scores(scores, gap)
 
-    def offline_scores(self, traces: Sequence[Trace], check: Check = never_cancel) -> list[StepScores | None]:
+    def offline_scores(self, traces: Sequence[Trace]) -> list[StepScores | None]:
         """Return the offline scores of each trace, or None for a trace that cannot be scored, such as one that is
-        too long. `check` is called after each trace, and an error that it raises ends the work."""
+        too long."""
         left_out: set[int] = set()
-        scores = []
-        for judgment in self.score(traces, Mode.OFFLINE, lambda trace, _: left_out.add(id(trace))):
-            check()
-            scores.append(judgment.offline)
-        rest = iter(scores)
-        return [None if id(trace) in left_out else next(rest) for trace in traces]
+        judgments = self.score(traces, Mode.OFFLINE, lambda trace, _: left_out.add(id(trace)))
+        scores = iter([judgment.offline for judgment in judgments])
+        return [None if id(trace) in left_out else next(scores) for trace in traces]
 
-    def _judge_offline(self, traces: Sequence[Trace], check: Check) -> Iterator[Judgment]:
-        """Judge traces offline. A scorer that can stop in the middle of its work calls `check` there."""
-        return self.score(traces, Mode.OFFLINE)
+
+def left_out_scores(scores: Sequence[StepScores], gap: Gap) -> LeaveOneOut:
+    """Return the leave-one-out scores of a trace from those of the whole trace and of the trace without each of its
+    sub-steps."""
+    whole, *others = scores
+    skip = gap == Gap.PLACEHOLDER
+    rows = {i: np.delete(other.probs, i, axis=0) if skip else other.probs for i, other in enumerate(others)}
+    return LeaveOneOut.of(whole, rows, gap)

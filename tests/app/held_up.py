@@ -10,6 +10,7 @@ import uvicorn
 from stepsight.app.commands.serve import listen
 from stepsight.app.scoring.batcher import Batcher, Semaphores
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.core.judgment import StepScore
 from stepsight.core.scoring.scorer import Scorer
 
 
@@ -27,16 +28,16 @@ class Held:
     def __getattr__(self, name):
         return getattr(self.scorer, name)
 
-    def score_encoded(self, traces, mode, check, on_step):
+    def stream_encoded(self, traces, mode):
         for substep, row in enumerate(self.known):
-            on_step(0, substep, row)
+            yield StepScore(0, substep, row)
         self.at_work.set()
         try:
             while not self.go.wait(0.01):
-                check()
+                yield None
         finally:
             self.ended.set()
-        return self.scorer.score_encoded(traces, mode, check, on_step)
+        yield from self.scorer.stream_encoded(traces, mode)
 
 
 def hold_up(folder, most=None):
@@ -78,14 +79,14 @@ def posted(address, path, body):
 
 
 def check_end(app, path, method, monkeypatch):
-    """A method of the scorer, which a page waits for, ends when the page is left."""
+    """A method of the scorer that yields events, for which a page waits, ends when the page is left."""
     begun, ended = threading.Event(), threading.Event()
 
     def held(*arguments):
         begun.set()
         try:
             while True:
-                arguments[-1]()
+                yield None
         finally:
             ended.set()
 

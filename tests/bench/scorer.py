@@ -27,8 +27,8 @@ from stepsight.core.models.kernels import packed, product
 from stepsight.core.models.model import StepModel
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.forward import PaddedForward
-from stepsight.core.scoring.next_step import ContinuedForward, NextSteps
-from stepsight.core.scoring.scorer import Scorer
+from stepsight.core.scoring.prefixes import PrefixCache
+from stepsight.core.scoring.scorer import NextSteps, Scorer
 from stepsight.core.scoring.scorer_base import AbstractScorer
 from stepsight.core.trace import Trace
 from stepsight.training.synth.corpus import generate
@@ -186,8 +186,9 @@ def next_step(evaluator, size=1000, count=8):
 
 
 def next_steps(evaluator, scorer):
-    assert scorer.forward is not None
-    return NextSteps(evaluator, scorer.forward, ContinuedForward(evaluator, scorer.forward))
+    """The scorer of candidates, without a prefix in the cache."""
+    scorer.forward.prefixes = PrefixCache()
+    return NextSteps(evaluator, scorer.forward)
 
 
 def dependence(steps=30, rounds=3):

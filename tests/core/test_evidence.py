@@ -19,7 +19,7 @@ from stepsight.core.evidence import (
     revisions,
 )
 from stepsight.core.scores import Hindsight, StepScores
-from stepsight.core.scoring import prefixes
+from stepsight.core.scoring import packed
 from stepsight.core.scoring.forward import PaddedForward
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Step, Trace
@@ -212,7 +212,7 @@ WRITERS = {
 def test_leaving_out_is_scoring_the_trace_without_the_step(tmp_path, kind, gap, monkeypatch):
     if kind == "causal":
         # Passes of a few tokens: the trace is read in several, and some of them hold no step's end.
-        monkeypatch.setattr(prefixes, "_NEW", 8)
+        monkeypatch.setattr(packed, "_NEW", 8)
     write = WRITERS[kind]
     if write is not None:
         write(tmp_path / kind)

@@ -433,7 +433,7 @@ def test_a_fault_of_ours_is_a_line_that_tells_nothing_of_itself(sqlite_store, he
     def fail(*_):
         raise RuntimeError("secret of ours")
 
-    scorer.score_encoded = fail
+    scorer.stream_encoded = fail
     with asking(sqlite_store, evaluators) as client:
         line = lines_of(batch(client, [("q", ["a"])]))[0]
     assert (line["status"], line["error"]) == (500, "Something went wrong in StepSight itself.")

@@ -55,20 +55,20 @@ def test_too_much_is_refused(evidence, monkeypatch):
 
 def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evidence, monkeypatch):
     """The second reader waits for the work of the first, who leaves after two passes."""
-    whole, kept, one = Scorer.leave_one_out, LeftOuts(), evidence()
+    whole, kept, one = Scorer.stream_left_out, LeftOuts(), evidence()
     begun, waits, asked = threading.Event(), threading.Event(), []
 
-    def held(scorer, trace, gap, check):
+    def held(scorer, trace, gap):
         begun.set()
         assert waits.wait(20)
-        return whole(scorer, trace, gap, check)
+        return whole(scorer, trace, gap)
 
     def has_left():
         asked.append(True)
         return len(asked) > 2
 
     monkeypatch.setattr(leave_one_out, "_LOOKS", 0)
-    monkeypatch.setattr(Scorer, "leave_one_out", held)
+    monkeypatch.setattr(Scorer, "stream_left_out", held)
     key = (one.about.fingerprint, one.trace.digest, DELETED)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(kept.of, one, DELETED, has_left)
@@ -83,7 +83,7 @@ def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evide
 
 def test_the_work_ends_when_the_page_is_left(store, evaluators, monkeypatch):
     token = Entered("What is 1 + 1?", (("It is 3.",), ("Check.",)), evaluators=("tiny",)).token()
-    check_end(build_app(store, evaluators), f"{LEFT_OUT}?s={token}", "leave_one_out", monkeypatch)
+    check_end(build_app(store, evaluators), f"{LEFT_OUT}?s={token}", "stream_left_out", monkeypatch)
 
 
 def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
@@ -91,12 +91,12 @@ def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
     kept, held = LeftOuts(), threading.Event()
     started = threading.Semaphore(0)
 
-    def slow(scorer, trace, gap, check):
+    def slow(scorer, trace, gap):
         started.release()
         assert held.wait(20)
         raise UserError("stopped")
 
-    monkeypatch.setattr(Scorer, "leave_one_out", slow)
+    monkeypatch.setattr(Scorer, "stream_left_out", slow)
     one, two, three = (evidence((f"{i}.", "b")) for i in range(3))
     with ThreadPoolExecutor(2) as pool:
         waiting = [pool.submit(kept.of, one, DELETED)]

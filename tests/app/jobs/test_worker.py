@@ -19,7 +19,6 @@ from sqlalchemy import func, select
 import stepsight.app.jobs.worker
 from stepsight.app.jobs.supervisor import ENDED
 from stepsight.app.jobs.worker import Worker, WorkerSignals
-from stepsight.core.errors import never_cancel
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models.model import THREE_WAY
@@ -43,14 +42,14 @@ from tests.vllm_server import Classifier, Day, VllmServer
 @pytest.fixture
 def slowly(monkeypatch):
     """Traces come one by one, 20 ms each, and heartbeats every 10 ms."""
-    whole = Scorer.score
+    whole = Scorer.stream
 
-    def score(self, traces, mode, on_skip=None, check=never_cancel):
+    def stream(self, traces, mode, on_skip=None):
         for trace in traces:
             time.sleep(0.02)
-            yield from whole(self, [trace], mode, on_skip, check)
+            yield from whole(self, [trace], mode, on_skip)
 
-    monkeypatch.setattr(Scorer, "score", score)
+    monkeypatch.setattr(Scorer, "stream", stream)
     monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
 
 
@@ -168,7 +167,7 @@ def test_a_fault_of_ours_fails_the_job_and_not_the_worker(sqlite_store, tiny, mo
     add(sqlite_store)
     job = start(sqlite_store, tiny)
     with monkeypatch.context() as patched:
-        patched.setattr(Scorer, "score", fail)
+        patched.setattr(Scorer, "stream", fail)
         worker = Worker(sqlite_store)
         assert worker.work_one()
     failed = get_job(sqlite_store, job.id)

@@ -25,13 +25,13 @@ class Watched:
         self.calls, self.at_work, self.go = [], threading.Event(), threading.Event()
         self.order = []
 
-    def score_encoded(self, traces, mode, check, on_step):
+    def stream_encoded(self, traces, mode):
         self.calls.append((len(traces), mode))
         self.order += [trace.id for trace, _ in traces]
         self.at_work.set()
         while not self.go.wait(0.01):
-            check()
-        return self.scorer.score_encoded(traces, mode, check, on_step)
+            yield None
+        yield from self.scorer.stream_encoded(traces, mode)
 
 
 @pytest.fixture
@@ -140,10 +140,10 @@ def test_a_short_one_does_not_wait_for_a_long_one(evaluators):
     class Waiting:
         evaluator, tokens = scorer.evaluator, scorer.tokens
 
-        def score_encoded(self, traces, mode, check, on_step):
+        def stream_encoded(self, traces, mode):
             if len(traces[0][0].steps) > 3:
                 assert short_is_there.wait(30)
-            return scorer.score_encoded(traces, mode, check, on_step)
+            return scorer.stream_encoded(traces, mode)
 
     batcher = Batcher(Waiting(), Semaphores(threading.Lock(), threading.Lock()))
     with client_context("one"):
@@ -183,7 +183,7 @@ def test_a_fault_reaches_those_who_wait_and_the_next_is_scored(batcher, watched,
         raise RuntimeError("no memory")
 
     with monkeypatch.context() as patched:
-        patched.setattr(watched, "score_encoded", fail)
+        patched.setattr(watched, "stream_encoded", fail)
         with pytest.raises(RuntimeError, match="no memory"):
             batcher.submit(trace(1), Mode.OFFLINE).result(30)
     watched.go.set()

@@ -172,7 +172,7 @@ def test_where_what_was_begun_fails_all_who_wait_learn_of_it(fresh, monkeypatch)
     with fresh._places.short, fresh._places.short:
         fresh.submit("tiny", TRACE, comes_back=True)
         second = fresh.submit("tiny", TRACE)
-        monkeypatch.setattr(fresh.scorer("tiny"), "score_encoded", fail)
+        monkeypatch.setattr(fresh.scorer("tiny"), "stream_encoded", fail)
     with refused():
         second.result(30)
     monkeypatch.undo()

@@ -12,7 +12,7 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.backbone import Decoder, context_of, looks_ahead, main_device, read_decoder
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import THREE_WAY, VALIDITY, linear_head, outputs_of
-from stepsight.core.models.network import DecoderNetwork, decoder_config
+from stepsight.core.models.network import DecoderNetwork, Queries, decoder_config
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.scorer import Scorer
@@ -195,7 +195,7 @@ def test_the_states_that_are_read_are_the_same_whichever_else_are(pair, prepared
     positions, reads = torch.arange(30), torch.tensor([3, 3, 29])
 
     def attend(layer, query, key, value, tokens, read):
-        queries = positions if read is None else read
+        queries = Queries(positions if read is None else read)
         parts = (part.transpose(0, 1)[None] for part in (query, key, value))
         return network.attention(layer, *parts, queries)[0].transpose(0, 1)
 

@@ -11,7 +11,8 @@ from transformers import AutoModel, LlamaConfig
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.network import DecoderNetwork
 from stepsight.core.scoring.forward import PaddedForward
-from stepsight.core.scoring.prefixes import Prefix, PrefixContinuation, Prefixes, can_continue, shared
+from stepsight.core.scoring.packed import PackedForward
+from stepsight.core.scoring.prefixes import KeptPrefix, PrefixCache, can_continue, read_after, shared
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.checkpoints import (
@@ -82,7 +83,7 @@ def test_a_causal_evaluator_goes_on_from_the_prefix_and_equals_scoring_from_scra
         assert found.shape == (len(CANDIDATES), 3)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
         np.testing.assert_array_equal(found[0], found[-1])
-    assert isinstance(scorer._continued._continuation, PrefixContinuation)
+    assert (type(scorer.forward), scorer.next_steps.keeps_prefixes) == (PackedForward, True)
 
 
 @pytest.mark.parametrize("kind", ["stepsight", "grouped", "sliding"])
@@ -93,8 +94,7 @@ def test_a_backbone_of_transformers_goes_on_from_its_own_cache(tmp_path, kind):
     for steps in STEPS:
         found = scorer.score_next(PROBLEM, steps, CANDIDATES)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
-    assert isinstance(scorer._continued._prefixes, Prefixes)
-    assert scorer._continued._continuation is None
+    assert scorer.next_steps.keeps_prefixes
 
 
 @pytest.mark.parametrize("kind", BIDIRECTIONAL)
@@ -105,7 +105,7 @@ def test_a_bidirectional_evaluator_scores_anew(tmp_path, kind):
     for steps in STEPS[:3]:
         found = scorer.score_next(PROBLEM, steps, CANDIDATES)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
-    assert not scorer._next.keeps_prefixes
+    assert scorer.next_steps is None
 
 
 def test_only_new_tokens_are_read(tmp_path, monkeypatch):
@@ -137,7 +137,7 @@ def test_only_new_tokens_are_read(tmp_path, monkeypatch):
 
 def test_many_candidates_and_long_prefixes_are_read_in_parts(tmp_path, monkeypatch):
     evaluator = loaded(tmp_path, CAUSAL, "stepsight")
-    monkeypatch.setattr("stepsight.core.scoring.prefixes._NEW", 40)
+    monkeypatch.setattr("stepsight.core.scoring.packed._NEW", 40)
     candidates = [f"{number} + 3 = 5. " * (number % 3 + 1) for number in range(12)]
     scorer = Scorer(evaluator)
     counted = Counted(monkeypatch)
@@ -154,7 +154,7 @@ def test_prefixes_read_longest_ago_give_way(tmp_path, monkeypatch):
     branches = [["2 + 3 = 5."], ["So it must be 6, I think."], ["No."]]
     # Room for any two of them.
     kept = sum(sorted(len(evaluator.encode(Trace.of(PROBLEM, steps))) for steps in branches)[1:])
-    scorer._continued.__dict__["_continuation"] = PrefixContinuation(evaluator.model, scorer.forward.network, kept)
+    scorer.forward.prefixes = PrefixCache(kept)
     counted = Counted(monkeypatch)
     sizes = []
     for steps in (branches[0], branches[0], branches[1], branches[2], branches[1], branches[0]):
@@ -162,7 +162,7 @@ def test_prefixes_read_longest_ago_give_way(tmp_path, monkeypatch):
         found = scorer.score_next(PROBLEM, steps, CANDIDATES)
         np.testing.assert_allclose(found, from_scratch(evaluator, steps), atol=EXACT)
         sizes.append(sum(counted.tokens[:1]))
-        assert sum(len(one.ids) for one in scorer._continued._continuation._buffers) <= kept
+        assert sum(len(prefix.ids) for prefix in scorer.forward.prefixes._prefixes) <= kept
     # At once again nothing of the prefix is read; after two others have come, some of it is.
     assert sizes[1] < sizes[0]
     assert sizes[5] > sizes[1]
@@ -190,7 +190,7 @@ def test_an_evaluator_that_accelerate_placed_goes_on_too(tmp_path):
     scorer = Scorer(evaluator)
     found = scorer.score_next(PROBLEM, STEPS[2], CANDIDATES)
     np.testing.assert_allclose(found, from_scratch(evaluator, STEPS[2]), atol=EXACT)
-    assert scorer._continued._prefixes is not None
+    assert scorer.next_steps.keeps_prefixes
 
 
 @pytest.mark.parametrize("attention", [True, False])
@@ -252,50 +252,60 @@ def test_shared_first_tokens_are_counted():
 
 
 def test_hidden_states_after_a_prefix_are_those_of_the_whole(backbone):
-    prefixes = Prefixes(backbone)
-    for beginning in ([1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 9], [], [8]):
-        prefix = prefixes.find(ids(*beginning))
-        assert prefix.ids.tolist() == beginning
-        hidden = prefixes.after(prefix, np.array([[11, 12, 13], [14, 0, 0]])).numpy()
-        np.testing.assert_allclose(hidden[0], whole(backbone, [*beginning, 11, 12, 13])[-3:], atol=1e-5)
+    def states(**inputs):
+        return backbone(**inputs)[0]
+
+    for beginning in ([1, 2, 3, 4, 5], [1, 2, 3], [], [8]):
+        layers = read_after(states, [], torch.tensor([beginning]))[1] if beginning else []
+        hidden, longer = read_after(states, layers, torch.tensor([[11, 12, 13], [14, 0, 0]]))
+        np.testing.assert_allclose(hidden[0].numpy(), whole(backbone, [*beginning, 11, 12, 13])[-3:], atol=1e-5)
         # Padding to the right changes nothing before it.
-        np.testing.assert_allclose(hidden[1, 0], whole(backbone, [*beginning, 14])[-1], atol=1e-5)
+        np.testing.assert_allclose(hidden[1, 0].numpy(), whole(backbone, [*beginning, 14])[-1], atol=1e-5)
+        # The first keys and values are those of the prefix, which stay as they were.
+        first = KeptPrefix(ids(), longer).first(len(beginning))
+        for (keys, values), (before, _) in zip(first, layers, strict=True):
+            assert before.shape[2] == keys.shape[2] == values.shape[2] == len(beginning)
+            torch.testing.assert_close(keys, before.expand(2, -1, -1, -1))
 
 
-def test_a_prefix_cut_short_is_the_shorter_one(backbone):
-    long = Prefixes(backbone).find(ids(1, 2, 3, 4))
-    cut = long.first(2)
-    assert cut.ids.tolist() == [1, 2]
-    for (keys, values), (expected, _) in zip(cut.layers, Prefixes(backbone).find(ids(1, 2)).layers, strict=True):
-        assert keys.shape[-2] == values.shape[-2] == 2
-        torch.testing.assert_close(keys, expected)
-    assert long.first(4) is long
-    assert long.first(0).layers == ()
+def test_the_oldest_prefixes_are_dropped_and_longer_ones_replace_their_beginnings():
+    cache = PrefixCache(kept=8)
 
-
-def test_the_oldest_prefixes_are_dropped_and_longer_ones_replace_their_beginnings(backbone):
-    prefixes = Prefixes(backbone, kept=8)
+    def read(*tokens):
+        kept, begun = cache.take(ids(*tokens), len(tokens))
+        cache.put(KeptPrefix(ids(*tokens)) if begun < len(tokens) else kept)
+        return begun
 
     def held():
-        return [one.ids.tolist() for one in prefixes._prefixes]
+        return [prefix.ids.tolist() for prefix in cache._prefixes]
 
-    prefixes.find(ids(1, 2))
-    prefixes.find(ids(1, 2, 3))
+    assert read(1, 2) == 0
+    assert read(1, 2, 3) == 2
     assert held() == [[1, 2, 3]]
-    prefixes.find(ids(4, 5, 6))
-    prefixes.find(ids(1, 2))
+    assert read(4, 5, 6) == 0
+    assert read(1, 2) == 2
     # Asking for a beginning of it makes it the last that was asked for.
     assert held() == [[4, 5, 6], [1, 2, 3]]
-    prefixes.find(ids(1, 2, 9))
+    assert read(1, 2, 9) == 2
     # 3 + 3 + 3 tokens are more than 8.
     assert held() == [[1, 2, 3], [1, 2, 9]]
-    # A single one stays, however long.
-    prefixes.find(ids(*range(20, 40)))
+    # A single one stays, however long; nothing is kept of an empty one.
+    assert read(*range(20, 40)) == 0
+    assert read() == 0
     assert held() == [list(range(20, 40))]
 
 
-def test_an_empty_prefix_has_no_layers():
-    assert len(Prefix(ids())) == 0
+def test_a_prefix_that_is_in_use_is_out_of_reach_of_others():
+    cache = PrefixCache()
+    cache.put(KeptPrefix(ids(1, 2, 3)))
+    longer, begun = cache.take(ids(1, 2, 3, 4), 2)
+    assert (longer.ids.tolist(), begun) == ([1, 2, 3], 2)
+    assert cache.take(ids(1, 2, 3, 4), 4)[1] == 0
+    cache.put(longer)
+    # One that branches off leaves it where it is.
+    branch, begun = cache.take(ids(1, 2, 9), 3)
+    assert (branch.ids.tolist(), begun) == ([1, 2], 2)
+    assert cache.take(ids(1, 2, 3), 3) == (longer, 3)
 
 
 def test_a_backbone_is_tried_out(backbone):

@@ -7,8 +7,9 @@ import pytest
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.evaluator_summary import Reading, Rereading, split_reading
+from stepsight.core.evaluators.both_orders import reread
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.judgment import Mode
+from stepsight.core.judgment import Mode, StepScore, judgments_of
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
@@ -58,12 +59,9 @@ def test_a_step_is_judged_in_the_window_of_its_block(models, name, windows):
     check_modes(evaluator, rows, traces, one_pass=False)
     if name == "bidirectional":
         # A judgment step by step has the scores that online has in the end.
-        known: dict[int, list[float]] = {}
-        (judged,) = Scorer(evaluator).score_encoded(
-            [(traces[0], evaluator.encode(traces[0]))],
-            Mode.HINDSIGHT,
-            on_step=lambda _, i, row: known.update({i: row.tolist()}),
-        )
+        events = list(Scorer(evaluator).stream(traces[:1], Mode.HINDSIGHT))
+        known = {event.substep: event.row for event in events if isinstance(event, StepScore)}
+        (judged,) = judgments_of(events)
         assert judged.online is not None
         np.testing.assert_allclose([known[i] for i in range(12)], judged.online.probs)
 
@@ -85,7 +83,7 @@ def test_windows_go_with_both_orders(models):
     own = models["causal"]
     windows = Rereading(window=OPENING + ROOM)
     each = Scorer(own.reread(windows))
-    evaluator = Scorer(own).reread(replace(windows, reading=Reading.BOTH_ORDERS)).evaluator
+    evaluator = reread(Scorer(own), replace(windows, reading=Reading.BOTH_ORDERS)).evaluator
 
     def rows(trace: Trace, j: int) -> Floats32:
         texts = trace.substeps[: j + 1]
@@ -107,11 +105,11 @@ def test_windows_go_with_both_orders(models):
 def test_windows_are_named_with_the_evaluator_and_its_fingerprint(models, reading, suffix):
     own = models["causal"]
     scorer = Scorer(own)
-    found, summary = scorer.reread(reading).evaluator, own.description().reread(reading)
+    found, summary = reread(scorer, reading).evaluator, own.description().reread(reading)
     assert found.name == summary.name == f"causal{suffix}"
     assert found.fingerprint == summary.fingerprint
     others = [replace(reading, window=90), reading.plain]
-    assert found.fingerprint not in {scorer.reread(other).evaluator.fingerprint for other in others}
+    assert found.fingerprint not in {reread(scorer, other).evaluator.fingerprint for other in others}
     assert split_reading(found.name) == ("causal", reading)
     assert "windows of at most 104 tokens" in found.reading_note
 
@@ -148,7 +146,7 @@ def causal(tmp_path_factory):
 
 
 def in_both_orders(evaluator, window=None):
-    return Scorer(evaluator).reread(Rereading(Reading.BOTH_ORDERS, window)).evaluator
+    return reread(Scorer(evaluator), Rereading(Reading.BOTH_ORDERS, window)).evaluator
 
 
 def test_in_both_orders_a_step_has_the_mean_of_the_two(causal):

@@ -2,16 +2,16 @@
 
 import random
 import threading
-from concurrent.futures import CancelledError
+from itertools import islice
 
 import numpy as np
 import pytest
 import torch
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.judgment import Mode
+from stepsight.core.judgment import Judgment, Mode, StepScore, judgments_of
 from stepsight.core.models import network
-from stepsight.core.models.network import Layer
+from stepsight.core.models.network import DecoderNetwork, Layer
 from stepsight.core.scoring.forward import Input, PaddedForward, chunks
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
@@ -172,40 +172,37 @@ def test_the_tokens_of_a_trace_are_those_that_are_run(tmp_path, causal, mode):
 @pytest.mark.parametrize(
     ("forward", "dtype"), [(PackedForward, "float32"), (PackedForward, "bfloat16"), (PaddedForward, "float32")]
 )
-def test_scoring_ends_between_two_inputs_when_the_check_raises(tmp_path, forward, dtype):
-    """After three inputs, of which there are many more."""
+def test_scoring_ends_between_two_inputs_when_no_more_events_are_read(tmp_path, monkeypatch, forward, dtype):
+    """After three events, when many inputs are left."""
     evaluator = load_evaluator(write_evaluator(tmp_path / "it"), dtype=dtype)
     scorer = Scorer(evaluator, forward(evaluator.model, token_budget=64))
     traces = [(trace, evaluator.encode(trace)) for trace in make_traces(9)]
-    left = [1, 2, 3]
-
-    def check():
-        if not left:
-            raise CancelledError
-        left.pop()
-
-    with pytest.raises(CancelledError):
-        list(scorer.score_encoded(traces, Mode.HINDSIGHT, check))
+    passes, states = [], DecoderNetwork.states
+    monkeypatch.setattr(
+        DecoderNetwork, "states", lambda network, *inputs: passes.append(inputs) or states(network, *inputs)
+    )
+    events = scorer.stream_encoded(traces, Mode.HINDSIGHT)
+    assert not any(isinstance(event, Judgment) for event in islice(events, 3))
+    events.close()
+    begun = len(passes)
     # What was ended does no harm to what comes next.
-    (judgment,) = scorer.score_encoded(traces[:1])
+    (judgment, *_) = judgments_of(scorer.stream_encoded(traces, Mode.HINDSIGHT))
+    assert 0 < 2 * begun < len(passes) - begun
     alone = Scorer(evaluator).score_one(traces[0][0], "offline")
     atol = EXACT if dtype == "float32" else 0.1
     np.testing.assert_allclose(judgment.offline.probs, alone.offline.probs, atol=atol)
 
 
-def test_online_scores_are_told_while_a_trace_is_scored(scorer):
+def test_online_scores_come_while_a_trace_is_scored(scorer):
     """A causal model has them all at once, with the judgment."""
-    traces, told = make_traces(7), {}
-    encoded = [(trace, scorer.evaluator.encode(trace)) for trace in traces]
-
-    def on_step(number, substep, row):
-        told[number, substep] = row
-
-    judged = list(scorer.score_encoded(encoded, "hindsight", on_step=on_step))
+    traces = make_traces(7)
+    events = list(scorer.stream(traces, "hindsight"))
+    early = [event for event in events if isinstance(event, StepScore)]
+    judged = list(judgments_of(events))
     bidirectional = scorer.evaluator.attention == "bidirectional"
-    assert len(told) == (sum(len(trace.substeps) for trace in traces) if bidirectional else 0)
-    for (number, substep), row in told.items():
-        np.testing.assert_array_equal(row, judged[number].online.probs[substep])
+    assert len(early) == (sum(len(trace.substeps) for trace in traces) if bidirectional else 0)
+    for score in early:
+        np.testing.assert_array_equal(score.row, judged[score.trace].online.probs[score.substep])
 
 
 def test_a_trace_over_the_context_limit_is_an_error_or_left_out_and_reported(evaluator):
