@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import func, select, text
 
 from stepsight.core.evidence import LeaveOneOut
-from stepsight.core.hubs.hub_lookup import Remote, RemoteFile
+from stepsight.core.hubs.hub_cache import HubModel
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.storage.backup import tables
@@ -203,7 +203,6 @@ def _queue_jobs(store, ada, dataset_id):
     """A job of each kind, and a file that a browser has sent."""
     start_job(store, dataset_id, evaluator="mini", spec="mini", fingerprint="of mini", mode=Mode.HINDSIGHT)
     import_benchmark(store, BenchmarkImport("mr-math-invalid"))
-    file = RemoteFile("lab/prm", "c" * 40, "model.safetensors", 15_200_000_000)
-    start_fetch(store, Remote("lab/prm", "c" * 40, (file,)))
+    start_fetch(store, HubModel(repo="lab/prm", revision="c" * 40, files={"model.safetensors": 15_200_000_000}))
     content = b'{"problem": "q", "steps": ["a"]}\n'
     send(store, ada.id, content)

@@ -31,9 +31,9 @@ from stepsight.app.options.command import (
 )
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import describe_fetched
-from stepsight.core.hubs.hub_cache import NEWEST, keep_card, list_fetched, read_card_file
+from stepsight.core.hubs.hub_cache import NEWEST, HubModel, keep_card, list_fetched, read_card_file
 from stepsight.core.hubs.hub_download import fetch, terminal_bar
-from stepsight.core.hubs.hub_lookup import Remote, look_up
+from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.hubs.public import BenchmarkPart, PublicEvaluator, find_public
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
@@ -117,7 +117,7 @@ def _fetch(args: Namespace) -> None:
     print(fetched.folder)
 
 
-def _lacking(remote: Remote, public: PublicEvaluator | None, place: Placement) -> UserError | None:
+def _lacking(remote: HubModel, public: PublicEvaluator | None, place: Placement) -> UserError | None:
     """Return the error if this machine has too little memory for a model, or None if it has enough."""
     if not place.on_processor:
         return None

@@ -22,9 +22,9 @@ from stepsight.app.web.help import document_html
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PageContent, address_page, body
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.hub_cache import NEWEST, find_fetched, free_disk, list_fetched
+from stepsight.core.hubs.hub_cache import NEWEST, HubModel, find_fetched, free_disk, list_fetched
 from stepsight.core.hubs.hub_download import check_disk
-from stepsight.core.hubs.hub_lookup import Remote, look_up
+from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.hubs.public import BenchmarkPart, find_public
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.memory import needed_memory, total_memory
@@ -91,7 +91,7 @@ def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
     return start_fetch(store, remote)
 
 
-def _check_memory(evaluators: Evaluators, repo: str, remote: Remote | None) -> None:
+def _check_memory(evaluators: Evaluators, repo: str, remote: HubModel | None) -> None:
     """Raise `UserError` if this machine has too little memory for a model. The number of parameters is the one that
     the model's authors publish or, failing that, the one that the hub (`remote`) gives."""
     public = find_public(repo)

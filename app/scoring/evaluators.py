@@ -28,7 +28,7 @@ from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary, Rereading, split_reading
 from stepsight.core.evaluators.opening import known_description
-from stepsight.core.hubs.hub_cache import Fetched, list_fetched
+from stepsight.core.hubs.hub_cache import HubModel, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.keyed_cache import Computation, KeyedCache
@@ -229,7 +229,7 @@ class Evaluators:
             offered[name] = local
         return offered
 
-    def is_given(self, fetched: Fetched) -> bool:
+    def is_given(self, fetched: HubModel) -> bool:
         """True if the fetched evaluator was also named when the server started, and therefore stays in memory."""
         folder = str(fetched.folder.resolve())
         return any(local.spec == folder for local in self._offered.values() if local.fetched is None)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from stepsight.app.scoring.batcher import Batcher, PendingScore
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.hubs.hub_cache import Fetched
+from stepsight.core.hubs.hub_cache import HubModel
 from stepsight.core.judgment import Judgment
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.memory import has_room, memory_of, total_memory
@@ -54,7 +54,7 @@ class LocalEvaluator:
         spec: str,
         batcher: Batcher | None = None,
         place: Placement | None = None,
-        fetched: Fetched | None = None,
+        fetched: HubModel | None = None,
     ) -> None:
         self.description, self.spec, self.batcher, self.fetched = description, spec, batcher, fetched
         self.place = replace(place or Placement(), dtype=description.dtype)

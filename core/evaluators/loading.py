@@ -22,7 +22,7 @@ from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.heads import StepSight
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.hubs.checkpoint_files import CARD
-from stepsight.core.hubs.hub_cache import Fetched, FetchedWeights, check_files, save_fetched
+from stepsight.core.hubs.hub_cache import FetchedWeights, HubModel, check_files, save_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint
@@ -129,7 +129,7 @@ def _identity(checkpoint: Checkpoint, template: dict[str, Any], *more: object) -
     return identify
 
 
-def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None = None) -> Evaluator:
+def load_fetched(fetched: HubModel, place: Placement, rereading: Rereading | None = None) -> Evaluator:
     """Load a downloaded evaluator, with a reading if one is given.
 
     If it differs from its record, because another version of StepSight reads it differently, the record is updated.
@@ -161,7 +161,7 @@ def load_fetched(fetched: Fetched, place: Placement, rereading: Rereading | None
     return evaluator if rereading is None else reread(Scorer(evaluator), rereading).evaluator
 
 
-def describe(fetched: Fetched, dtype: str) -> EvaluatorSummary:
+def describe(fetched: HubModel, dtype: str) -> EvaluatorSummary:
     """Load a downloaded evaluator on the processor, with its weights in one data type, and return its summary.
     Raises `UserError` if it cannot be loaded."""
     start = time.perf_counter()
@@ -169,7 +169,7 @@ def describe(fetched: Fetched, dtype: str) -> EvaluatorSummary:
     return evaluator.description(round(time.perf_counter() - start, 2))
 
 
-def weigh(fetched: Fetched) -> FetchedWeights:
+def weigh(fetched: HubModel) -> FetchedWeights:
     """Return the description of a downloaded evaluator's weights. Raises `UserError` if a part is missing or
     damaged."""
     checkpoint = open_checkpoint(fetched.folder)

@@ -15,8 +15,8 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import EvaluatorSummary
 from stepsight.core.files.child import Answerer, Child, ChildError
 from stepsight.core.hubs.hub_cache import (
-    Fetched,
     FetchedWeights,
+    HubModel,
     caches,
     find_fetched,
     list_fetched,
@@ -33,17 +33,17 @@ Room = Callable[[str, int], None]
 """Makes room for an evaluator's name and bytes of memory, and raises `UserError` if that fails."""
 
 
-def fetched_in(folder: str) -> Fetched | None:
+def fetched_in(folder: str) -> HubModel | None:
     """Return the downloaded evaluator whose folder this is, or None if there is none."""
     return next((fetched for fetched in list_fetched() if str(fetched.folder) == folder), None)
 
 
-def known_description(fetched: Fetched, place: Placement) -> EvaluatorSummary | None:
+def known_description(fetched: HubModel, place: Placement) -> EvaluatorSummary | None:
     """Return the summary of an evaluator with weights at `place`, or None if it was never opened in their type."""
     return fetched.descriptions.get(_dtype_at(fetched, place))
 
 
-def open_placement(fetched: Fetched, place: Placement) -> Placement:
+def open_placement(fetched: HubModel, place: Placement) -> Placement:
     """Return the placement with the type in which a fetched evaluator is computed. Raises `UserError` if the
     evaluator has to be opened for that and cannot be."""
     return replace(place, dtype=_dtype_at(_weighed(fetched), place))
@@ -62,7 +62,7 @@ def fetch_evaluator(
     return describe_fetched(fetched, place, find_room)
 
 
-def describe_fetched(fetched: Fetched, place: Placement, find_room: Room = check_memory) -> EvaluatorSummary:
+def describe_fetched(fetched: HubModel, place: Placement, find_room: Room = check_memory) -> EvaluatorSummary:
     """Return the summary of a downloaded evaluator whose weights are loaded at `place`.
 
     If there is none in the record yet, the evaluator is loaded in a child, and the summary recorded. Raises
@@ -80,7 +80,7 @@ def describe_fetched(fetched: Fetched, place: Placement, find_room: Room = check
     return description
 
 
-def _weighed(fetched: Fetched) -> Fetched:
+def _weighed(fetched: HubModel) -> HubModel:
     """Return the record with its weights, which are counted in a child if they are not known."""
     if fetched.weights is None:
         fetched = fetched.model_copy(update={"weights": validate(FetchedWeights, _asked(fetched, None))})
@@ -88,19 +88,18 @@ def _weighed(fetched: Fetched) -> Fetched:
     return fetched
 
 
-def _dtype_at(fetched: Fetched, place: Placement) -> str:
+def _dtype_at(fetched: HubModel, place: Placement) -> str:
     if place.dtype != STORED or fetched.weights is None:
         return place.dtype
     return fetched.weights.dtype if fetched.weights.is_chosen else computed_dtype(fetched.weights.dtype, place)
 
 
-def _asked(fetched: Fetched, dtype: str | None) -> Any:
+def _asked(fetched: HubModel, dtype: str | None) -> Any:
     """Return a child's description of an evaluator with weights of the type `dtype`, or of its weights if `dtype`
     is None. If the child fails, the reason is stored in the record."""
     request = {"repo": fetched.repo, "dtype": dtype, "caches": caches()}
-    size = sum(fetched.files.values()) + sum(sum(part.files.values()) for part in fetched.parts.values())
     try:
-        return _opener().ask(request, bounds=opening_bounds(size))
+        return _opener().ask(request, bounds=opening_bounds(fetched.total))
     except UserError as error:
         failure = error
     except ChildError as error:

@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -70,14 +71,36 @@ class FetchedWeights(Model):
     is_chosen: bool = False
 
 
-class Fetched(Model):
-    """A model downloaded from a hub at the commit `revision`, as its record says.
+@dataclass(frozen=True)
+class HubFile:
+    """A file in a repository at the commit `revision`."""
 
-    `files` maps the names of its files to their sizes in bytes. `descriptions` maps weight types to the summary
+    repo: str
+    revision: str
+    name: str
+    size: int
+    kind: Kind = "model"
+
+    @property
+    def path(self) -> Path:
+        """The path under which the hub's client stores the file."""
+        return storage_folder(self.repo, self.kind) / "snapshots" / self.revision / self.name
+
+    @property
+    def is_here(self) -> bool:
+        """True if the file is present at full length."""
+        return size_of(self.path) == self.size
+
+
+class HubModel(Model):
+    """A model of a hub at the commit `revision`, as the hub describes it, and as its record does once it has been
+    downloaded.
+
+    `files` maps the names of the files that are needed to their sizes in bytes. `parts` maps a `part_key` to each
+    other model that it needs, such as the base of an adapter. `descriptions` maps weight types to the summary
     recorded when the model was opened with that type, and `weights` describes the weights found then, or is None if
-    it has not been opened. `failure` is the reason why it could not be opened, or "". `parts` maps a `part_key` to
-    each other model that it needs, such as the base of an adapter. Ids and names are validated, because paths are
-    built from them.
+    it has not been opened. `failure` is the reason why it could not be opened, or "". Ids and names are validated,
+    because paths are built from them.
     """
 
     model_config = Model.model_config | ConfigDict(extra="ignore")
@@ -86,7 +109,7 @@ class Fetched(Model):
     revision: Annotated[str, Field(pattern=f"^(?:{_HASH.pattern})$")]
     files: dict[Annotated[str, AfterValidator(_check_file)], _Count] = Field(default_factory=dict)
     descriptions: dict[str, EvaluatorSummary] = Field(default_factory=dict)
-    parts: "dict[str, Fetched]" = Field(default_factory=dict)
+    parts: "dict[str, HubModel]" = Field(default_factory=dict)
     weights: FetchedWeights | None = None
     failure: str = ""
 
@@ -100,6 +123,24 @@ class Fetched(Model):
         return storage_folder(self.repo) / "snapshots" / self.revision
 
     @property
+    def all_files(self) -> list[HubFile]:
+        """The files of the model and of the models it needs, smallest first, so that a faulty model is noticed
+        before its weights arrive."""
+        models = (self, *self.parts.values())
+        files = {HubFile(of.repo, of.revision, name, size) for of in models for name, size in of.files.items()}
+        return sorted(files, key=lambda file: (file.size, file.repo, file.name))
+
+    @property
+    def total(self) -> int:
+        """The size in bytes of `all_files`."""
+        return sum(file.size for file in self.all_files)
+
+    @property
+    def here(self) -> int:
+        """The number of bytes of `all_files` that have been downloaded."""
+        return sum(file.size for file in self.all_files if file.is_here)
+
+    @property
     def own_size(self) -> int:
         """The size of the model's own weights in bytes."""
         return sum(size for name, size in self.files.items() if name.endswith(_WEIGHTS))
@@ -107,7 +148,12 @@ class Fetched(Model):
     @property
     def size(self) -> int:
         """The size in bytes of all weights, including those of the models that this model needs."""
-        return self.own_size + sum(part.own_size for part in self.parts.values())
+        return sum(file.size for file in self.all_files if file.name.endswith(_WEIGHTS))
+
+    @property
+    def parameters(self) -> int:
+        """The approximate number of parameters, assuming that each takes two bytes, as in most models."""
+        return self.size // 2
 
     @property
     def pins(self) -> dict[str, str]:
@@ -117,10 +163,9 @@ class Fetched(Model):
     @property
     def is_whole(self) -> bool:
         """True if all files of the model and of the models it needs are present at full length."""
-        own = all(size_of(self.folder / name) == size for name, size in self.files.items())
-        return own and all(part.is_whole for part in self.parts.values())
+        return all(file.is_here for file in self.all_files)
 
-    def described(self, dtype: str, description: EvaluatorSummary) -> "Fetched":
+    def described(self, dtype: str, description: EvaluatorSummary) -> "HubModel":
         """Return a copy in which `description` is the summary for the weight type `dtype`."""
         return self.model_copy(update={"descriptions": {**self.descriptions, dtype: description}, "failure": ""})
 
@@ -186,7 +231,7 @@ def part_key(repo: str, revision: str) -> str:
     return f"{repo}@{revision}"
 
 
-def save_fetched(fetched: Fetched) -> None:
+def save_fetched(fetched: HubModel) -> None:
     """Record that an evaluator has been downloaded. Raises `UserError` if the record cannot be written."""
     write_json(storage_folder(fetched.repo) / _RECORD, fetched.model_dump(mode="json"))
 
@@ -200,7 +245,7 @@ def read_card_file(path: Path) -> dict[str, Any]:
     return card
 
 
-def keep_card(fetched: Fetched, card: Mapping[str, Any]) -> Fetched:
+def keep_card(fetched: HubModel, card: Mapping[str, Any]) -> HubModel:
     """Write `card` as the stepsight.json that an evaluator's repository lacks, beside its files, and discard what
     was recorded without it. Raises `UserError` if it cannot be written."""
     write_json(fetched.folder / CARD, dict(card))
@@ -214,7 +259,7 @@ def kept_card(repo: str, revision: str) -> dict[str, Any]:
     return _read_object(storage_folder(repo) / "snapshots" / revision / CARD)
 
 
-def save_part(requested: str, fetched: Fetched) -> None:
+def save_part(requested: str, fetched: HubModel) -> None:
     """Record that a model other than an evaluator has been downloaded, in response to a request for the revision
     `requested`.
 
@@ -224,7 +269,7 @@ def save_part(requested: str, fetched: Fetched) -> None:
     write_json(path, _read_object(path) | {requested: fetched.model_dump(mode="json")})
 
 
-def find_part(repo: str, requested: str, *, weights: bool = True) -> Fetched | None:
+def find_part(repo: str, requested: str, *, weights: bool = True) -> HubModel | None:
     """Return the model downloaded for the revision `requested` or, failing that, the evaluator downloaded at this
     revision. Returns None if neither download is complete. If `weights` is True, a model downloaded without
     weights is ignored."""
@@ -238,7 +283,7 @@ def find_part(repo: str, requested: str, *, weights: bool = True) -> Fetched | N
     return evaluator if evaluator is not None and requested in (NEWEST, evaluator.revision) else None
 
 
-def find_fetched(repo: str) -> Fetched | None:
+def find_fetched(repo: str) -> HubModel | None:
     """Return the downloaded evaluator with this id, or None if it is missing or incomplete or the id is invalid."""
     try:
         return _read_whole(_read_object(storage_folder(repo) / _RECORD), repo)
@@ -246,13 +291,13 @@ def find_fetched(repo: str) -> Fetched | None:
         return None
 
 
-def list_fetched() -> list[Fetched]:
+def list_fetched() -> list[HubModel]:
     """Return all completely downloaded evaluators, sorted by id."""
     records = (_read_whole(_read_object(path)) for path in cache_of_hub().glob(f"models--*/{_RECORD}"))
     return sorted(filter(None, records), key=lambda fetched: fetched.repo)
 
 
-def check_files(fetched: Fetched, *, weights: bool = True) -> None:
+def check_files(fetched: HubModel, *, weights: bool = True) -> None:
     """Raise `UserError` if a file of a model, or of a model that it needs, no longer matches the hash under which
     it is stored. If `weights` is False, weight files are skipped, because hashing them takes long."""
     for part in fetched.parts.values():
@@ -280,11 +325,11 @@ def size_of(path: Path) -> int | None:
         return None
 
 
-def _read_whole(values: Any, repo: str | None = None) -> Fetched | None:
+def _read_whole(values: Any, repo: str | None = None) -> HubModel | None:
     """Read a record. Returns None if it is unusable, of a repository other than `repo` or of an incomplete model,
     so that the model is downloaded again."""
     try:
-        fetched = validate(Fetched, values)
+        fetched = validate(HubModel, values)
     except UserError:
         return None
     return fetched if fetched.is_whole and repo in (None, fetched.repo) else None

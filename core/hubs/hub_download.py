@@ -18,7 +18,8 @@ from tqdm import tqdm
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import (
     NEWEST,
-    Fetched,
+    HubFile,
+    HubModel,
     Kind,
     cache_of_hub,
     check_room,
@@ -29,7 +30,7 @@ from stepsight.core.hubs.hub_cache import (
     save_part,
     storage_folder,
 )
-from stepsight.core.hubs.hub_lookup import Remote, RemoteFile, explained, list_files, look_up, look_up_part
+from stepsight.core.hubs.hub_lookup import explained, list_files, look_up, look_up_part
 from stepsight.core.paths import format_bytes
 
 Progress = Callable[[int, int], None]
@@ -38,12 +39,12 @@ Progress = Callable[[int, int], None]
 _CACHE_OF_HUB = "HF_HUB_CACHE"
 
 
-def check_disk(remote: Remote) -> None:
+def check_disk(remote: HubModel) -> None:
     """Raise `UserError` if the disk has no room for the files still to be downloaded."""
-    check_room(remote.repo, remote.size - remote.here, cache_of_hub(), _CACHE_OF_HUB)
+    check_room(remote.repo, remote.total - remote.here, cache_of_hub(), _CACHE_OF_HUB)
 
 
-def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = False) -> Fetched:
+def fetch(remote: HubModel, progress: Progress | None = None, *, wait: bool = False) -> HubModel:
     """Download the missing files of an evaluator and of the models it needs, and record that the evaluator is
     complete.
 
@@ -54,12 +55,12 @@ def fetch(remote: Remote, progress: Progress | None = None, *, wait: bool = Fals
     present = find_fetched(remote.repo)
     if present is not None and (present.revision, present.pins) == (remote.revision, remote.pins):
         return present
-    fetched = _transfer(remote, progress, wait=wait)
-    save_fetched(fetched)
-    return fetched
+    _transfer(remote, progress, wait=wait)
+    save_fetched(remote)
+    return remote
 
 
-def fetch_if_missing(repo: str, check: Callable[[int], None] | None = None) -> Fetched:
+def fetch_if_missing(repo: str, check: Callable[[int], None] | None = None) -> HubModel:
     """Return a downloaded evaluator. If it is missing, download it first, with a progress bar in the terminal.
 
     `check` is called with its number of parameters before the download, and may raise an error to refuse it.
@@ -75,7 +76,7 @@ def fetch_if_missing(repo: str, check: Callable[[int], None] | None = None) -> F
         return fetch(remote, progress, wait=True)
 
 
-def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bool = True) -> Fetched:
+def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bool = True) -> HubModel:
     """Like `fetch_if_missing`, but for a model that is not an evaluator by itself. If `weights` is False, only the
     config, tokenizer and similar files are downloaded. `revision` defaults to the newest."""
     revision = revision or NEWEST
@@ -84,9 +85,9 @@ def fetch_part_if_missing(repo: str, revision: str | None = None, *, weights: bo
         return present
     remote = look_up_part(repo, revision, weights=weights)
     with terminal_bar(remote) as progress:
-        fetched = _transfer(remote, progress, wait=True)
-    save_part(revision, fetched)
-    return fetched
+        _transfer(remote, progress, wait=True)
+    save_part(revision, remote)
+    return remote
 
 
 def fetch_dataset(
@@ -109,14 +110,14 @@ def fetch_dataset(
 
 
 @contextmanager
-def terminal_bar(remote: Remote) -> Iterator[Progress]:
+def terminal_bar(remote: HubModel) -> Iterator[Progress]:
     """Announce the transfer on stderr and, if that is a terminal, show a progress bar. Yields the function that
     updates it."""
     beside = ", ".join(sorted({part.repo for part in remote.parts.values()}))
     title = f"{remote.repo} at {remote.revision}{f', with {beside}' if beside else ''}"
-    print(f"{title}: {format_bytes(remote.size)}, {format_bytes(remote.here)} of it here.", file=sys.stderr)
+    print(f"{title}: {format_bytes(remote.total)}, {format_bytes(remote.here)} of it here.", file=sys.stderr)
     is_shown = sys.stderr.isatty()
-    with tqdm(total=remote.size, unit="B", unit_scale=True, disable=not is_shown, file=sys.stderr) as bar:
+    with tqdm(total=remote.total, unit="B", unit_scale=True, disable=not is_shown, file=sys.stderr) as bar:
 
         def show(received: int, _: int) -> None:
             bar.update(received - bar.n)
@@ -124,11 +125,11 @@ def terminal_bar(remote: Remote) -> Iterator[Progress]:
         yield show
 
 
-def _transfer(remote: Remote, progress: Progress | None, *, wait: bool) -> Fetched:
+def _transfer(remote: HubModel, progress: Progress | None, *, wait: bool) -> None:
     """Download the missing files of a model and of the models it needs. Raises `UserError` if that fails."""
     check_disk(remote)
     repos = sorted({remote.repo, *(part.repo for part in remote.parts.values())})
-    received, size = 0, remote.size
+    received, size = 0, remote.total
 
     def advance(more: int) -> None:
         nonlocal received
@@ -143,7 +144,6 @@ def _transfer(remote: Remote, progress: Progress | None, *, wait: bool) -> Fetch
             before = received
             _download(file, advance)
             advance(before + file.size - received)
-    return _fetched(remote)
 
 
 @contextmanager
@@ -168,13 +168,7 @@ def _locked(repo: str, kind: Kind = "model", *, wait: bool) -> Iterator[None]:
         ) from None
 
 
-def _fetched(remote: Remote) -> Fetched:
-    parts = {key: _fetched(part) for key, part in remote.parts.items()}
-    files = {file.name: file.size for file in remote.files}
-    return Fetched(repo=remote.repo, revision=remote.revision, files=files, parts=parts)
-
-
-def _download(file: RemoteFile, advance: Callable[[int], None] | None = None) -> None:
+def _download(file: HubFile, advance: Callable[[int], None] | None = None) -> None:
     """Download a file into the hub client's cache, unless it is already there. `advance` is called with the number
     of bytes that arrived since the last call. Raises `UserError` if the download fails, and `OSError` if the file
     cannot be written."""

@@ -13,7 +13,6 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -44,7 +43,7 @@ from stepsight.core.hubs.checkpoint_files import (
     WEIGHTS,
     is_hub_id,
 )
-from stepsight.core.hubs.hub_cache import NEWEST, Kind, is_hash, kept_card, part_key, size_of, storage_folder
+from stepsight.core.hubs.hub_cache import NEWEST, HubFile, HubModel, Kind, is_hash, kept_card, part_key
 from stepsight.core.hubs.public import check_separator, with_known
 from stepsight.core.net.http import make_client, reason
 
@@ -58,26 +57,6 @@ _MOST_LISTED = 20_000_000
 
 class UnreachableError(UserError):
     """Raised when the model hub cannot be reached."""
-
-
-@dataclass(frozen=True)
-class RemoteFile:
-    """A file in a repository at the commit `revision`."""
-
-    repo: str
-    revision: str
-    name: str
-    size: int
-    kind: Kind = "model"
-
-    @property
-    def path(self) -> Path:
-        """The path under which the hub's client stores the file."""
-        return storage_folder(self.repo, self.kind) / "snapshots" / self.revision / self.name
-
-    @property
-    def is_here(self) -> bool:
-        return size_of(self.path) == self.size
 
 
 class _Paced(httpx2.SyncByteStream):
@@ -120,7 +99,7 @@ def _session() -> httpx2.Client:
 huggingface_hub.set_client_factory(_session)
 
 
-def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dict[str, RemoteFile]]:
+def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dict[str, HubFile]]:
     """Return the commit that a branch, tag or commit refers to, and the files at that commit by name. Use inside
     `explained`."""
     if not is_hub_id(repo):
@@ -132,20 +111,20 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
     # It and the names of files become parts of paths.
     if not is_hash(commit):
         raise ValueError(f"it names a commit by {commit!r:.80}, which is not a hash")
-    files = [RemoteFile(repo, commit, file.rfilename, file.size or 0, kind) for file in info.siblings or []]
+    files = [HubFile(repo, commit, file.rfilename, file.size or 0, kind) for file in info.siblings or []]
     for name in (file.name for file in files):
         if not name.isprintable() or "\\" in name or not all(part.strip(". ") for part in name.split("/")):
             raise ValueError(f"it names a file by {name!r:.80}, which is no plain name")
     return commit, {file.name: file for file in files}
 
 
-def check_access(file: RemoteFile) -> None:
+def check_access(file: HubFile) -> None:
     """Check that the hub lets the user download a file. Use inside `explained`. Listing the files is not enough,
     because everybody can see the list of a gated model."""
     huggingface_hub.get_hf_file_metadata(_url(file), timeout=_SECONDS)
 
 
-def read_small(file: RemoteFile, most: int) -> bytes | None:
+def read_small(file: HubFile, most: int) -> bytes | None:
     """Return the content of a file, or None if it exceeds `most` bytes. Use inside `explained`."""
     if file.size > most:
         return None
@@ -220,7 +199,7 @@ def _explanation(error: BaseException, repo: str, revision: str, kind: Kind) -> 
     return UserError(message, "Try again, or ask those who run it.")
 
 
-def _url(file: RemoteFile) -> str:
+def _url(file: HubFile) -> str:
     return huggingface_hub.hf_hub_url(file.repo, file.name, repo_type=file.kind, revision=file.revision)
 
 
@@ -237,56 +216,13 @@ _MOST_BYTES, _MOST_PARTS = 1_000_000, 8
 _TOKENS = "token-classification"
 
 
-@dataclass(frozen=True)
-class Remote:
-    """A model on the hub at the commit `revision`, and the `files` to download. `parts` maps a `part_key` to each
-    other model that it needs."""
-
-    repo: str
-    revision: str
-    files: tuple[RemoteFile, ...]
-    parts: Mapping[str, "Remote"] = field(default_factory=dict)
-
-    @property
-    def all_files(self) -> list[RemoteFile]:
-        """The files of the model and of the models it needs, smallest first, so that a faulty model is noticed
-        before its weights arrive."""
-        files = {*self.files, *(file for part in self.parts.values() for file in part.files)}
-        return sorted(files, key=lambda file: (file.size, file.repo, file.name))
-
-    @property
-    def size(self) -> int:
-        """The total size in bytes of `all_files`."""
-        return sum(file.size for file in self.all_files)
-
-    @property
-    def weights(self) -> int:
-        """The size in bytes of all weights, including those of the models that this model needs."""
-        return sum(file.size for file in self.all_files if not _OTHERS.fullmatch(Path(file.name).name))
-
-    @property
-    def parameters(self) -> int:
-        """The approximate number of parameters, assuming that each takes two bytes, as in most models."""
-        return self.weights // 2
-
-    @property
-    def here(self) -> int:
-        """The number of bytes that have already been downloaded."""
-        return sum(file.size for file in self.all_files if file.is_here)
-
-    @property
-    def pins(self) -> dict[str, str]:
-        """The commits of the other models that this model needs, by `part_key`."""
-        return {key: part.revision for key, part in self.parts.items()}
-
-
 # Another model that is needed: its id, its revision, and whether its weights are needed or its other files alone.
 _Need = tuple[str, str, bool]
 
 
 def look_up(
     repo: str, revision: str = NEWEST, pins: Mapping[str, str] | None = None, card: Mapping[str, Any] | None = None
-) -> Remote:
+) -> HubModel:
     """Look up an evaluator on the hub, together with every other model it needs.
 
     `pins` gives the commits of these models, by `part_key`, if they were looked up before. `card` takes the place
@@ -296,11 +232,11 @@ def look_up(
     has one.
     """
     remote, needs = _look_up(repo, revision, weights=True, own=card or {}, evaluator=True)
-    parts: dict[str, Remote] = {}
+    parts: dict[str, HubModel] = {}
     while needs:
         need, part_revision, weights = needs.pop()
         key = part_key(need, part_revision)
-        if key in parts and (parts[key].weights or not weights):
+        if key in parts and (parts[key].own_size or not weights):
             continue
         if len(parts) >= _MOST_PARTS:
             raise UserError(f"{repo} needs more than {_MOST_PARTS} other models.", "Check its base model.")
@@ -309,10 +245,10 @@ def look_up(
         except UserError as error:
             raise type(error)(f"{repo} needs {need}: {error.message}", error.hint) from None
         needs += others
-    return replace(remote, parts=parts)
+    return remote.model_copy(update={"parts": parts})
 
 
-def look_up_part(repo: str, revision: str, *, weights: bool) -> Remote:
+def look_up_part(repo: str, revision: str, *, weights: bool) -> HubModel:
     """Look up a model that an evaluator needs. If `weights` is False, list only its config, tokenizer and similar
     files.
 
@@ -328,7 +264,7 @@ def _look_up(
     weights: bool,
     own: Mapping[str, Any] = MappingProxyType({}),
     evaluator: bool = False,
-) -> tuple[Remote, list[_Need]]:
+) -> tuple[HubModel, list[_Need]]:
     """Look up a model, and return it with a list of the other models that it needs. These are not looked up yet."""
     with explained(repo, revision):
         commit, listed = list_files(repo, revision)
@@ -340,9 +276,10 @@ def _look_up(
             raise UserError(f"{repo} has a {CARD} of its own.", "Copy the model into a folder and change it there.")
         card = with_known(repo, own or (read(CARD) if CARD in listed else kept_card(repo, commit)))
         below = _subfolder(repo, card, listed)
-        files = tuple(listed[name] for name in _wanted(repo, listed, below, weights=weights))
+        files = _wanted(repo, listed, below, weights=weights)
         if files:
-            check_access(files[0])
+            check_access(listed[files[0]])
+        model = HubModel(repo=repo, revision=commit, files={name: listed[name].size for name in files})
         is_adapter = f"{below}{ADAPTER}" in listed and not {f"{below}{WEIGHTS}", f"{below}{INDEX}"} & set(listed)
         adapter = read(f"{below}{ADAPTER}") if is_adapter and weights else {}
         if evaluator and _classifies_tokens(card, adapter if is_adapter else read(f"{below}config.json")):
@@ -350,7 +287,7 @@ def _look_up(
         has_tokenizer = any(f"{place}{name}" in listed for place in {below, ""}
                             for name in (TOKENIZER, *SLOW_TOKENIZERS))  # fmt: skip
     needs = list(_needs(repo, card, adapter, has_tokenizer=has_tokenizer)) if weights else []
-    return Remote(repo, commit, files), needs
+    return model, needs
 
 
 def _classifies_tokens(card: Mapping[str, Any], config: Mapping[str, Any]) -> bool:
@@ -419,7 +356,7 @@ def _id(repo: str, value: object, what: str) -> str:
     return value
 
 
-def _read(file: RemoteFile) -> dict[str, Any]:
+def _read(file: HubFile) -> dict[str, Any]:
     """Read a small JSON object from the hub. Raises `UserError` if the file is too large or contains anything else.
     Use inside `explained`."""
     try:

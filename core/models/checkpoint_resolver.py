@@ -21,7 +21,7 @@ from stepsight.core.hubs.checkpoint_files import (
     read_adapter_file,
     read_config_file,
 )
-from stepsight.core.hubs.hub_cache import NEWEST, Fetched, find_fetched, is_from_hub, part_key
+from stepsight.core.hubs.hub_cache import NEWEST, HubModel, find_fetched, is_from_hub, part_key
 from stepsight.core.hubs.hub_download import fetch_if_missing, fetch_part_if_missing
 from stepsight.core.hubs.hub_lookup import UnreachableError
 from stepsight.core.hubs.public import with_known
@@ -129,7 +129,7 @@ def stored_dtype(checkpoint: Checkpoint) -> str:
     return chosen_dtype(checkpoint.config, checkpoint.weights.counts())
 
 
-def open_checkpoint(folder: Path, fetched: Mapping[str, Fetched] | None = None) -> Checkpoint:
+def open_checkpoint(folder: Path, fetched: Mapping[str, HubModel] | None = None) -> Checkpoint:
     """Open the checkpoint in a folder, with its parts elsewhere if the folder is incomplete.
 
     `fetched` maps a `part_key` to each model that was downloaded for this checkpoint. If it is None, these models
@@ -151,14 +151,14 @@ def open_part(checkpoint: Checkpoint, key: str, what: str) -> Checkpoint:
     return open_checkpoint(parts.elsewhere(parts.text(key), key, what, weights=True), parts.fetched)
 
 
-def _fetched_for(folder: Path) -> Mapping[str, Fetched]:
+def _fetched_for(folder: Path) -> Mapping[str, HubModel]:
     """Return the models that were downloaded together with the one in `folder`, by `part_key`, as far as known."""
     name = repository(folder)
     fetched = find_fetched(name) if is_hub_id(name) else None
     return fetched.parts if fetched is not None and fetched.folder.resolve() == folder.resolve() else {}
 
 
-def _open(folder: Path, fetched: Mapping[str, Fetched], above: tuple[Path, ...] = ()) -> Checkpoint:
+def _open(folder: Path, fetched: Mapping[str, HubModel], above: tuple[Path, ...] = ()) -> Checkpoint:
     """Open the checkpoint in a folder. `above` lists the adapters that have this folder as their base. It serves to
     detect circular references."""
     card = with_known(repository(folder), read_card(folder))
@@ -181,7 +181,7 @@ class _Parts:
 
     folder: Path
     card: Mapping[str, Any]
-    fetched: Mapping[str, Fetched]
+    fetched: Mapping[str, HubModel]
     above: tuple[Path, ...] = ()
 
     @cached_property

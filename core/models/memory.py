@@ -7,7 +7,7 @@ from pathlib import Path
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.child import Bounds
-from stepsight.core.hubs.hub_cache import Fetched
+from stepsight.core.hubs.hub_cache import HubModel
 from stepsight.core.paths import format_bytes
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
@@ -63,14 +63,14 @@ def release_memory() -> None:
         trim(0)
 
 
-def memory_of(fetched: Fetched, dtype: str) -> int:
+def memory_of(fetched: HubModel, dtype: str) -> int:
     """Estimate how many bytes a downloaded evaluator needs for scoring in the type `dtype`, including the models it
     depends on. No file is read: if its weights were never counted, they are estimated from the sizes of its
     files."""
-    return needed_memory(fetched.weights.count if fetched.weights else fetched.size // 2, dtype)
+    return needed_memory(fetched.weights.count if fetched.weights else fetched.parameters, dtype)
 
 
-def count_weights(fetched: Fetched, dtype: str) -> int:
+def count_weights(fetched: HubModel, dtype: str) -> int:
     """Estimate the number of weights of a downloaded evaluator and of the models it depends on, from the sizes of
     their files and the type in which they are stored."""
     # A type without a line here may have one byte.

@@ -25,8 +25,7 @@ from stepsight.storage.database.store import NotFoundError, Store
 
 if TYPE_CHECKING:
     # Loading these takes long, and only their attributes are read here.
-    from stepsight.core.hubs.hub_cache import Fetched
-    from stepsight.core.hubs.hub_lookup import Remote
+    from stepsight.core.hubs.hub_cache import HubModel
 
 LEASE = timedelta(seconds=30)
 """The time without a heartbeat after which a job is free."""
@@ -306,12 +305,12 @@ class Fetch(Record):
     parts: Mapping[str, str] = field(default_factory=dict)
 
 
-def start_fetch(store: Store, remote: "Remote | Fetched") -> Job:
+def start_fetch(store: Store, remote: "HubModel") -> Job:
     """Queue a job that downloads a hub model if it is not yet downloaded, and loads it. Raises `UserError` if the
     name of the model cannot be stored."""
     check_name(remote.repo, "the name of the model")
     request = asdict(Fetch(remote.repo, remote.revision, remote.pins))
-    return start_request(store, Task.FETCH, remote.repo, request, remote.size)
+    return start_request(store, Task.FETCH, remote.repo, request, remote.total)
 
 
 def list_fetches(store: Store, failed_since: timedelta = timedelta()) -> list[Job]:

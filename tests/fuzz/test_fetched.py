@@ -8,7 +8,7 @@ import pytest
 
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs.hub_cache import (
-    Fetched,
+    HubModel,
     check_files,
     find_fetched,
     find_part,
@@ -32,8 +32,8 @@ def fetched(tmp_path, monkeypatch):
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     made = write_evaluator(tmp_path / "made")
     sizes = {path.name: path.stat().st_size for path in made.iterdir()}
-    base = Fetched(repo=BASE, revision=COMMIT, files=sizes)
-    whole = Fetched(repo=REPO, revision=COMMIT, files=sizes, parts={part_key(BASE, "main"): base})
+    base = HubModel(repo=BASE, revision=COMMIT, files=sizes)
+    whole = HubModel(repo=REPO, revision=COMMIT, files=sizes, parts={part_key(BASE, "main"): base})
     for one in (base, whole):
         shutil.copytree(made, one.folder)
     save_part("main", base)
@@ -55,7 +55,7 @@ def test_records(name, fetched):
         found = [find_fetched(REPO), find_part(BASE, "main"), *list_fetched()]
         lost += None in found
         for one in filter(None, found):
-            assert isinstance(one, Fetched)
+            assert isinstance(one, HubModel)
             assert one.folder.is_dir()
             assert memory_of(one, "float32") >= 0
             check_files(one)

@@ -16,7 +16,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.evaluators.opening import describe_fetched
-from stepsight.core.hubs.hub_cache import Fetched, find_fetched, save_fetched
+from stepsight.core.hubs.hub_cache import HubModel, find_fetched, save_fetched
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.core.trace import Trace
@@ -51,11 +51,11 @@ class Place:
         """Open a repository with a hostile model and encode a text. The model is put into the cache, as if its
         fetch had checked nothing. Raises `UserError` if it is refused."""
         shutil.rmtree(self.root / "hub", ignore_errors=True)
-        folder = Fetched(repo=REPO, revision=COMMIT).folder
+        folder = HubModel(repo=REPO, revision=COMMIT).folder
         shutil.copytree(self.root / "sound", folder)
         attack(folder)
         files = {path.name: path.stat().st_size for path in folder.iterdir()}
-        save_fetched(Fetched(repo=REPO, revision=COMMIT, files=files))
+        save_fetched(HubModel(repo=REPO, revision=COMMIT, files=files))
         one = find_fetched(REPO)
         assert one is not None
         describe_fetched(one, Placement())

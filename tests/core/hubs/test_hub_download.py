@@ -59,7 +59,7 @@ def test_a_model_is_fetched_at_one_commit_and_then_needs_no_hub(hub, tmp_path):
         "README.md", "config.json", WEIGHTS, "stepsight.json", "tokenizer.json", "tokenizer_config.json"
     ]  # fmt: skip
     assert shown == sorted(shown)
-    assert shown[-1] == (remote.size, remote.size) == (sum(fetched.files.values()),) * 2
+    assert shown[-1] == (remote.total, remote.total) == (sum(fetched.files.values()),) * 2
     assert fetched.size == whole(hub)
     assert [one.repo for one in list_fetched()] == [MODEL]
     # What changes there later changes nothing here.
@@ -91,7 +91,7 @@ def test_an_ended_transfer_is_no_evaluator_and_the_next_needs_only_the_missing_f
         pass
 
     remote = look_up(MODEL)
-    half = remote.size - whole(hub) // 2
+    half = remote.total - whole(hub) // 2
 
     def end(there, size):
         if there > half:
@@ -100,7 +100,7 @@ def test_an_ended_transfer_is_no_evaluator_and_the_next_needs_only_the_missing_f
     with pytest.raises(EndError):
         fetch(remote, end)
     assert (find_fetched(MODEL), cached(MODEL), can_load(MODEL), list_fetched()) == (None, None, False, [])
-    assert look_up(MODEL).here == remote.size - whole(hub)
+    assert look_up(MODEL).here == remote.total - whole(hub)
     hub.asked.clear()
     fetch(remote)
     assert (hub.sent(WEIGHTS), hub.sent("config.json")) == ([None], [])
@@ -185,11 +185,11 @@ def test_pickled_weights_are_fetched_if_there_are_no_others_and_read_as_tensors(
 
 def test_a_disk_without_room_is_refused_before_anything_is_written(hub, monkeypatch):
     remote = look_up(MODEL)
-    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size - 1)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.total - 1)
     with refused():
         fetch(remote)
     assert not storage_folder(MODEL).exists()
-    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.size)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.total)
     check_disk(remote)
 
 

@@ -66,14 +66,14 @@ def test_an_adapter_comes_with_its_base_each_at_its_commit_under_one_progress(hu
     remote = look_up(PSA)
     assert {key: part.revision for key, part in remote.parts.items()} == {f"{QWEN}@main": "b" * 40}
     adapter = hub.folders[PSA] / "checkpoint-2127" / "adapter_model.safetensors"
-    assert remote.weights == weights.stat().st_size + adapter.stat().st_size
+    assert remote.size == weights.stat().st_size + adapter.stat().st_size
     shown = []
     fetched = fetch(remote, lambda there, size: shown.append((there, size)))
     assert shown == sorted(shown)
-    assert shown[-1] == (remote.size, remote.size)
+    assert shown[-1] == (remote.total, remote.total)
     assert len(hub.sent(WEIGHTS)) == 2
     assert not any("checkpoint-999" in path for _, path, _, _ in hub.asked)
-    assert (fetched.size, fetched.pins) == (remote.weights, remote.pins)
+    assert (fetched.size, fetched.pins) == (remote.size, remote.pins)
     # What changes there later changes nothing here, and nothing is asked for.
     hub.commits[QWEN] = "c" * 40
     hub.asked.clear()
