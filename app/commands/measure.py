@@ -13,6 +13,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 from stepsight.app.options.command import (
@@ -42,17 +43,30 @@ from stepsight.training.evaluate.doubtful import MODES as MODES_OF_LABELS
 from stepsight.training.evaluate.doubtful import rank_labels
 from stepsight.training.evaluate.evaluation import (
     Evaluation,
+    GoldView,
     MeasuredEvaluator,
-    PairedComparison,
     compare,
     evaluate,
     with_thresholds,
 )
 from stepsight.training.evaluate.judging import find_evaluators
-from stepsight.training.report.differences import Patched, change_tables
-from stepsight.training.report.results import PROTOCOL, has_gold, has_shares, published, results, share_figures
+from stepsight.training.report.differences import (
+    Compared,
+    Patched,
+    change_tables,
+    difference_table,
+    mcnemar_table,
+)
+from stepsight.training.report.results import (
+    first_error_figures,
+    has_gold,
+    has_shares,
+    published,
+    results,
+    share_figures,
+)
 from stepsight.training.report.stored_tables import evidence_table, needed_table, outcome_fields, outcomes_by_field
-from stepsight.training.report.tables import CellKind, Table, rows_as_json, show, to_text
+from stepsight.training.report.tables import Table, rows_as_json, to_text
 from stepsight.training.runs.processes import launched
 from stepsight.training.runs.progress import progress
 
@@ -122,9 +136,12 @@ def evaluate_command(args: Namespace) -> None:
         ours.wait()
         if not ours.is_main:
             return
-        measure = partial(evaluate, store, dataset, evaluators, modes, args.draws, args.force, args.group)
-        evaluation = measure(cut=args.random_cut)
-        patched = Patched(evaluation, measure(patch=patch), patch) if patch else None
+        view = GoldView(dataset, args.group, cut=args.random_cut)
+        evaluation = evaluate(store, view, evaluators, modes, args.draws, args.force)
+        patched = None
+        if patch:
+            after = evaluate(store, replace(view, patch=patch), evaluators, modes, args.draws, args.force)
+            patched = Patched(evaluation, after)
         fields = outcome_fields(store, dataset.id)
         if args.by and args.by not in fields:
             raise UserError(f"{dataset.name} has no field {args.by!r:.60}.", f"Take one of {', '.join(fields)}.")
@@ -138,7 +155,7 @@ def evaluate_command(args: Namespace) -> None:
         ]
     evaluations = [evaluation, patched.after] if patched else [evaluation]
     pair = _table_names(compared_names, names, evaluators)
-    compared = {one: _comparisons(one, *pair) for one in evaluations} if pair else {}
+    compared = {measured: _comparisons(measured, *pair) for measured in evaluations} if pair else {}
     if args.json:
         whole = _json(evaluation, patched, compared) | ({"evidence_links": rows_as_json(linked)} if linked else {})
         whole |= {"needed_steps": rows_as_json(needed)} if needed else {}
@@ -153,11 +170,11 @@ def evaluate_command(args: Namespace) -> None:
         print(f"\nLabel patch {patched.patch.name} (digest {patched.patch.digest[:12]}…): {patched.patch.size}")
     _print_tables(evaluation, patched)
     for table in [*counted, linked, needed]:
-        if table is not None:
-            _print(table)
-    for one, comparisons in compared.items():
-        for comparison in comparisons:
-            _print_comparison(comparison, ", patched" if one.patch else "")
+        _print(table)
+    for measured, pairs in compared.items():
+        for row, comparison in pairs:
+            _print(difference_table(measured, [(row, comparison)]))
+            _print(mcnemar_table(measured, [(row, comparison)]))
 
 
 def _table_names(
@@ -171,27 +188,27 @@ def _table_names(
 
 
 def _json(
-    evaluation: Evaluation, patched: Patched | None, compared: dict[Evaluation, list[PairedComparison]]
+    evaluation: Evaluation, patched: Patched | None, compared: dict[Evaluation, Compared]
 ) -> dict[str, object]:
     """Return the evaluation as JSON. With a patch, the result contains the evaluations without and with it as
     `without` and `with`."""
 
-    def shown(one: Evaluation) -> dict[str, object]:
-        pairs = [comparison.as_json() for comparison in compared.get(one, [])]
-        return one.as_json() | ({"comparisons": pairs} if one in compared else {})
+    def shown(measured: Evaluation) -> dict[str, object]:
+        pairs = [comparison.as_json() for _, comparison in compared.get(measured, ())]
+        return measured.as_json() | ({"comparisons": pairs} if measured in compared else {})
 
     if patched is None:
         return shown(evaluation)
     return patched.as_json() | {"without": shown(patched.before), "with": shown(patched.after)}
 
 
-def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[PairedComparison]:
+def _comparisons(evaluation: Evaluation, first: str, second: str) -> Compared:
     pairs = [
-        (one, other)
-        for one in evaluation.rows
+        (row, other)
+        for row in evaluation.rows
         for other in evaluation.rows
-        if (one.evaluator, other.evaluator) == (first, second)
-        and (one.mode, one.errors) == (other.mode, other.errors)
+        if (row.evaluator, other.evaluator) == (first, second)
+        and (row.mode, row.errors) == (other.mode, other.errors)
     ]
     absent = [name for name in (first, second) if name in OF_SUBSTEPS]
     if not pairs and absent:
@@ -205,7 +222,7 @@ def _comparisons(evaluation: Evaluation, first: str, second: str) -> list[Paired
             f"{first!r} and {second!r} have no judgments of {evaluation.dataset.name} in the same mode.",
             "Score them first.",
         )
-    return [compare(one, other, evaluation.weights) for one, other in pairs]
+    return [(row, compare(row, other, evaluation.weights)) for row, other in pairs]
 
 
 def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
@@ -223,29 +240,15 @@ def _print_tables(evaluation: Evaluation, patched: Patched | None) -> None:
             _print(results(patched.after, mode, errors))
             _print(changes[mode, errors])
     for errors in dict.fromkeys(errors for _, errors in evaluation.judged):
-        if (printed := published(evaluation, errors)) is not None:
-            _print(printed)
+        _print(published(evaluation, errors))
+    _print(first_error_figures(evaluation))
+    if patched:
+        _print(first_error_figures(patched.after))
 
 
-def _print(table: Table) -> None:
-    print(f"\n{to_text(table)}", end="")
-
-
-def _print_comparison(comparison: PairedComparison, qualified: str) -> None:
-    print(
-        f"\n{comparison.first} minus {comparison.second}, {comparison.errors} errors, {comparison.mode},"
-        f" {comparison.n_traces:,} traces{qualified}"
-    )
-    for name, title in PROTOCOL.items():
-        value = comparison.differences.get(name)
-        if value is not None and value.exists:
-            print(f"  {title} {show(value, CellKind.POINTS)}")
-    for level, test in comparison.tests.items():
-        p = f"p = {test.p.number:.2g}" if test.p.exists else test.p.reason
-        print(
-            f"  McNemar, {level} level: right only in the first {test.first_only:,}, only in the second "
-            f"{test.second_only:,}, {p}"
-        )
+def _print(table: Table | None) -> None:
+    if table is not None:
+        print(f"\n{to_text(table)}", end="")
 
 
 @command(

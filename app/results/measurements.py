@@ -27,6 +27,7 @@ from stepsight.storage.traces.queries import Dataset, find_dataset, list_dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_row
 from stepsight.training.evaluate.evaluation import (
     Evaluation,
+    GoldView,
     PairedComparison,
     compare,
     evaluate,
@@ -173,10 +174,10 @@ class Measurements:
             evaluators = with_distinct_names(evaluators_of(self._store, dataset.id))
             # Pages mark thresholds that were chosen on the dataset instead of refusing them.
             measured = [with_thresholds(self._store, dataset, evaluator, force=True) for evaluator in evaluators]
-            plain = evaluate(self._store, dataset, measured, group=group)
+            plain = evaluate(self._store, GoldView(dataset, group), measured)
             if patch is None:
                 return MeasuredDataset(subject, version, plain, tuple(evaluators))
-            after = evaluate(self._store, dataset, measured, group=group, patch=patch)
+            after = evaluate(self._store, GoldView(dataset, group, patch), measured)
             return MeasuredDataset(subject, version, after, tuple(evaluators), plain)
 
         return self._cache.newest(subject, version, make, _size, patience)

@@ -39,6 +39,7 @@ from stepsight.app.web.html import EMPTY_STORE, render
 from stepsight.app.web.pages import PageContent, PageQuery, Query, address_page, answer_query
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.figures import PROTOCOL
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.shortcuts import ALL, baselines_of
 from stepsight.core.validation import choice
@@ -51,7 +52,6 @@ from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import change_section, lead
 from stepsight.training.report.html import Section, content_html
 from stepsight.training.report.report import PART_WRITERS
-from stepsight.training.report.results import PROTOCOL, measured_on
 from stepsight.training.report.stored_tables import Conditions, outcome_fields, outcomes_by_field
 from stepsight.training.report.tables import Table, slug, to_csv, to_latex, to_markdown
 
@@ -167,7 +167,7 @@ class ResultsPage:
         overview = gather(self.measurements, datasets, mode, reference)
         files = file_links("overview", address.query(figure=figure, mode=mode))
         return {
-            "figures": PROTOCOL.items(),
+            "figures": [(name, metric.title) for name, metric in PROTOCOL.items()],
             "figure": figure,
             "modes": _same(MODES),
             "mode": mode,
@@ -258,7 +258,7 @@ class ResultsPage:
             measured = self._measured(address)
             page = _finished(self.measurements.report(measured, _PATIENCE))
             # To be saved: under the policy of the pages, its scripts would not run.
-            return _file(page, f"{slug(measured_on(measured.evaluation))}-report.html", "application/octet-stream")
+            return _file(page, f"{slug(measured.evaluation.view.name)}-report.html", "application/octet-stream")
 
         @router.get("/results/card", dependencies=needs_reading)
         def card(dataset: str = "", card: str = "", format: Literal["markdown", "json"] = "markdown") -> Response:

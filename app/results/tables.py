@@ -16,6 +16,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.escaping import breakable
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import Value
+from stepsight.core.metrics.figures import METRICS
 from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.shortcuts import PREFIX
@@ -28,11 +29,8 @@ from stepsight.training.report.results import (
     EVALUATOR,
     MODE,
     OUTCOMES,
-    PROTOCOL,
     REDUNDANCY,
-    RIVAL_TITLES,
     has_gold,
-    measured_on,
     merged,
     notes,
 )
@@ -162,7 +160,7 @@ class OverviewColumn:
 
     @property
     def name(self) -> str:
-        return measured_on(self.measured.evaluation)
+        return self.measured.evaluation.view.name
 
     @property
     def title(self) -> str:
@@ -289,7 +287,7 @@ def overview_table(columns: Sequence[OverviewColumn], figure: Figure, mode: Mode
     baselines = [i for i, row in enumerate(rows) if row.evaluator.startswith(PREFIX)]
     return table_of(
         f"overview-{figure.replace('_', '-')}-{mode}",
-        f"{PROTOCOL[figure]}, {mode}, in percent with 95 % intervals over traces",
+        f"{METRICS[figure].title}, {mode}, in percent with 95 % intervals over traces",
         cells,
         notes=merged(note for column in columns for note in _notes(column, figure)),
         rules=[i for i in [*baselines[:1], *published[:1]] if i],
@@ -347,7 +345,7 @@ def _remarks(
     if row.published is not None and figure in row.published.values:
         remarks.append(("printed", f"published {show(Value(row.published.values[figure]), CellKind.PERCENT)}"))
     if row.above_baselines is False:
-        where = "" if row.beats_in == figure else f" in {RIVAL_TITLES[row.beats_in]}"
+        where = "" if row.beats_in == figure else f" in {METRICS[row.beats_in].title}"
         remarks.append(("mark", f"≤ best baseline{where}"))
     if row.chosen_here:
         remarks.append(("mark", "thresholds chosen here"))

@@ -18,6 +18,7 @@ from stepsight.app.web.html import macro
 from stepsight.app.web.step_bars import signed
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
+from stepsight.core.metrics.figures import METRICS
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
@@ -28,7 +29,6 @@ from stepsight.storage.judgments.evaluators import (
 from stepsight.storage.traces.queries import Dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_baselines
 from stepsight.training.evaluate.strength import read_card, shows_strength
-from stepsight.training.report.results import PROTOCOL
 
 _TEMPLATE = "baseline_check.html"
 _MOST = 5
@@ -45,7 +45,7 @@ class ComparedEvaluator:
 
     @property
     def figure(self) -> str:
-        return PROTOCOL[self.check.figure]
+        return METRICS[self.check.figure].title
 
     @property
     def baseline(self) -> str:

@@ -6,7 +6,7 @@ from the share, and Spearman's correlation whether validity orders the steps of 
 order within traces measures the same for each trace separately, so that the difficulty of problems does not matter.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -52,18 +52,66 @@ class Subject:
         return redundant_solutions(self.table, self.outputs, self.thresholds)
 
 
-# The titles of the metrics that `others` computes, as tables have them, by the name in JSON and CSV.
-FIRST_ERRORS = {
-    "first_error_accuracy": "First-error accuracy",
-    "processbench_f1": "ProcessBench F1",
-    "mr_mcc": "MR-Score, solutions (MCC)",
+@dataclass(frozen=True)
+class Metric:
+    """How a metric is shown: its title, whether as a plain number instead of in percent, and whether less of it is
+    better."""
+
+    title: str
+    is_number: bool = False
+    less_is_better: bool = False
+
+
+Metrics = Mapping[str, Metric]
+"""Metrics by their names in JSON and CSV."""
+
+PROTOCOL: Metrics = {
+    "sol_f1": Metric("Sol-F1"),
+    "sol_auc": Metric("Sol-AUC"),
+    "step_f1": Metric("Step-F1"),
+    "step_auc": Metric("Step-AUC"),
 }
-CALIBRATION = {"ece": "ECE", "brier": "Brier"}
-SHARES = {
-    "share_spearman": "Spearman to shares",
-    "share_order": "Order within traces",
-    "share_brier": "Brier to shares",
+FIRST_ERRORS: Metrics = {
+    "first_error_accuracy": Metric("First-error accuracy"),
+    "processbench_f1": Metric("ProcessBench F1"),
+    "mr_mcc": Metric("MR-Score, solutions (MCC)"),
 }
+THREE_WAY: Metrics = {
+    "accuracy": Metric("Accuracy"),
+    "macro_f1": Metric("Macro-F1"),
+    "macro_auc": Metric("Macro-AUC"),
+    "neg_auc": Metric("neg AUC"),
+    "neu_auc": Metric("neu AUC"),
+    "pos_auc": Metric("pos AUC"),
+}
+CALIBRATION: Metrics = {
+    "ece": Metric("ECE", is_number=True, less_is_better=True),
+    "brier": Metric("Brier", is_number=True, less_is_better=True),
+}
+SHARES: Metrics = {
+    "share_spearman": Metric("Spearman to shares", is_number=True),
+    "share_order": Metric("Order within traces", is_number=True),
+    "share_brier": Metric("Brier to shares", is_number=True, less_is_better=True),
+}
+PRMSCORE = "prmscore"
+"""The metric of PRMBench, and the beginning of the names of its parts by category and class."""
+METRICS: Metrics = {**PROTOCOL, **FIRST_ERRORS, **THREE_WAY, **CALIBRATION, **SHARES}
+
+
+def prm_metrics(measured: Iterable[str]) -> dict[str, Metric]:
+    """Return PRMScore and its parts among the names of the metrics that were `measured`."""
+    titles = {
+        name: name.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore"
+        for name in measured
+        if name.startswith(PRMSCORE)
+    }
+    return {name: Metric(title) for name, title in titles.items()}
+
+
+def less_is_better(metrics: Metrics) -> str:
+    """Return a note that names those of the metrics of which less is better, or "" if there are none."""
+    lower = [metric.title for metric in metrics.values() if metric.less_is_better]
+    return f"Of {' and '.join(lower)}, less is better." if lower else ""
 
 
 def as_json(measured: Mapping[str, Value]) -> dict[str, object]:
@@ -138,11 +186,8 @@ def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
     return order_within(items.validity, items.share, items.trace, weights)
 
 
-FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
-
-
 def protocol(
-    subject: Subject, errors: Errors, weights: Weights, only: Collection[str] = FIGURES
+    subject: Subject, errors: Errors, weights: Weights, only: Collection[str] = PROTOCOL
 ) -> dict[str, Value]:
     """Compute the metrics of ReasonEval's protocol for one kind of error. These are `sol_f1`, `sol_auc`, `step_f1`
     and `step_auc`, or only the ones named in `only`."""
@@ -202,9 +247,9 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Value]:
     """Compute `prmscore` over all steps and, if the table's groups are PRMBench's classes, also for each category
     and class."""
     groups = set(subject.table.groups)
-    chosen: dict[str, tuple[str, ...]] = {"prmscore": ()}
+    chosen: dict[str, tuple[str, ...]] = {PRMSCORE: ()}
     for category, classes in CATEGORIES.items():
-        chosen |= {f"prmscore_{category}": classes} | {f"prmscore_{name}": (name,) for name in classes}
+        chosen |= {f"{PRMSCORE}_{category}": classes} | {f"{PRMSCORE}_{name}": (name,) for name in classes}
     scores = {}
     for name, classes in chosen.items():
         if classes and not groups & set(classes):

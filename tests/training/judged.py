@@ -8,7 +8,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import MODES, GoldView, evaluate, with_thresholds
 from tests.storage.samples import add
 
 NAME = "three_way"
@@ -56,10 +56,10 @@ def measure(store, dataset, draws=50):
     return measure_stored(store, dataset, evaluators_of(store, dataset.id), draws=draws)
 
 
-def measure_stored(store, dataset, evaluators, *, force=False, **options):
+def measure_stored(store, dataset, evaluators, *, force=False, draws=50, modes=MODES, **view):
     """`evaluate` of stored evaluators at the thresholds in force."""
     measured = [with_thresholds(store, dataset, one, force) for one in evaluators]
-    return evaluate(store, dataset, measured, force=force, **options)
+    return evaluate(store, GoldView(dataset, **view), measured, modes, draws, force)
 
 
 def row_of(found, mode, errors="invalid", evaluator="one_mind"):

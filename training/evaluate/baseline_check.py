@@ -15,7 +15,7 @@ from stepsight.core.metrics.shortcuts import find_baseline
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import Row, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import GoldView, Row, evaluate, with_thresholds
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,6 @@ def check_baselines(
     Returns None in the same cases as `check_row`, and if the evaluator has not judged any trace in that mode.
     """
     measured = with_thresholds(store, dataset, evaluator, force=True)
-    rows = evaluate(store, dataset, [measured], [mode], draws).rows
+    rows = evaluate(store, GoldView(dataset), [measured], [mode], draws).rows
     row = next((row for row in rows if not row.is_baseline), None)
     return None if row is None else check_row(row)

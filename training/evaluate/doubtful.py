@@ -22,7 +22,7 @@ from stepsight.storage.judgments.evaluators import (
 )
 from stepsight.storage.labelling.consensus import StepVotes, read_votes
 from stepsight.storage.traces.queries import Dataset, iterate_traces
-from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import GoldView, evaluate, with_thresholds
 from stepsight.training.evaluate.strength import read_card
 
 # Labels that at least so many more people contradict than confirm come before all others but failing equations.
@@ -254,7 +254,7 @@ def _voters(
     that is weak elsewhere.
     """
     measured = [with_thresholds(store, dataset, evaluator, force=True) for evaluator, _ in judged]
-    rows = evaluate(store, dataset, measured, [mode], force=True).rows if judged else []
+    rows = evaluate(store, GoldView(dataset), measured, [mode], force=True).rows if judged else []
     above = {row.evaluator: row.above_baselines for row in rows if row.errors == Errors.INVALID}
     why = {
         None: "too few labels to compare it with the trivial baselines",

@@ -88,6 +88,65 @@ def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> st
     return ""
 
 
+ENDS_AT_ERROR = (
+    "The traces of {name} stop at their first error, so that offline the missing ending gives the error away: the"
+    " rule that a last step without an answer is wrong is nearly perfect there (baseline:last-step). Offline"
+    " figures say nothing of later evidence; online ones are shown instead."
+)
+
+CUT_AT_ERROR = (
+    "The traces of {name} stop at their first error. Cut at random they no longer all end with it, but a step with"
+    " steps behind it is still never wrong (baseline:last-step): offline figures rest on that. Traces that go on"
+    " beyond the error, as --continued imports them, do not."
+)
+
+
+@dataclass(frozen=True)
+class GoldView:
+    """The gold that evaluators are measured against: that of a `dataset` or, if `group` is set, of the traces of
+    that group.
+
+    `patch` is a label patch whose labels replace gold labels (`storage.labelling.patches`). If `cut` is given, it
+    is the seed for cutting each trace after a step chosen uniformly at random, and evaluators need hindsight
+    judgments. The paper's figures are for whole traces with the original labels.
+    """
+
+    dataset: Dataset
+    group: str = ""
+    patch: Patch | None = None
+    cut: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The dataset's name, followed by the group, if any, and by `patched` if the labels are patched."""
+        return ", ".join(filter(None, (self.dataset.name, self.group, "patched" if self.patch else "")))
+
+    @property
+    def reference(self) -> tuple[Published, ...]:
+        """The paper's figures for the benchmark, which may be of more traces than the dataset has."""
+        return published(self.dataset.kind, self.group) if self.patch is None and self.cut is None else ()
+
+    def read(self, store: Store) -> tuple[Gold, NDArray[np.bool_], str]:
+        """Return the gold labels of the dataset, a mask of shape (n,) that selects the traces of the group, and a
+        warning that says why offline figures mean little, or "".
+
+        Raises `UserError` if the dataset has no such group or the patch does not fit.
+        """
+        gold = read_gold(store, self.dataset)
+        inside: NDArray[np.bool_] = np.array([self.group in ("", group) for group in gold.groups], np.bool_)
+        if self.group and not inside.any():
+            names = ", ".join(sorted(set(gold.groups) - {""})[:10])
+            raise UserError(
+                f"{self.dataset.name} has no group {self.group!r}.",
+                f"Its groups are {names}." if names else "It has none.",
+            )
+        # The place where traces were cut does not change with a patch of their labels.
+        gives_away = ENDS_AT_ERROR if self.cut is None else CUT_AT_ERROR
+        warning = gives_away.format(name=self.dataset.name) if gold.ends_at_first_error() else ""
+        gold = apply_patch(gold, self.patch) if self.patch else gold
+        return gold if self.cut is None else cut_at_random(gold, self.cut), inside, warning
+
+
 BaselineTables = dict[Mode, list[tuple[Baseline, StepTable]]]
 
 
@@ -220,32 +279,31 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The rows of an evaluation on a dataset or, if `group` is set, on the traces of that group.
+    """The rows of an evaluation against the gold of a view, over the resamples `weights`.
 
     `traces` is the number of traces. `warning` says why offline figures are left out, or how far they can be
-    trusted. `published` holds the paper's figures that match none of the rows. `patch` is the label patch that was
-    applied to the gold labels, if any. The paper's figures are for the original labels, so a patched evaluation
-    shows none of them. `cut` is the seed of the random cuts, or None if traces are not cut.
+    trusted. `published` holds the paper's figures that match none of the rows.
     """
 
-    dataset: Dataset
+    view: GoldView
     rows: list[Row]
     weights: Weights
     warning: str = ""
-    group: str = ""
     traces: int = 0
     published: tuple[Published, ...] = ()
-    patch: Patch | None = None
-    cut: int | None = None
+
+    @property
+    def dataset(self) -> Dataset:
+        return self.view.dataset
 
     @property
     def size(self) -> str:
         """The number of traces in words, such as `6,116 of 6,216 rows`, with any group or cut."""
         traces = f"{self.traces:,} {'trace' if self.traces == 1 else 'traces'}"
-        if self.cut is not None:
-            return f"{traces}, each cut after a step drawn by seed {self.cut}"
-        if self.group:
-            return f"{traces} of group {self.group}"
+        if self.view.cut is not None:
+            return f"{traces}, each cut after a step drawn by seed {self.view.cut}"
+        if self.view.group:
+            return f"{traces} of group {self.view.group}"
         return f"{self.dataset.size} rows" if self.dataset.left_out else traces
 
     @property
@@ -257,58 +315,34 @@ class Evaluation:
     def as_json(self) -> dict[str, object]:
         shown: dict[str, object] = {
             "dataset": self.dataset.name,
-            "group": self.group or None,
+            "group": self.view.group or None,
             "rows": [row.as_json() for row in self.rows],
             "published": [row.as_json() for row in self.published],
             "n_traces": self.traces,
             "left_out": self.dataset.left_out,
         }
-        shown |= {"patch": self.patch.about()} if self.patch else {}
-        shown |= {"cut": self.cut} if self.cut is not None else {}
+        shown |= {"patch": self.view.patch.about()} if self.view.patch else {}
+        shown |= {"cut": self.view.cut} if self.view.cut is not None else {}
         return shown | ({"warning": self.warning} if self.warning else {})
-
-
-ENDS_AT_ERROR = (
-    "The traces of {name} stop at their first error, so that offline the missing ending gives the error away: the"
-    " rule that a last step without an answer is wrong is nearly perfect there (baseline:last-step). Offline"
-    " figures say nothing of later evidence; online ones are shown instead."
-)
-
-CUT_AT_ERROR = (
-    "The traces of {name} stop at their first error. Cut at random they no longer all end with it, but a step with"
-    " steps behind it is still never wrong (baseline:last-step): offline figures rest on that. Traces that go on"
-    " beyond the error, as --continued imports them, do not."
-)
 
 
 def evaluate(
     store: Store,
-    dataset: Dataset,
+    view: GoldView,
     evaluators: Sequence[MeasuredEvaluator],
     modes: Iterable[Mode] = MODES,
     draws: int = DRAWS,
     force: bool = False,
-    group: str = "",
-    patch: Patch | None = None,
-    cut: int | None = None,
 ) -> Evaluation:
-    """Measure the evaluators and every baseline on a dataset, or on the traces of one `group`.
+    """Measure the evaluators and every baseline against the gold of a view.
 
     If the traces stop at their first error, only online figures are given, unless `force` is set. An evaluator
-    has no row in a mode in which it has not judged any trace. If `cut` is given, it is the seed for cutting each
-    trace after a step chosen uniformly at random, and evaluators need hindsight judgments. With `patch`, the
-    labels of the patch replace gold labels (`storage.labelling.patches`). Raises `UserError` if the dataset has
-    no such group or the patch does not fit.
+    has no row in a mode in which it has not judged any trace. Raises `UserError` in the same cases as
+    `GoldView.read`.
     """
-    gold = read_gold(store, dataset)
-    inside = _inside(gold, group)
-    # The place where traces were cut does not change with a patch of their labels.
-    gives_away = ENDS_AT_ERROR if cut is None else CUT_AT_ERROR
-    warning = gives_away.format(name=dataset.name) if gold.ends_at_first_error() else ""
-    gold = apply_patch(gold, patch) if patch else gold
-    gold = gold if cut is None else cut_at_random(gold, cut)
-    chosen = [Mode.ONLINE] if warning and not force and cut is None else list(dict.fromkeys(modes))
-    weights = _weights(inside, draws)
+    gold, inside, warning = view.read(store)
+    chosen = [Mode.ONLINE] if warning and not force and view.cut is None else list(dict.fromkeys(modes))
+    weights = weights_of(inside, draws)
     rows: list[Row] = []
     trivial = baseline_tables(store, gold, chosen)
     # Modes may share the table of a baseline.
@@ -323,24 +357,12 @@ def evaluate(
         if evaluator.id is None:
             done[id(table)] = of_table
     rows = [against_baselines(row, rows, weights) for row in rows]
-    reference = () if patch or cut is not None else published(dataset.kind, group)
-    printed = [row for row in reference if row.benchmark.traces == inside.sum()]
-    rows, left = _beside_published(rows, [row for row in printed if row.mode in chosen])
-    return Evaluation(dataset, rows, weights, warning, group, int(inside.sum()), left, patch, cut)
+    printed = [row for row in view.reference if row.benchmark.traces == inside.sum() and row.mode in chosen]
+    rows, left = _beside_published(rows, printed)
+    return Evaluation(view, rows, weights, warning, int(inside.sum()), left)
 
 
-def _inside(gold: Gold, group: str) -> NDArray[np.bool_]:
-    """Return a mask of shape (n,) that selects the traces of a group. The group "" contains all traces."""
-    inside: NDArray[np.bool_] = np.array([group in ("", of_trace) for of_trace in gold.groups], np.bool_)
-    if group and not inside.any():
-        names = ", ".join(sorted(set(gold.groups) - {""})[:10])
-        raise UserError(
-            f"{gold.dataset.name} has no group {group!r}.", f"Its groups are {names}." if names else "It has none."
-        )
-    return inside
-
-
-def _weights(inside: NDArray[np.bool_], draws: int) -> Weights:
+def weights_of(inside: NDArray[np.bool_], draws: int = DRAWS) -> Weights:
     """Return resampling weights of shape (draws, n), which are 0 for traces outside the mask `inside`."""
     drawn = resamples(int(inside.sum()), draws)
     if inside.all():

@@ -39,7 +39,7 @@ from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from stepsight.training.data.transforms import is_balanced
 from stepsight.training.evaluate.diagnostics import decide, shares
-from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import GoldView, evaluate, with_thresholds
 from stepsight.training.experiments.finetuning.math500 import Result
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from stepsight.training.experiments.finetuning.study import read_study
@@ -258,7 +258,7 @@ def store_facts(store: Store) -> Facts:
             if about["errors"] == Errors.INVALID.value:
                 facts[f"dataset/{name}/errors"] = len(wrong.intersection(inside))
             evaluators = [with_thresholds(store, dataset, other) for other in evaluators_of(store, dataset.id)]
-            for row in evaluate(store, dataset, evaluators, draws=1, group=about["group"]).rows:
+            for row in evaluate(store, GoldView(dataset, about["group"]), evaluators, draws=1).rows:
                 if row.published is not None and row.errors.value == about["errors"]:
                     values = {key: value for key, value in row.measured.items() if value.exists}
                     of_row = {key: round(100 * value.number, 1) for key, value in values.items()}

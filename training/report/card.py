@@ -28,7 +28,7 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.ratings import read_ratings
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import Evaluation, Row, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import Evaluation, GoldView, Row, evaluate, with_thresholds
 from stepsight.training.report.dataset import dataset_part
 from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.results import (
@@ -127,7 +127,7 @@ def measure_card(store: Store, dataset: Dataset, evaluator: StoredEvaluator, dra
     """Measure an evaluator on a dataset by this many bootstrap draws, and return its card. Thresholds that were
     chosen on the dataset are marked. Raises `UserError` in the same cases as `make_card`."""
     measured = with_thresholds(store, dataset, evaluator, force=True)
-    return make_card(store, evaluate(store, dataset, [measured], draws=draws), evaluator)
+    return make_card(store, evaluate(store, GoldView(dataset), [measured], draws=draws), evaluator)
 
 
 def make_card(store: Store, evaluation: Evaluation, evaluator: StoredEvaluator) -> Part:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, THREE_WAY, Metrics
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import Label
@@ -41,7 +41,6 @@ from stepsight.training.report.plots import (
 )
 from stepsight.training.report.results import (
     POSITION,
-    THREE_WAY,
     Thirds,
     calibration_figures,
     classes,
@@ -52,7 +51,6 @@ from stepsight.training.report.results import (
     has_gold,
     has_pairs,
     has_shares,
-    measured_on,
     measures,
     of_thirds,
     ordered,
@@ -60,7 +58,7 @@ from stepsight.training.report.results import (
     position_gains,
     position_values,
     positions,
-    prm_titles,
+    prm_score,
     published,
     results,
     scored_rows,
@@ -68,7 +66,7 @@ from stepsight.training.report.results import (
     three_way_rows,
     why_missing,
 )
-from stepsight.training.report.tables import CellKind, Table
+from stepsight.training.report.tables import Table
 
 _SHARES_ALONE = (
     "These traces have soft labels alone. A share says neither valid nor wrong, so that figures of verdicts, first"
@@ -85,7 +83,7 @@ def dataset_part(evaluation: Evaluation) -> Part:
     if has_gold(evaluation) or not has_shares(evaluation):
         sections[0] = Section(sections[0].title, [*sections[0].contents, *_left_out(evaluation)])
         sections.append(Section("The neutral class", _neutral(evaluation, look)))
-    return Part(measured_on(evaluation), lead(evaluation), sections, evaluation.warning)
+    return Part(evaluation.view.name, lead(evaluation), sections, evaluation.warning)
 
 
 def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look: Styles) -> list[Section]:
@@ -95,8 +93,6 @@ def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look
     if has_shares(of_mode) and not has_gold(both):
         return [Section("Soft labels", [_SHARES_ALONE, share_figures(of_mode)])]
     redundant = outcomes(of_mode, of_redundancy=True) if Errors.REDUNDANT in _kinds(of_mode) else None
-    titles = prm_titles(of_mode)
-    prm_score = titles and measures(of_mode, "prmscore", "PRMScore by category and class", titles, CellKind.PERCENT)
     reliability = [reliability_plot(scored_rows(of_mode, mode), look, mode) for mode in _modes(of_mode)]
     contents: dict[str, Sequence[Content | None]] = {
         "Solutions and steps": _results(both, look),
@@ -104,7 +100,7 @@ def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look
         "Soft labels": [share_figures(of_mode) if has_shares(of_mode) else None],
         "First errors": [*_or_why(first_error_figures, of_mode, FIRST_ERRORS), outcomes(of_mode)],
         "Redundant solutions": [redundant],
-        "PRMScore": [prm_score or None],
+        "PRMScore": [prm_score(of_mode)],
         "Online and offline": _by_mode(of_errors, look),
         "By position": _by_position(of_errors, look),
         "By class": _classes(of_mode, look),
@@ -116,11 +112,11 @@ def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look
 
 
 def _or_why(
-    table: Callable[[Evaluation], Table | None], evaluation: Evaluation, titles: Mapping[str, str]
+    table: Callable[[Evaluation], Table | None], evaluation: Evaluation, metrics: Metrics
 ) -> Sequence[Content]:
-    """Return the table of the figures `titles`, or the reasons why there is none."""
+    """Return the table of metrics, or the reasons why there is none."""
     made = table(evaluation)
-    return why_missing(evaluation, titles) if made is None else [made]
+    return why_missing(evaluation, metrics) if made is None else [made]
 
 
 def patched_part(patched: Patched) -> Part:
@@ -133,8 +129,7 @@ def patched_part(patched: Patched) -> Part:
 def change_section(before: Evaluation, after: Evaluation, mode: Mode, errors: Errors) -> Section:
     """Return a section on what the patch of `after` changes in one mode and for one kind of error. `before` is the
     evaluation with the benchmark's own labels."""
-    assert after.patch is not None
-    tables = change_tables(Patched(before, after, after.patch))
+    tables = change_tables(Patched(before, after))
     none = "The patched gold has no such error, so nothing is compared."
     return Section("What the patch changes", [tables.get((mode, errors), none)])
 
@@ -143,10 +138,10 @@ def lead(evaluation: Evaluation) -> str:
     """Return a sentence that gives the kind, origin and size of the dataset."""
     dataset = evaluation.dataset
     sentence = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {evaluation.size}"
-    if not evaluation.group:
+    if not evaluation.view.group:
         wrong = f"{dataset.errors:,} with a wrong step" if dataset.labelled else "no hard labels"
         sentence += f", {wrong}, {dataset.steps:,} steps"
-    if patch := evaluation.patch:
+    if patch := evaluation.view.patch:
         sentence += f". Gold changed by the label patch {patch.name} (digest {patch.digest[:12]}…): {patch.size}"
     return f"{sentence}."
 
@@ -303,15 +298,15 @@ def _position_plots(evaluation: Evaluation, look: Styles, errors: Errors, values
     drawn = [(mode, "", mode.value) for mode in _modes(evaluation)]
     drawn += [(Mode.OFFLINE, "_gain", "offline minus online")] if has_pairs(evaluation) else []
     plots = []
-    for name, title in POSITION.items():
+    for name, metric in POSITION.items():
         for mode, end, what in drawn:
             parts = {
                 evaluator: by_third
                 for (evaluator, of_mode), of_row in values.items()
                 if of_mode == mode and (by_third := of_thirds(of_row, name + end))
             }
-            caption = f"{title} by third, {errors} errors, {what}"
-            plots += [position_plot(parts, look, caption, title, difference=bool(end))] if parts else []
+            caption = f"{metric.title} by third, {errors} errors, {what}"
+            plots += [position_plot(parts, look, caption, metric.title, difference=bool(end))] if parts else []
     return plots
 
 
@@ -323,7 +318,7 @@ def _classes(evaluation: Evaluation, look: Styles) -> list[Content | None]:
     for mode in dict.fromkeys(row.mode for row in rows):
         figures = {row.evaluator: by_class(row.subject, evaluation.weights) for row in rows if row.mode == mode}
         plots += [class_plot(figures, look, key, key.upper(), mode) for key in ("auc", "f1")]
-    table = measures(evaluation, "three-way", "neg, neu and pos told apart", THREE_WAY, CellKind.PERCENT)
+    table = measures(evaluation, "three-way", "neg, neu and pos told apart", THREE_WAY)
     return [table, classes(evaluation), plots]
 
 

@@ -11,20 +11,17 @@ from functools import cached_property
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, SHARES
+from stepsight.core.metrics.figures import METRICS, PROTOCOL, less_is_better
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.training.evaluate.diagnostics import by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import Evaluation, PairedComparison, Row, compare, minus
 from stepsight.training.report.results import (
     EVALUATOR,
-    PROTOCOL,
-    THREE_WAY,
     TRACES,
     Cells,
     cells,
     has_pairs,
     make_table,
-    measured_on,
     ordered,
 )
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
@@ -77,11 +74,10 @@ def difference_table(evaluation: Evaluation, compared: Compared) -> Table:
     """Return a table of the rows' figures minus those of the reference, with intervals paired by trace. A figure is
     left out if no row shares it with the reference."""
     _, pair = compared[0]
-    titles = PROTOCOL | FIRST_ERRORS | THREE_WAY | CALIBRATION | SHARES
     values = [(row, comparison.differences, comparison.n_traces) for row, comparison in compared]
     shown = {
-        name: title
-        for name, title in titles.items()
+        name: metric
+        for name, metric in METRICS.items()
         if any(name in of_row and of_row[name].exists for _, of_row, _ in values)
     }
     entries = [
@@ -94,8 +90,7 @@ def difference_table(evaluation: Evaluation, compared: Compared) -> Table:
         for name in shown
         if name in of_row and not of_row[name].exists and not row.is_baseline
     ]
-    lower = [title for name, title in shown.items() if name in (*CALIBRATION, "share_brier")]
-    remarks += [f"Of {' and '.join(lower)}, less is better."] if lower else []
+    remarks.append(less_is_better(shown))
     difference = "in percentage points with 95 % intervals of the paired difference"
     caption = f"{pair.errors} errors, {pair.mode}, minus {pair.second}, {difference}"
     return make_table(evaluation, f"minus-{slug(pair.second)}", caption, entries, remarks)
@@ -142,7 +137,11 @@ class Patched:
 
     before: Evaluation
     after: Evaluation
-    patch: Patch
+
+    @property
+    def patch(self) -> Patch:
+        assert self.after.view.patch is not None
+        return self.after.view.patch
 
     def changes(self) -> Iterator[PatchEffect]:
         """Yield the effect of the patch on each row that is in both evaluations."""
@@ -187,9 +186,9 @@ def change_tables(patched: Patched) -> dict[tuple[Mode, Errors], Table]:
         entries: list[tuple[Row, Cells]] = []
         for change in changes:
             shown: dict[Column, Cell] = {EVALUATOR: change.after.evaluator}
-            for name, title in PROTOCOL.items():
-                shown[Column(name, f"{title}, patched")] = change.after.measured[name]
-                shown[Column(f"{name}_change", f"{title}, change", CellKind.POINTS)] = change.changes[name]
+            for name, metric in PROTOCOL.items():
+                shown[Column(name, f"{metric.title}, patched")] = change.after.measured[name]
+                shown[Column(f"{name}_change", f"{metric.title}, change", CellKind.POINTS)] = change.changes[name]
             entries.append((change.after, shown))
         what = f"what the patch ({patched.patch.size}) changes"
         caption = f"{what}, {errors} errors, {mode}, in percent with 95 % intervals"
@@ -211,5 +210,5 @@ def entries(patched: Patched) -> Table:
         ends = label.old or "unlabelled", label.new or "unlabelled"
         values = label.trace, str(label.step + 1), *ends, " ".join(label.reason.split()), label.by
         rows.append(dict[Column, Cell](zip(columns, values, strict=True)))
-    after = measured_on(patched.after)
+    after = patched.after.view.name
     return table_of(f"{slug(after)}-patch", f"{after}: the labels that {patched.patch.name} changes", rows)

@@ -26,7 +26,7 @@ from stepsight.storage.labelling.files.export_events import iterate_rows
 from stepsight.storage.labelling.files.label_formats import COLUMNS as LABEL_COLUMNS
 from stepsight.storage.labelling.files.label_formats import step_rows
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.evaluation import evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import GoldView, evaluate, with_thresholds
 
 _TYPES: dict[type, str] = {str: "category", int: "Int32", float: "float64"}
 _MOMENT = "datetime64[us, UTC]"
@@ -164,7 +164,7 @@ def _result_rows(
     named = named_evaluators(store, stored, evaluators)
     chosen = [with_thresholds(store, stored, evaluator, force) for evaluator in named]
     labels = None if patch is None else read_patch(patch)
-    for row in evaluate(store, stored, chosen, force=force, patch=labels).rows:
+    for row in evaluate(store, GoldView(stored, patch=labels), chosen, force=force).rows:
         counts = {"traces": row.n_traces, "solutions": row.n_solutions, "steps": row.n_steps}
         about = {"dataset": stored.name, "evaluator": row.evaluator, "baseline": row.is_baseline}
         for name, value in row.measured.items():

@@ -5,9 +5,8 @@ Without its figures, a part of a report is also written as text, Markdown or JSO
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 
 from stepsight.core.errors import UserError
@@ -18,7 +17,7 @@ from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, with_distinct_names
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import Evaluation, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import Evaluation, GoldView, evaluate, with_thresholds
 from stepsight.training.report.dataset import dataset_part, evaluators_part, patched_part, tables_of
 from stepsight.training.report.differences import Patched
 from stepsight.training.report.html import Part, page_html
@@ -70,10 +69,11 @@ def make_report(
     for dataset in datasets:
         chosen = [evaluators[evaluator.id] for evaluator in judging[dataset.id] if evaluator.id in evaluators]
         measured = [with_thresholds(store, dataset, evaluator, force) for evaluator in chosen]
-        measure = partial(evaluate, store, dataset, measured, draws=draws, force=force, group=group)
-        evaluations.append(plain := measure())
+        view = GoldView(dataset, group)
+        evaluations.append(plain := evaluate(store, view, measured, draws=draws, force=force))
         if patch := changed.get(dataset.name):
-            evaluations.append(Patched(plain, measure(patch=patch), patch))
+            view = replace(view, patch=patch)
+            evaluations.append(Patched(plain, evaluate(store, view, measured, draws=draws, force=force)))
     return write_up(evaluations, list(evaluators.values()), day, more)
 
 
@@ -102,8 +102,7 @@ def write_up(
 def write_up_patched(before: Evaluation, after: Evaluation, evaluators: Sequence[StoredEvaluator]) -> Report:
     """Return a report on a dataset with the benchmark's labels, and on the same dataset with the labels of the
     patch of `after`."""
-    assert after.patch is not None
-    return write_up([before, Patched(before, after, after.patch)], evaluators)
+    return write_up([before, Patched(before, after)], evaluators)
 
 
 def _patches(datasets: Sequence[Dataset], patches: Sequence[Patch]) -> dict[str, Patch]:

@@ -11,10 +11,19 @@ import numpy as np
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, SHARES
+from stepsight.core.metrics.figures import (
+    CALIBRATION,
+    FIRST_ERRORS,
+    METRICS,
+    PROTOCOL,
+    SHARES,
+    Metric,
+    Metrics,
+    less_is_better,
+    prm_metrics,
+)
 from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
-from stepsight.core.metrics.published import published as published_rows
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
 from stepsight.core.scores import Outputs
@@ -37,20 +46,14 @@ from stepsight.training.evaluate.evaluation import (
 )
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
 
-PROTOCOL = {"sol_f1": "Sol-F1", "sol_auc": "Sol-AUC", "step_f1": "Step-F1", "step_auc": "Step-AUC"}
-RIVAL_TITLES = PROTOCOL | SHARES
-THREE_WAY = {
-    "accuracy": "Accuracy", "macro_f1": "Macro-F1", "macro_auc": "Macro-AUC",
-    "neg_auc": "neg AUC", "neu_auc": "neu AUC", "pos_auc": "pos AUC",
-}  # fmt: skip
-POSITION = {"step_auc": "Step-AUC", "macro_auc": "Macro-AUC"}
+POSITION = {name: METRICS[name] for name in ("step_auc", "macro_auc")}
+"""The metrics that are measured in each third of the solutions."""
 OUTCOMES = {
     Outcome.RIGHT: "Right", Outcome.MISSED: "Missed", Outcome.FALSE_ALARM: "False alarm",
     Outcome.WRONG_STEP: "Wrong step",
 }  # fmt: skip
 REDUNDANCY = "redundancy-outcomes"
 """The end of the name of the table of outcomes of redundancy."""
-PRMSCORE = "prmscore"
 EVALUATOR = Column("evaluator", "Evaluator", CellKind.TEXT)
 MODE = Column("mode", "Mode", CellKind.TEXT)
 TRACES = Column("n_traces", "Traces", CellKind.COUNT)
@@ -106,12 +109,6 @@ def has_shares(evaluation: Evaluation) -> bool:
     return any(row.subject.table.share is not None for row in evaluation.rows)
 
 
-def measured_on(evaluation: Evaluation) -> str:
-    """Return the dataset's name, followed by the group, if any, and by `patched` if the labels are patched."""
-    parts = (evaluation.dataset.name, evaluation.group, "patched" if evaluation.patch else "")
-    return ", ".join(part for part in parts if part)
-
-
 def make_table(
     evaluation: Evaluation,
     name: str,
@@ -125,8 +122,8 @@ def make_table(
     kept = list(entries)
     starts = [place for place, (row, _) in enumerate(kept) if row.is_baseline][:1] + [len(kept)] * bool(beside)
     return table_of(
-        f"{slug(measured_on(evaluation))}-{name}",
-        f"{measured_on(evaluation)}: {caption}",
+        f"{slug(evaluation.view.name)}-{name}",
+        f"{evaluation.view.name}: {caption}",
         [*(cells for _, cells in kept), *beside],
         notes=merged(notes),
         rules=tuple(start for start in starts if start),
@@ -139,12 +136,16 @@ def head(row: Row) -> dict[Column, Cell]:
     return {EVALUATOR: row.evaluator, MODE: row.mode.value}
 
 
-def cells(
-    titles: Mapping[str, str], values: Mapping[str, Value], kind: CellKind = CellKind.PERCENT
-) -> dict[Column, Cell]:
-    """Return the cells of the figures `titles`. They are empty for those that `values` lacks."""
+def cells(metrics: Metrics, values: Mapping[str, Value], kind: CellKind | None = None) -> dict[Column, Cell]:
+    """Return the cells of metrics, which are empty for those that `values` lacks. Each is shown as its metric says,
+    or as a `kind` of difference."""
     none = Value.none("")
-    return {Column(key, title, kind): values.get(key, none) for key, title in titles.items()}
+    return {
+        Column(name, metric.title, kind or (CellKind.NUMBER if metric.is_number else CellKind.PERCENT)): values.get(
+            name, none
+        )
+        for name, metric in metrics.items()
+    }
 
 
 def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
@@ -162,9 +163,10 @@ def notes(rows: Sequence[Row], names: Iterable[str], traces: int) -> list[str]:
 
 
 def merged(notes: Iterable[str]) -> tuple[str, ...]:
-    """Merge notes `NAME: REASON` that share a reason into `NAME, NAME: REASON`. Other notes stay as they are."""
+    """Merge notes `NAME: REASON` that share a reason into `NAME, NAME: REASON`. Other notes stay as they are, and
+    empty ones are left out."""
     by_reason: dict[str, dict[str, None]] = {}
-    for note in notes:
+    for note in filter(None, notes):
         names, separator, reason = note.rpartition(": ")
         by_reason.setdefault(reason, {}).update({names: None} if separator else {})
     return tuple(f"{', '.join(names)}: {reason}" if names else reason for reason, names in by_reason.items())
@@ -201,7 +203,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     compared = [row for row in rows if row.beats.exists]
     remarks = notes(rows, PROTOCOL, evaluation.traces)
     remarks += [
-        f"{row.evaluator}: compared with the best baseline in {RIVAL_TITLES[row.beats_in]}"
+        f"{row.evaluator}: compared with the best baseline in {METRICS[row.beats_in].title}"
         for row in compared
         if row.beats_in != RIVALRY[0]
     ]
@@ -210,7 +212,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     remarks += [
         f"{printed.evaluator}: published in the paper's {printed.table}, not measured here" for printed in paper
     ]
-    for printed in published_rows(evaluation.dataset.kind, evaluation.group)[:1]:
+    for printed in evaluation.view.reference[:1]:
         if printed.benchmark.traces != evaluation.traces:
             remarks.append(
                 f"published figures are of {printed.benchmark.traces:,} traces of this benchmark, these are"
@@ -239,7 +241,7 @@ def published(evaluation: Evaluation, errors: Errors) -> Table | None:
             off = Value.none(measured.reason or "not published")
             if printed.exists and measured.exists:
                 off = Value(row.published.difference(name, measured.number))
-            shown[Column(name, f"{PROTOCOL[name]}, published")] = printed
+            shown[Column(name, f"{PROTOCOL[name].title}, published")] = printed
             shown[Column(f"{name}_difference", "Measured − published", CellKind.POINTS)] = off
         entries.append((row, shown))
     caption = f"{errors} errors, beside what the paper prints, to its last digit"
@@ -253,54 +255,51 @@ def first_error_figures(evaluation: Evaluation) -> Table | None:
         return len(row.subject.first_errors.trace)
 
     caption = "whether the first error is found"
-    return measures(evaluation, "first-errors", caption, FIRST_ERRORS, CellKind.PERCENT, traces)
+    return measures(evaluation, "first-errors", caption, FIRST_ERRORS, traces)
 
 
 def calibration_figures(evaluation: Evaluation) -> Table | None:
     """Return a table of the calibration of step validity in each mode, or None if no row has any."""
-    caption = "how far step validity is from the share of valid steps (ECE, ten bins; Brier score), lower is better"
-    return measures(evaluation, "calibration", caption, CALIBRATION, CellKind.NUMBER)
+    caption = "how far step validity is from the share of valid steps (ECE, ten bins; Brier score)"
+    return measures(evaluation, "calibration", caption, CALIBRATION)
 
 
 def measures(
     evaluation: Evaluation,
     name: str,
     caption: str,
-    titles: Mapping[str, str],
-    kind: CellKind,
+    metrics: Metrics,
     traces: Callable[[Row], int] | None = None,
 ) -> Table | None:
-    """Return a table of the figures in `titles`, in every mode, or None if no row has any of these figures. A
-    figure that all rows lack is left out, and the notes say why. `traces` returns the trace count of a row."""
+    """Return a table of metrics in every mode, or None if no row has any of them. A metric that all rows lack is
+    left out, and the notes say why. `traces` returns the trace count of a row."""
     defined = {
-        id(row): {key for key in titles if key in row.measured and row.measured[key].exists}
+        id(row): {key for key in metrics if key in row.measured and row.measured[key].exists}
         for row in subjects(evaluation)
     }
     rows = [row for row in subjects(evaluation) if defined[id(row)]]
-    shown = {key: title for key, title in titles.items() if any(key in keys for keys in defined.values())}
+    shown = {key: metric for key, metric in metrics.items() if any(key in keys for keys in defined.values())}
     entries = [
-        (row, head(row) | cells(shown, row.measured, kind) | ({TRACES: traces(row)} if traces else {}))
-        for row in rows
+        (row, head(row) | cells(shown, row.measured) | ({TRACES: traces(row)} if traces else {})) for row in rows
     ]
-    lacking = {key: title for key, title in titles.items() if key not in shown}
-    remarks = notes(rows, shown, evaluation.traces) + why_missing(evaluation, lacking)
+    lacking = {key: metric for key, metric in metrics.items() if key not in shown}
+    remarks = [less_is_better(shown), *notes(rows, shown, evaluation.traces), *why_missing(evaluation, lacking)]
     return make_table(evaluation, name, caption, entries, remarks) if shown else None
 
 
-def why_missing(evaluation: Evaluation, titles: Mapping[str, str]) -> list[str]:
-    """Return the reasons why the figures in `titles` are undefined in every row."""
+def why_missing(evaluation: Evaluation, metrics: Metrics) -> list[str]:
+    """Return the reasons why metrics are undefined in every row."""
     missing = []
-    for key, title in titles.items():
+    for key, metric in metrics.items():
         reasons = {row.measured[key].reason for row in evaluation.rows if key in row.measured} - {""}
-        missing += [f"{title}: {reason}" for reason in sorted(reasons)[:1]]
+        missing += [f"{metric.title}: {reason}" for reason in sorted(reasons)[:1]]
     return list(merged(missing))
 
 
-def prm_titles(evaluation: Evaluation) -> dict[str, str]:
-    """Return the titles of PRMScore and of its parts, keyed by figure. The result is empty unless the benchmark is
-    PRMBench."""
-    keys = dict.fromkeys(key for row in evaluation.rows for key in row.measured if key.startswith(PRMSCORE))
-    return {key: key.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore" for key in keys}
+def prm_score(evaluation: Evaluation) -> Table | None:
+    """Return a table of PRMScore and its parts, or None unless the benchmark is PRMBench."""
+    metrics = prm_metrics(dict.fromkeys(name for row in evaluation.rows for name in row.measured))
+    return measures(evaluation, "prmscore", "PRMScore by category and class", metrics) if metrics else None
 
 
 def share_figures(evaluation: Evaluation) -> Table:
@@ -318,14 +317,14 @@ def share_figures(evaluation: Evaluation) -> Table:
         entries.append((
             row,
             head(row)
-            | cells(SHARES, row.measured, CellKind.NUMBER)
+            | cells(SHARES, row.measured)
             | {above: beats if row.measured[ranks].exists else None}
             | {Column("n_shares", "Steps", CellKind.COUNT): int(shared.sum())}
             | {TRACES: len(np.unique(table.trace[shared]))},
         ))  # fmt: skip
-    caption = "validity beside the share of each step, with 95 % intervals over traces; of Brier, less is better"
-    remarks = notes(rows, SHARES, evaluation.traces)
-    remarks += [f"Above best baseline: in {SHARES[ranks]}, paired by trace."]
+    caption = "validity beside the share of each step, with 95 % intervals over traces"
+    remarks = [less_is_better(SHARES), *notes(rows, SHARES, evaluation.traces)]
+    remarks += [f"Above best baseline: in {SHARES[ranks].title}, paired by trace."]
     return make_table(evaluation, "soft-labels", caption, entries, remarks)
 
 
@@ -414,20 +413,22 @@ def position_gains(evaluation: Evaluation, errors: Errors, values: Thirds) -> Ta
     """Return a table of offline minus online by third, or None if no evaluator was measured in both modes."""
     if not has_pairs(evaluation):
         return None
-    titles = {f"{name}_gain": title for name, title in POSITION.items()}
+    gains = {f"{name}_gain": metric for name, metric in POSITION.items()}
     caption = f"{errors} errors, offline minus online by the third of the solution, percentage points"
-    return _by_third(evaluation, f"position-{errors}-gain", caption, values, titles, CellKind.POINTS)
+    return _by_third(evaluation, f"position-{errors}-gain", caption, values, gains, CellKind.POINTS)
 
 
 def _by_third(
-    evaluation: Evaluation, name: str, caption: str, values: Thirds, titles: Mapping[str, str], kind: CellKind
+    evaluation: Evaluation, name: str, caption: str, values: Thirds, metrics: Metrics, kind: CellKind
 ) -> Table:
-    """Return a table of the figures `titles` in each third, of the rows that have any of them."""
+    """Return a table of metrics in each third, of the rows that have any of them."""
     rows = {(row.evaluator, row.mode): row for row in evaluation.rows}
     shown = {
-        key: title for key, title in titles.items() if any(of_thirds(of_row, key) for of_row in values.values())
+        key: metric for key, metric in metrics.items() if any(of_thirds(of_row, key) for of_row in values.values())
     }
-    columns = {f"{third}_{key}": f"{title}, {third}" for key, title in shown.items() for third in Third}
+    columns = {
+        f"{third}_{key}": Metric(f"{metric.title}, {third}") for key, metric in shown.items() for third in Third
+    }
     entries, remarks = [], []
     for place, of_row in values.items():
         row = rows[place]
@@ -435,8 +436,8 @@ def _by_third(
             start: dict[Column, Cell] = {EVALUATOR: row.evaluator}
             start |= head(row) if kind == CellKind.PERCENT else {}
             entries.append((row, start | cells(columns, of_row, kind)))
-            for key, title in shown.items() if not row.is_baseline else ():
-                reasons = third_reasons(of_thirds(of_row, key), f"{title} ")
+            for key, metric in shown.items() if not row.is_baseline else ():
+                reasons = third_reasons(of_thirds(of_row, key), f"{metric.title} ")
                 remarks += [f"{row.evaluator}: {reason}" for reason in reasons]
     return make_table(evaluation, name, caption, entries, remarks)
 

@@ -21,7 +21,7 @@ from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.traces.queries import Dataset, trace_batches
 from stepsight.training.evaluate.evaluation import Evaluation, Question
-from stepsight.training.report.results import EVALUATOR, OUTCOMES, TRACES, measured_on
+from stepsight.training.report.results import EVALUATOR, OUTCOMES, TRACES
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
 
 
@@ -129,7 +129,7 @@ def outcomes_by_field(
     Evaluators are given by name and database id. `by` is one of `outcome_fields`.
     """
     mode, errors = question
-    where = TraceFilter(group=evaluation.group).model_copy(update={"mode": mode.value, "errors": errors.value})
+    where = TraceFilter(group=evaluation.view.group).model_copy(update={"mode": mode.value, "errors": errors.value})
     values = [
         (name, value)
         for name, id in evaluators
@@ -155,7 +155,7 @@ def outcomes_by_field(
     notes = ["Traces without an outcome or without a value are left out."]
     if max(Counter(names).values(), default=0) == MOST_VALUES:
         notes.append(f"At most the {MOST_VALUES} most common values are shown.")
-    on, caption = measured_on(evaluation), f"outcomes of {errors} errors by {basis}, {mode}"
+    on, caption = evaluation.view.name, f"outcomes of {errors} errors by {basis}, {mode}"
     table = table_of(
         f"{slug(on)}-outcomes-by-{slug(by)}",
         f"{on}: {caption}, in percent with 95 % intervals over traces",

@@ -201,7 +201,7 @@ def test_the_table_marks_what_is_only_published(typed, data):
     path = folder / "scores" / "invalid" / "reasoneval_mistral-7b_eval_results.json"
     typed.run("import-scores mr-math-invalid --evaluator ReasonEval-Mistral", path)
     lines = typed.run("evaluate --dataset mr-math-invalid --draws 20").out.splitlines()
-    mine, beside = [line.split() for line in lines if line.startswith("ReasonEval-Mistral ")]
+    mine, beside, *_ = [line.split() for line in lines if line.startswith("ReasonEval-Mistral ")]
     assert mine[1:3] == ["measured", "78.0"]
     assert beside[1:] == ["offline", "tab:benchmarks", "78.0", "0.0", "85.1", "0.0", "68.6", "0.0", "85.7", "0.0"]
     (other,) = [line for line in lines if line.startswith("LLaDA-PRM ")]
@@ -223,7 +223,7 @@ def test_a_comparison(typed, evaluated, judged):
     }  # fmt: skip
     typed("evaluate --dataset sums --evaluator first --evaluator second --compare second first --draws 20")
     printed = typed.run("evaluate --dataset sums --compare second baseline:position --draws 20").out
-    assert "second minus baseline:position, invalid errors" in printed
+    assert "sums: invalid errors, offline, minus baseline:position" in printed
 
 
 def test_an_evaluator_that_can_run_scores_what_is_missing(evaluated, sqlite_store, tiny):
@@ -298,7 +298,7 @@ def test_thresholds_chosen_here_are_refused_or_marked(typed, evaluated):
     typed("calibrate --dataset sums --evaluator first")
     typed("evaluate --dataset sums")
     printed = typed.run("evaluate --dataset sums --draws 20 --force").out
-    assert printed.count("  first: thresholds 0.66 and 0.15, chosen on this dataset\n") == 2
+    assert printed.count("  first: thresholds 0.66 and 0.15, chosen on this dataset\n") == 3
     rows = by_name(evaluated("sums --force"))
     assert rows["first"]["thresholds_chosen_on_this_dataset"] is True
     assert rows["baseline:length"]["thresholds_chosen_on_this_dataset"] is False

@@ -10,7 +10,7 @@ import pytest
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.binary import McNemar
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import FIGURES
+from stepsight.core.metrics.figures import PROTOCOL
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.shortcuts import ALL, BASELINES
 from stepsight.core.metrics.table import build_table
@@ -135,7 +135,7 @@ def test_a_paired_difference_is_on_the_traces_of_both(sqlite_store, first, secon
     differences = {name: value.number for name, value in compared.differences.items()}
     f1 = (2 / 3 + 1 / 2) / 2
     # Solutions of first: A 0.61 wrong, B 0.4 valid, D 0.1 wrong: F1 0 and 2 / (2 + 2).
-    assert {name: differences[name] for name in FIGURES} == pytest.approx(
+    assert {name: differences[name] for name in PROTOCOL} == pytest.approx(
         {"step_f1": f1 - 1, "step_auc": 5 / 6 - 1, "sol_f1": 0.25 - 1, "sol_auc": 0.5 - 1}
     )
     # Steps of first: A 2 and B 2 are wrong of 7. First errors: D right, A missed, B a false alarm, so that F1 is 0.
@@ -162,7 +162,7 @@ def test_evaluators_that_judged_different_traces_differ_in_undefined_figures(sql
     found = measure(sqlite_store, early, late)
     compared = compare(row(found, "early"), row(found, "late"), found.weights)
     assert (compared.n_traces, compared.tests) == (0, {})
-    assert compared.differences.keys() >= {*FIGURES, "ece", "processbench_f1"}
+    assert compared.differences.keys() >= {*PROTOCOL, "ece", "processbench_f1"}
     assert all(value.reason and not value.exists for value in compared.differences.values())
 
 

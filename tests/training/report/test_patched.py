@@ -47,7 +47,7 @@ def measure(store, first, made):
 
 def measure_both(store, dataset, evaluators, made):
     after = measure_stored(store, dataset, evaluators, draws=DRAWS, patch=made)
-    return Patched(measure_stored(store, dataset, evaluators, draws=DRAWS), after, made)
+    return Patched(measure_stored(store, dataset, evaluators, draws=DRAWS), after)
 
 
 def change(found, name="first", errors=Errors.INVALID):

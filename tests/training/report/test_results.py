@@ -6,7 +6,7 @@ import pytest
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.bootstrap import Value
-from stepsight.core.metrics.figures import CALIBRATION
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, PROTOCOL, Metric
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
 from stepsight.core.scores import StepScores
@@ -17,8 +17,6 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.report.differences import changes, differences
 from stepsight.training.report.results import (
-    FIRST_ERRORS,
-    PROTOCOL,
     classes,
     confusions,
     decisions,
@@ -31,13 +29,13 @@ from stepsight.training.report.results import (
     position_gains,
     position_values,
     positions,
-    prm_titles,
+    prm_score,
     published,
     results,
     slug,
     third_reasons,
 )
-from stepsight.training.report.tables import CellKind, to_csv
+from stepsight.training.report.tables import to_csv
 from tests.storage.samples import add, evaluator, judge
 from tests.training.judged import NEG, NEU, POS, fill, measure, measure_stored, row_of
 
@@ -84,7 +82,7 @@ def test_a_table_tells_what_is_missing_and_has_the_baselines_below(evaluation):
 
 
 def test_other_figures_keep_the_columns_that_have_a_value(evaluation):
-    table = measures(evaluation, "first-errors", "caption", FIRST_ERRORS, CellKind.PERCENT)
+    table = measures(evaluation, "first-errors", "caption", FIRST_ERRORS)
     assert [column.key for column in table.columns] == ["evaluator", "mode", *FIRST_ERRORS]
     told = {(row["evaluator"], row["mode"]): row for row in rows_of(table)}
     # Two traces have an error: offline the first one is evaluation, the other is not; online neither.
@@ -96,7 +94,7 @@ def test_other_figures_keep_the_columns_that_have_a_value(evaluation):
         ("one_mind", "online"),
         ("words", "offline"),
     ]
-    assert measures(evaluation, "none", "caption", {"mystery": "Mystery"}, CellKind.PERCENT) is None
+    assert measures(evaluation, "none", "caption", {"mystery": Metric("Mystery")}) is None
 
 
 def test_first_errors_tell_of_how_many_traces_they_are(sqlite_store):
@@ -117,8 +115,8 @@ def test_first_errors_tell_of_how_many_traces_they_are(sqlite_store):
 def test_a_figure_that_nobody_has_is_left_out_with_its_reason(sqlite_store):
     right = [["pos", "neu", "pos"], ["pos", "pos", "neu"], ["neu", "pos", "pos"], ["pos", "pos", "pos"]]
     evaluation = measure(sqlite_store, fill(sqlite_store, right))
-    assert measures(evaluation, "first-errors", "caption", FIRST_ERRORS, CellKind.PERCENT) is None
-    both = measures(evaluation, "both", "caption", CALIBRATION | FIRST_ERRORS, CellKind.NUMBER)
+    assert measures(evaluation, "first-errors", "caption", FIRST_ERRORS) is None
+    both = measures(evaluation, "both", "caption", {**CALIBRATION, **FIRST_ERRORS})
     assert [column.key for column in both.columns] == ["evaluator", "mode", *CALIBRATION]
     assert "First-error accuracy, ProcessBench F1: no trace has an error" in both.notes
 
@@ -170,7 +168,7 @@ def _benchmark(store):
 
 def test_no_published_table_where_nothing_was_measured_again(evaluation):
     assert published(evaluation, Errors.INVALID) is None
-    assert prm_titles(evaluation) == {}
+    assert prm_score(evaluation) is None
 
 
 def test_judges(sqlite_store):
@@ -194,7 +192,8 @@ def test_prm_score_by_category_and_class(sqlite_store):
         Judgment(trace, Mode.OFFLINE, StepScores(np.array(right[trace.id], np.float32))) for trace in traces
     ])  # fmt: skip
     evaluation = measure(sqlite_store, find_dataset(sqlite_store, "prm"))
-    titles = prm_titles(evaluation)
+    table = prm_score(evaluation)
+    titles = {column.key: column.title for column in table.columns[2:]}
     assert titles == {
         "prmscore": "PRMScore",
         "prmscore_simplicity": "simplicity",
@@ -202,10 +201,7 @@ def test_prm_score_by_category_and_class(sqlite_store):
         "prmscore_soundness": "soundness",
         "prmscore_confidence": "confidence",
     }
-    told = {
-        (row["evaluator"], row["mode"]): row
-        for row in rows_of(measures(evaluation, "prm", "c", titles, CellKind.PERCENT))
-    }
+    told = {(row["evaluator"], row["mode"]): row for row in rows_of(table)}
     assert {float(told["mini", "offline"][key]) for key in titles} == {1}
     # A constant of 0.5 is an error in PRMBench's script: F1 is 2 / 4 of errors, one step of three, and 0 of others.
     assert float(told["baseline:constant", "offline"]["prmscore_confidence"]) == pytest.approx((2 / 4 + 0) / 2)
