@@ -157,7 +157,7 @@ def grid_command(args: Namespace) -> None:
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
     print(f"{count} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
     db = str(output / "store.db") if args.no_store else args.db
-    results = Grid(design, args.config, output, db).run(runs, jobs)
+    results = Grid(design, args.config, output, db, args.db).run(runs, jobs)
     print(f"{len(results.runs)} of {results.planned} runs are done.", file=sys.stderr)
     print(output / WHOLE)
 

@@ -20,7 +20,6 @@ from stepsight.core.metrics.bootstrap import Value, Weights, chunks, ratio, stat
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items
 
 BINS = 10
-NO_PAIR = "no trace has items of both classes"
 
 
 def _lacks_gold(items: Items) -> str:
@@ -160,24 +159,6 @@ def order_within(scores: Floats64, gold: NDArray[Any], trace: AnyInts, weights: 
         above = (scores[own][:, None] - scores[own])[gold[own][:, None] > gold[own]]
         won[place], pairs[place] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
     return ratio(won, pairs, np.arange(len(won)), weights)
-
-
-def _pair_problem(items: Items) -> str:
-    """Return the reason why pairs within traces cannot be compared, or "" if they can."""
-    if items.ranking_problem:
-        return items.ranking_problem
-    has_both = np.intersect1d(items.trace[items.gold], items.trace[~items.gold])
-    return "" if len(has_both) else NO_PAIR
-
-
-@statistic(_pair_problem)
-def auc_within(items: Items, weights: Weights) -> Floats64:
-    """The AUC over the pairs of a positive and a negative from the same trace. A tie counts one half.
-
-    It tells how well the scores locate the positives within a trace, without comparing scores between traces.
-    Traces with only one class have no such pair. It is undefined if there is no pair or there are no scores.
-    """
-    return order_within(items.scores, items.gold, items.trace, weights)
 
 
 @dataclass(frozen=True)

@@ -61,15 +61,15 @@ class Benchmarks:
     """The problems of the benchmarks named in a configuration. The constructor reads all problems, and raises
     `UserError` if a benchmark cannot be read."""
 
-    def __init__(self, origins: Iterable[TraceOrigin], root: Path) -> None:
+    def __init__(self, origins: Iterable[TraceOrigin], root: Path, db: str | None = None) -> None:
         self._whole: dict[str, set[int]] = defaultdict(set)
         self._by_head: dict[str, list[str]] = defaultdict(list)
         self.records: list[dict[str, Any]] = []
         for number, origin in enumerate(origins):
-            self._add(number, origin, root)
+            self._add(number, origin, root, db)
 
-    def _add(self, number: int, origin: TraceOrigin, root: Path) -> None:
-        reading, texts = _open(origin, root, f"data.benchmarks[{number}]")
+    def _add(self, number: int, origin: TraceOrigin, root: Path, db: str | None) -> None:
+        reading, texts = _open(origin, root, f"data.benchmarks[{number}]", db)
         problems = {normalise(problem) for problem in texts}
         for problem in sorted(problems):
             if problem not in self._whole:
@@ -94,12 +94,12 @@ class Benchmarks:
         return overlapping
 
 
-def _open(origin: TraceOrigin, root: Path, key: str) -> tuple[SourceReading[Any], Iterable[str]]:
+def _open(origin: TraceOrigin, root: Path, key: str, db: str | None) -> tuple[SourceReading[Any], Iterable[str]]:
     """Open a benchmark. Return its reading, which has a `record`, and the texts of its problems."""
     if origin.kind == PROBLEMS:
         listed = open_problems(origin, root, key)
         return listed, listed
-    reading = open_origin(origin, root, key)
+    reading = open_origin(origin, root, key, db)
     return reading, (text for trace in reading for text in problems_of(trace))
 
 

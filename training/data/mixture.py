@@ -53,19 +53,19 @@ class Mixture:
     """An iterable over the traces of one source after another, in which each trace is repeated by its source's
     weight.
 
-    Every iteration gives the same traces. `root` is the folder of the configuration. Traces without any
-    label are left out. The constructor reads the benchmarks and locates all files, and raises
-    `UserError` if a file is missing. Iterating raises `UserError` at a bad row, and at the end of a source that
-    yielded no trace.
+    Every iteration gives the same traces. `root` is the folder of the configuration, and `db` the address of the
+    store that holds its datasets. Traces without any label are left out. The constructor reads the benchmarks and
+    locates all files, and raises `UserError` if a file is missing. Iterating raises `UserError` at a bad row, and
+    at the end of a source that yielded no trace.
     """
 
-    def __init__(self, data: Data, root: Path, truncation: str, seed: int) -> None:
+    def __init__(self, data: Data, root: Path, truncation: str, seed: int, db: str | None = None) -> None:
         self._sources, self._seed = data.sources, seed
         self._continued = truncation == CONTINUED
         self._readings = [
-            open_origin(source, root, f"data.sources[{number}]") for number, source in enumerate(data.sources)
+            open_origin(source, root, f"data.sources[{number}]", db) for number, source in enumerate(data.sources)
         ]
-        self._benchmarks = Benchmarks(data.benchmarks, root)
+        self._benchmarks = Benchmarks(data.benchmarks, root, db)
         self._tallies: list[Counter[str]] = []
         self._overlaps: Counter[int] = Counter()
         self._samples: dict[int, frozenset[int]] = {}

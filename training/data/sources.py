@@ -45,17 +45,18 @@ class SourceReading(Generic[T]):
         return self._read(self.record)
 
 
-def open_origin(origin: TraceOrigin, root: Path, key: str) -> SourceReading[Trace]:
+def open_origin(origin: TraceOrigin, root: Path, key: str, db: str | None = None) -> SourceReading[Trace]:
     """Return a reading of the traces of an origin.
 
     `root` is the folder of the configuration. `key` is the origin's key in the configuration, for error messages.
+    `db` is the address of the store from which an origin of kind `store` is read.
     Raises `UserError` if the file or dataset does not exist. Iterating raises `UserError` at the first bad row,
     naming the file and line, unless the origin skips bad rows.
     """
     if origin.kind in GENERATED:
         return _open_generated(origin)
     if origin.kind == STORE:
-        return _open_stored(origin, key)
+        return _open_stored(origin, key, db)
     kind = columns_kind(origin.columns, json_rows) if origin.columns else find_kind(origin.kind)
     return _open_files(origin, root, key, kind.rows, partial(_parse, kind))
 
@@ -86,7 +87,7 @@ def _open_generated(origin: TraceOrigin) -> SourceReading[Trace]:
     return SourceReading(start, read)
 
 
-def _open_stored(origin: TraceOrigin, key: str) -> SourceReading[Trace]:
+def _open_stored(origin: TraceOrigin, key: str, db: str | None) -> SourceReading[Trace]:
     """Return a reading of a stored dataset with its gold labels or, with `labels: relabel`, of those of its traces
     that were labelled in a campaign, with the consensus as labels.
 
@@ -94,7 +95,7 @@ def _open_stored(origin: TraceOrigin, key: str) -> SourceReading[Trace]:
     ignored if the annotator had seen scores, marked equations, gold labels or other people's labels.
     """
     dataset = origin.dataset or ""
-    with open_store() as store:
+    with open_store(db) as store:
         find_dataset(store, dataset)
         campaign = _find_campaign(store, origin, key) if origin.labels == RELABEL else None
 
@@ -106,7 +107,7 @@ def _open_stored(origin: TraceOrigin, key: str) -> SourceReading[Trace]:
 
     def read(record: dict[str, Any]) -> Iterator[Trace]:
         how = Counter[str]()
-        with open_store() as store:
+        with open_store(db) as store:
             if campaign is None:
                 yield from _hashed(iterate_traces(store, find_dataset(store, dataset).id), record)
                 return

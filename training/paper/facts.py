@@ -29,7 +29,7 @@ from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc
 from stepsight.core.metrics.published import PublishedRow, PublishedTable, published, reference_tables
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.core.metrics.table import SILENT, StepTable, Third
+from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.paths import asset
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Label
@@ -153,7 +153,7 @@ def grid_facts(results: GridResults) -> Facts:
     for run, of_run in results.figures(key):
         where = f"{run.size}, {run.data} traces, seed {run.seed}"
         for name, column in _IN_RUNS.items():
-            value = of_run.of()[name]
+            value = of_run[name]
             cell = f"tab:full-grid-results/{where}/{_MASKS[run.mask].title()}/{column}"
             facts[cell] = float("nan") if value is None else 100 * value
     for name, title in METRICS.items():
@@ -176,11 +176,13 @@ def grid_facts(results: GridResults) -> Facts:
             facts["grid/cells"] = len(cells)
             facts["grid/cells_ahead"] = sum(gains(part).mean() > -1e-9 for *_, part in cells)
     figures = [of_run for _, of_run in results.figures(key)]
-    neutral = [of_run.classes[Label.NEU.text] for of_run in figures if of_run.classes]
+    neutral = [of_run for of_run in figures if "neu_f1" in of_run]
     if neutral:
-        f1, area = (100 * np.array([of_run[name] for of_run in neutral], np.float64) for name in ("f1", "auc"))
-        facts["grid/test_traces"] = figures[0].traces
-        facts["grid/early/neg"] = figures[0].thirds[Third.EARLY.value][Label.NEG.text] or 0.0
+        f1, area = (
+            100 * np.array([of_run[name] for of_run in neutral], np.float64) for name in ("neu_f1", "neu_auc")
+        )
+        facts["grid/test_traces"] = figures[0]["traces"] or 0.0
+        facts["grid/early/neg"] = figures[0]["early_neg"] or 0.0
         facts["grid/neu_auc"] = float(np.nanmean(area))
         facts |= {"grid/neu_f1": float(np.nanmean(f1)), "grid/neu_f1/least": float(np.nanmin(f1))}
         facts["grid/neu_f1/greatest"] = float(np.nanmax(f1))

@@ -47,12 +47,12 @@ _FREE = ("notes", "accumulation", "activation_checkpointing", "plan", "tokenizer
 _EXAMPLES = "examples_sha256"
 
 
-def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
+def train(config: TrainConfig, output: Path, root: Path = Path(), db: str | None = None) -> Path:
     """Train an evaluator, write it to the folder `output`, and return this folder.
 
-    Paths in `config` are resolved in `root`. The folder also gets `log_history.json` and the training curves,
-    `training.html`. Checkpoints go to `output/checkpoints`. A killed run resumes from the last
-    complete checkpoint, and a finished run is not repeated.
+    Paths in `config` are resolved in `root`, and its datasets are in the store at `db`. The folder also gets
+    `log_history.json` and the training curves, `training.html`. Checkpoints go to `output/checkpoints`. A killed
+    run resumes from the last complete checkpoint, and a finished run is not repeated.
 
     Raises `UserError` if `output` cannot be written, belongs to a run with different settings or traces, or is in
     use by a different process. Also raises `UserError` if a data file has a bad line, if memory or disk space runs
@@ -66,16 +66,16 @@ def train(config: TrainConfig, output: Path, root: Path = Path()) -> Path:
         print(f"{output} is trained already; remove it to train it again.", file=sys.stderr)
         return output
     with folder.lock():
-        _train(config, folder, root)
+        _train(config, folder, root, db)
     return output
 
 
-def _train(config: TrainConfig, folder: RunFolder, root: Path) -> None:
+def _train(config: TrainConfig, folder: RunFolder, root: Path, db: str | None) -> None:
     checkpoints = folder.path / "checkpoints"
     arguments = arguments_for(
         TrainingArguments, config, checkpoints, "train", per_device_train_batch_size=config.batch_size
     )
-    mixture = Mixture(config.data, root, config.truncation, config.seed)
+    mixture = Mixture(config.data, root, config.truncation, config.seed, db)
     encoder, model, origin, start = initial_model(config, mixture, root)
     examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
     if arguments.should_save:

@@ -5,7 +5,6 @@ import pytest
 
 from stepsight.core.metrics.binary import (
     auc,
-    auc_within,
     brier,
     expected_calibration_error,
     f1,
@@ -69,20 +68,6 @@ def test_the_curve_goes_from_corner_to_corner():
     false, true, _ = roc(items([0.9, 0.4, 0.6, 0.2], [True, True, False, False]))
     assert (false[0], true[0], false[-1], true[-1]) == (0, 0, 1, 1)
     assert np.trapezoid(true, false) == pytest.approx(3 / 4)
-
-
-def test_auc_within_compares_the_items_of_one_trace():
-    # Trace 0: 0.9 > 0.2 and 0.9 > 0.5. Trace 1: 0.1 < 0.3, and a tie 0.1 = 0.1. Trace 2 has no positive.
-    scores = np.array([0.9, 0.2, 0.5, 0.1, 0.3, 0.1, 0.95])
-    gold = np.array([True, False, False, True, False, False, False])
-    found = Items(scores, gold, scores >= 0.5, np.array([0, 0, 0, 1, 1, 1, 2]))
-    assert auc_within(found).number == pytest.approx((2 + 0 + 0.5) / 4)
-    # Trace 0 drawn twice and trace 2 once; only trace 2.
-    draws = auc_within.draws(found, np.array([[2, 0, 1], [0, 0, 3]], np.uint8))
-    assert draws[0] == 1
-    assert math.isnan(draws[1])
-    only_others = Items(scores[5:], gold[5:] | [True, False], scores[5:] > 0, np.array([0, 1]))
-    assert auc_within(only_others).reason == "no trace has items of both classes"
 
 
 def scored(scores, golds):

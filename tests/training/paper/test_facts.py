@@ -43,11 +43,11 @@ def test_the_papers_runs_of_the_grid_give_its_tables_back():
 def test_a_grid_of_ours_has_what_the_paper_does_not_print_by_run():
     grid = read_results(asset("reports", "grid-mini", "as-labelled.json"))
     facts, figures = grid_facts(grid), [of_run for _, of_run in grid.figures(grid.keys[0])]
-    f1 = [100 * of_run.classes["neu"]["f1"] for of_run in figures]
+    f1 = [100 * of_run["neu_f1"] for of_run in figures]
     assert (facts["grid/runs"], facts["grid/pairs"], facts["grid/cells"]) == (54, 27, 9)
     assert (facts["grid/neu_f1/least"], facts["grid/neu_f1/greatest"]) == pytest.approx((min(f1), max(f1)))
     assert facts["grid/neu_f1"] == pytest.approx(np.mean(f1))
-    assert facts["grid/test_traces"] == figures[0].traces
+    assert facts["grid/test_traces"] == figures[0]["traces"]
 
 
 def test_a_test_whose_last_thirds_are_all_errors_says_nothing_of_them():

@@ -69,11 +69,11 @@ class HeldOutSet(Record):
     note: str = ""
     truncation: Truncation = "as-labelled"
 
-    def traces(self, root: Path) -> list[Trace]:
-        """Return the traces of the test set, in the order of its source. A trace that occurs again counts again,
-        and gets an id of its own. Raises `UserError` if the set is empty."""
+    def traces(self, root: Path, db: str | None = None) -> list[Trace]:
+        """Return the traces of the test set, in the order of its source, which may be in the store at `db`. A trace
+        that occurs again counts again, and gets an id of its own. Raises `UserError` if the set is empty."""
         seen = Counter[str]()
-        traces = list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0))
+        traces = list(Mixture(Data((replace(self.source, weight=1.0),)), root, "as-labelled", 0, db))
         for place, trace in enumerate(traces):
             seen[trace.id] += 1
             if seen[trace.id] > 1:

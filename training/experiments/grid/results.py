@@ -6,6 +6,7 @@ A pair consists of a bidirectional and a causal run of the same size, data and s
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -18,10 +19,10 @@ from pydantic.dataclasses import dataclass
 from stepsight.core.arrays import Floats64
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import read_json
-from stepsight.core.metrics.binary import auc, auc_within, f1
-from stepsight.core.metrics.bootstrap import Value, interval
-from stepsight.core.metrics.table import StepTable, Third, by_third
-from stepsight.core.metrics.ternary import accuracy, classify, macro_auc, macro_f1
+from stepsight.core.metrics import bootstrap, ternary
+from stepsight.core.metrics.binary import auc, f1
+from stepsight.core.metrics.bootstrap import Value, Weights
+from stepsight.core.metrics.table import StepTable, by_third
 from stepsight.core.trace import Label
 from stepsight.core.validation import STRICT, ListOf, Record, validate
 from stepsight.training.experiments.grid.design import RunSettings
@@ -29,41 +30,20 @@ from stepsight.training.experiments.grid.design import RunSettings
 WHOLE = "results.json"
 _PAPER = "tab:full-grid-results"
 _MASKS = {"Bidir": "bidirectional", "Causal": "causal"}
+MASKS = {"bidirectional": "Bidir", "causal": "Causal"}
+PLACE = ["size", "data", "seed"]
 
 ACCURACY, MACRO_F1, MACRO_AUC, LATE_AUC = "accuracy", "macro_f1", "macro_auc", "late_auc"
 METRICS = {ACCURACY: "Accuracy", MACRO_F1: "macro-F1", MACRO_AUC: "macro-AUC", LATE_AUC: "Late-AUC"}
 """The columns of the paper's tables; the last is macro-AUC in the last third."""
+_DRAWS = 10_000
 
 Key = tuple[str, str]
 """A test and a mode, such as `offline`."""
-Values = Mapping[str, float | None]
-
-
-@dataclass(frozen=True, config=STRICT, kw_only=True)
-class Figures(Record):
-    """The figures of a run on a test set, as fractions. Undefined figures are None.
-
-    `thirds` maps each third of the solution to its `macro_auc` and `accuracy`, the number of `steps` and the number
-    of each label. `classes` maps each label to the `auc` against the rest, the AUC `within` traces
-    (`core.metrics.binary.auc_within`) and the `f1`. Both are empty if unknown.
-    """
-
-    traces: int = 0
-    steps: int = 0
-    accuracy: float | None
-    macro_f1: float | None
-    macro_auc: float | None
-    late_auc: float | None
-    thirds: dict[str, dict[str, float | None]] = field(default_factory=dict)
-    classes: dict[str, dict[str, float | None]] = field(default_factory=dict)
-
-    def of(self, part: str = "") -> Values:
-        """Return the figures of the third or class called `part`, or the figures of all steps if `part` is "". The
-        result is empty if the figures are unknown."""
-        whole: Values = {name: getattr(self, name) for name in METRICS}
-        return {**self.thirds, **self.classes}.get(part, {}) if part else whole
-
-
+Figures = dict[str, float | None]
+"""The figures of a run on a test set, as fractions; undefined ones are None. Beside those of `METRICS` and the
+numbers of `traces` and `steps`, there are `THIRD_auc` (macro-AUC), `THIRD_accuracy` and the counts `THIRD_steps`
+and `THIRD_LABEL` of each third of the solutions, and `LABEL_auc` and `LABEL_f1` of each label against the rest."""
 Tests = dict[str, dict[str, Figures]]
 """Figures by test set and mode."""
 
@@ -74,34 +54,27 @@ def figures_of(table: StepTable) -> Figures:
     Thirds are the paper's buckets. If a class is absent from the gold labels, macro-AUC is the mean over the
     remaining classes. For an evaluator without three probabilities, the AUCs are computed from validity.
     """
-    steps = classify(table)
-    thirds = {third.value: classify(part) for third, part in by_third(table).items()}
-    sides = {label.text: steps.against_rest(label) for label in Label}
-    return Figures(
-        traces=int(table.present.sum()),
-        steps=len(steps),
-        accuracy=_number(accuracy(steps)),
-        macro_f1=_number(macro_f1(steps)),
-        macro_auc=_number(macro_auc(steps)),
-        late_auc=_number(macro_auc(thirds[Third.LATE.value])),
-        thirds={
-            name: {
-                MACRO_AUC: _number(macro_auc(part)),
-                ACCURACY: _number(accuracy(part)),
-                "steps": float(len(part)),
-            }
-            | {label.text: float((part.gold == label).sum()) for label in Label}
-            for name, part in thirds.items()
-        },
-        classes={
-            name: {"auc": _number(auc(side)), "within": _number(auc_within(side)), "f1": _number(f1(side))}
-            for name, side in sides.items()
-        },
-    )
-
-
-def _number(value: Value) -> float | None:
-    return value.number if value.exists else None
+    steps = ternary.classify(table)
+    figures: dict[str, Value | int] = {
+        "traces": int(table.present.sum()),
+        "steps": len(steps),
+        ACCURACY: ternary.accuracy(steps),
+        MACRO_F1: ternary.macro_f1(steps),
+        MACRO_AUC: ternary.macro_auc(steps),
+    }
+    for third, of_third in by_third(table).items():
+        part = ternary.classify(of_third)
+        figures[f"{third}_auc"] = ternary.macro_auc(part)
+        figures[f"{third}_accuracy"] = ternary.accuracy(part)
+        figures[f"{third}_steps"] = len(part)
+        figures |= {f"{third}_{label.text}": int((part.gold == label).sum()) for label in Label}
+    for label in Label:
+        side = steps.against_rest(label)
+        figures |= {f"{label.text}_auc": auc(side), f"{label.text}_f1": f1(side)}
+    return {
+        name: value if isinstance(value, int) else value.number if value.exists else None
+        for name, value in figures.items()
+    }
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -156,19 +129,16 @@ def read_results(path: Path) -> GridResults:
         raise UserError(f"{path}: there is no {file.name} with the results of a grid.", "Run stepsight grid first.")
     values = read_json(file)
     try:
-        return _paper(values) if values.get("label") == _PAPER else validate(GridResults, values)
+        results = _paper(values) if values.get("label") == _PAPER else validate(GridResults, values)
     except UserError as error:
         raise UserError(f"{file}: not the results of a grid: {error.message}", error.hint) from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UserError(f"{file}: not the paper's table ({type(error).__name__}: {error}).") from None
-
-
-def read_run(path: Path) -> RunResult:
-    """Read the result file of one run. Raises `UserError` if the file is not the result of a run."""
-    try:
-        return validate(RunResult, read_json(path))
-    except UserError as error:
-        raise UserError(f"{path}: not the result of a run: {error.message}", "Remove it.") from None
+    for run in results.runs:
+        for figures in (figures for modes in run.tests.values() for figures in modes.values()):
+            if lacking := [name for name in METRICS if name not in figures]:
+                raise UserError(f"{file}: not the results of a grid: {run.run.name} has no {lacking[0]}.")
+    return results
 
 
 def _paper(values: Mapping[str, Any]) -> GridResults:
@@ -176,20 +146,14 @@ def _paper(values: Mapping[str, Any]) -> GridResults:
     for row in values["rows"]:
         size, data, seed, *printed = row["values"]
         settings = RunSettings(f"{size:g}B", f"{data / 1000:g}k", _MASKS[row["name"]], int(seed))
-        whole = dict(zip(METRICS, (round(number / 100, 3) for number in printed), strict=True))
-        runs.append(RunResult(settings, {}, {"PRM800K": {"offline": Figures(**whole)}}))
+        figures = dict(zip(METRICS, (round(number / 100, 3) for number in printed), strict=True))
+        runs.append(RunResult(settings, {}, {"PRM800K": {"offline": figures}}))
     about = "as the paper prints them, rounded to a tenth of a percentage point"
     note = "The paper prints no figures by class, nor of the early and the middle third, for single runs."
     return GridResults(
         name="The paper's grid", runs=tuple(runs), planned=len(runs), notes={"PRM800K": note}, about=about,
         rounded=True,
     )  # fmt: skip
-
-
-MASKS = {"bidirectional": "Bidir", "causal": "Causal"}
-PLACE = ["size", "data", "seed"]
-
-_DRAWS = 10_000
 
 
 class Contrast(NamedTuple):
@@ -205,21 +169,20 @@ class Contrast(NamedTuple):
     mean: Value
 
 
-def pair_values(results: GridResults, key: Key, metric: str, part: str = "") -> pd.DataFrame:
-    """Return the figure `metric` of both runs of each matched pair. Pairs with an unfinished run are left out.
+def pair_values(results: GridResults, key: Key, figure: str) -> pd.DataFrame:
+    """Return a figure of both runs of each matched pair. Pairs with a run that is unfinished or lacks the figure
+    are left out.
 
     The columns `bidirectional` and `causal` hold fractions, or NaN if undefined. There is a row for each size,
-    amount of data and seed, in the order of the design. If `part` names a third of the solutions or a class, the
-    figure covers only that part, and runs without figures for it are left out. By default, the figure covers all
-    steps.
+    amount of data and seed, in the order of the design.
     """
     rows = [
-        (run.size, run.data, run.seed, run.mask, figures.of(part)[metric])
+        (run.size, run.data, run.seed, run.mask, figures[figure])
         for run, figures in results.figures(key)
-        if figures.of(part)
+        if figure in figures
     ]
-    runs = pd.DataFrame(rows, columns=[*PLACE, "mask", metric]).set_index(PLACE)
-    sides = [runs.loc[runs["mask"] == mask, metric].astype(float) for mask in MASKS]
+    runs = pd.DataFrame(rows, columns=[*PLACE, "mask", figure]).set_index(PLACE)
+    sides = [runs.loc[runs["mask"] == mask, figure].astype(float) for mask in MASKS]
     return pd.concat(sides, axis=1, join="inner", keys=list(MASKS))
 
 
@@ -241,27 +204,25 @@ def contrast(gains: ArrayLike) -> Contrast:
     """Summarise the differences of the pairs as wins, ties and a mean. Undefined differences are left out.
     Differences below one billionth count as ties, so that rounded figures that look equal are treated as equal."""
     kept = _numbers(gains)
-    value = mean(kept)
     return Contrast(
         wins=int((kept > 1e-9).sum()),
         ties=int((np.abs(kept) <= 1e-9).sum()),
         pairs=len(kept),
-        mean=interval(value, resampled_means(kept)) if len(kept) > 1 else value,
+        mean=mean(kept, resamples_of(len(kept)) if len(kept) > 1 else None),
     )
 
 
-def resampled_means(values: Floats64) -> Floats64:
-    """Return the means of bootstrap resamples, as an array of shape (draws,). Arrays of equal length are resampled
-    alike."""
-    draws = np.random.default_rng(0).integers(0, len(values), (_DRAWS, len(values)))
-    means: Floats64 = values[draws].mean(axis=1)
-    return means
+@cache
+def resamples_of(pairs: int) -> Weights:
+    """Return how often each pair is drawn in each resample. Equal numbers of pairs are drawn alike."""
+    return bootstrap.resamples(pairs, _DRAWS)
 
 
-def mean(values: ArrayLike) -> Value:
-    """Return the mean of the values that are not NaN."""
+def mean(values: ArrayLike, weights: Weights | None = None) -> Value:
+    """Return the mean of the values that are not NaN, with an interval over the pairs if their resamples are
+    given."""
     kept = _numbers(values)
-    return Value(float(kept.mean())) if len(kept) else Value.none("no pair has a value")
+    return bootstrap.mean(kept, np.arange(len(kept)), weights, "no pair has a value")
 
 
 def _numbers(values: ArrayLike) -> Floats64:

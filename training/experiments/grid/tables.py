@@ -7,7 +7,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.metrics.bootstrap import Value, interval
+from stepsight.core.metrics.bootstrap import Value, interval, weighted_sums
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.metrics.table import Third
 from stepsight.core.trace import LABEL_NAMES
@@ -24,7 +24,7 @@ from stepsight.training.experiments.grid.results import (
     gains,
     mean,
     pair_values,
-    resampled_means,
+    resamples_of,
 )
 from stepsight.training.report.plots import GREY, INKS, Plot, make_bars, make_figure, make_plot, rounded
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
@@ -40,28 +40,23 @@ differences, in 13 % with 3, 8 % with 6 and 6 % with 9."""
 def run_table(results: GridResults, key: Key) -> Table:
     """Return a table with a row for each run, in the paper's order, followed by the baselines."""
 
-    def whole(figures: Figures) -> Cells:
+    def cells(figures: Figures) -> Cells:
         none = Value.none("it has no value")
-        return {
-            Column(name, METRICS[name]): none if value is None else Value(value)
-            for name, value in figures.of().items()
-        }
+        values = {name: figures[name] for name in METRICS}
+        return {Column(n, METRICS[n]): none if value is None else Value(value) for n, value in values.items()}
 
-    runs = results.figures(key)
+    (test, mode), runs = key, results.figures(key)
     rows = [
         _texts(size=run.size, data=run.data, seed=str(run.seed), mask=MASKS.get(run.mask, run.mask))
-        | whole(figures)
+        | cells(figures)
         for run, figures in runs
     ]
-    sizes = [run.size for run, _ in runs]
-    rules = [place for place in range(1, len(sizes)) if sizes[place] != sizes[place - 1]]
-    test, mode = key
     baselines = [
-        _texts(size=name, data="", seed="", mask="") | whole(tests[test][mode])
+        _texts(size=name, data="", seed="", mask="") | cells(tests[test][mode])
         for name, tests in results.baselines.items()
         if mode in tests.get(test, {})
     ]
-    rules += [len(runs)] if baselines else []
+    rules = _changes([run.size for run, _ in runs]) + [len(runs)] * bool(baselines)
     notes = [f"{len(runs)} of {results.planned} runs are done."] if len(runs) < results.planned else []
     return _table(results, key, "runs", "each run", [*rows, *baselines], notes, rules)
 
@@ -76,11 +71,11 @@ def mean_table(results: GridResults, key: Key) -> Table:
         for data, size, pairs in by_size_and_data(pair_values(results, key, name)):
             row = of_cells.setdefault((data, size), _texts(data=data, size=size))
             row |= _compared(_means(pairs, results.rounded), f"{name}_", f"{title} ")
-    places = list(of_cells)
-    rules = [place for place in range(1, len(places)) if places[place][0] != places[place - 1][0]]
     note = "Δ is the difference of the printed means, as in the paper." if results.rounded else "Δ is of the means."
-    notes = [f"{note} In points."]
-    return _table(results, key, "means", "means over the seeds", list(of_cells.values()), notes, rules)
+    rules = _changes([data for data, _ in of_cells])
+    return _table(
+        results, key, "means", "means over the seeds", list(of_cells.values()), [f"{note} In points."], rules
+    )
 
 
 def paired_table(results: GridResults, key: Key) -> Table:
@@ -88,9 +83,11 @@ def paired_table(results: GridResults, key: Key) -> Table:
     rows = []
     for name, title in METRICS.items():
         of_pairs = contrast(gains(pair_values(results, key, name)))
-        of_row = _texts(figure=title, wins=f"{of_pairs.wins}/{of_pairs.pairs}")
-        of_row[Column("ties", "Ties", CellKind.COUNT)] = of_pairs.ties
-        rows.append(of_row | {Column("difference", "Mean Δ", CellKind.FINE_POINTS): of_pairs.mean})
+        rows.append(
+            _texts(figure=title, wins=f"{of_pairs.wins}/{of_pairs.pairs}")
+            | {Column("ties", "Ties", CellKind.COUNT): of_pairs.ties}
+            | {Column("difference", "Mean Δ", CellKind.FINE_POINTS): of_pairs.mean}
+        )
     notes = ["Bidirectional minus causal, in points; intervals are of a bootstrap over the pairs."]
     if results.rounded:
         # The paper computed its pairs from unrounded figures, which are unavailable.
@@ -104,13 +101,14 @@ def paired_table(results: GridResults, key: Key) -> Table:
 
 def third_table(results: GridResults, key: Key) -> Table | None:
     """Return a table of macro-AUC by third of the solutions, over all pairs, or None if the thirds are unknown."""
-    detailed = [figures.thirds for _, figures in results.figures(key) if figures.thirds]
+    detailed = [figures for _, figures in results.figures(key) if f"{Third.EARLY}_steps" in figures]
+    counted = {"steps": "Steps"} | {label: label for label in LABEL_NAMES}
     rows = [
         _texts(third=third.value)
-        | _compared(_gain(pair_values(results, key, MACRO_AUC, third.value)))
+        | _gain(pair_values(results, key, f"{third}_auc"))
         | {
-            Column(name, title, CellKind.COUNT): int(detailed[0][third.value][name] or 0)
-            for name, title in {"steps": "Steps", **dict(zip(LABEL_NAMES, LABEL_NAMES, strict=True))}.items()
+            Column(name, title, CellKind.COUNT): int(detailed[0][f"{third}_{name}"] or 0)
+            for name, title in counted.items()
         }
         for third in (Third if detailed else ())
     ]
@@ -121,12 +119,12 @@ def third_table(results: GridResults, key: Key) -> Table | None:
 
 def class_table(results: GridResults, key: Key) -> Table | None:
     """Return a table of the AUC and F1 of each class, over all pairs, or None if the classes are unknown."""
-    if pair_values(results, key, "auc", LABEL_NAMES[0]).empty:
+    if pair_values(results, key, f"{LABEL_NAMES[0]}_auc").empty:
         return None
     rows = [
         _texts(**{"class": label})
-        | _compared(_gain(pair_values(results, key, "auc", label)), "auc_", "AUC ")
-        | _compared(_gain(pair_values(results, key, "f1", label)), "f1_", "F1 ")
+        | _gain(pair_values(results, key, f"{label}_auc"), "auc_", "AUC ")
+        | _gain(pair_values(results, key, f"{label}_f1"), "f1_", "F1 ")
         for label in LABEL_NAMES
     ]
     return _table(results, key, "classes", "by class", rows)
@@ -189,9 +187,8 @@ def _kept(before: Floats64, after: Floats64) -> Value:
         return Value.none(f"there are fewer than {FEWEST} pairs")
     if not contrast(before).mean.low > 0:
         return Value.none("the first gain is not clearly above zero")
-    drawn_before, drawn_after = resampled_means(before), resampled_means(after)
-    above = drawn_before > 0
-    return interval(Value(float(after.mean() / before.mean())), drawn_after[above] / drawn_before[above])
+    drawn, kept = weighted_sums([before, after], np.arange(len(before)), resamples_of(len(before)))
+    return interval(Value(float(after.mean() / before.mean())), kept[drawn > 0] / drawn[drawn > 0])
 
 
 def deviation(values: pd.Series) -> Value:
@@ -216,10 +213,20 @@ def _texts(**texts: str) -> Cells:
     return {Column(key, key.title(), CellKind.TEXT): text for key, text in texts.items()}
 
 
+def _changes(names: Sequence[str]) -> list[int]:
+    """Return the places at which another name begins."""
+    return [place for place in range(1, len(names)) if names[place] != names[place - 1]]
+
+
 def _compared(values: Sequence[Value], key: str = "", title: str = "") -> Cells:
-    """Return the cells of a value for each mask, and of one for their difference."""
+    """Return the cells of a value for each mask, and of their difference."""
     columns = [Column(f"{key}{mask}", f"{title}{shown}") for mask, shown in MASKS.items()]
     return dict(zip([*columns, Column(f"{key}difference", "Δ", CellKind.POINTS)], values, strict=True))
+
+
+def _gain(pairs: pd.DataFrame, key: str = "", title: str = "") -> Cells:
+    """Return the cells of the mean for each mask, and of the mean difference."""
+    return _compared([*(mean(pairs[mask]) for mask in MASKS), contrast(gains(pairs)).mean], key, title)
 
 
 def _means(pairs: pd.DataFrame, rounded: bool) -> tuple[Value, Value, Value]:
@@ -230,11 +237,6 @@ def _means(pairs: pd.DataFrame, rounded: bool) -> tuple[Value, Value, Value]:
         return first, second, Value.none("a mean has no value")
     ends = [round(value.number, 3) if rounded else value.number for value in (first, second)]
     return first, second, Value(ends[0] - ends[1])
-
-
-def _gain(pairs: pd.DataFrame) -> list[Value]:
-    """Return the mean for each mask, followed by the mean difference."""
-    return [*(mean(pairs[mask]) for mask in MASKS), contrast(gains(pairs)).mean]
 
 
 # --- figures ---
@@ -288,8 +290,8 @@ def third_plot(results: GridResults, key: Key) -> Plot:
     """Plot bidirectional minus causal macro-AUC in each third of the solutions, with intervals over the pairs."""
     figure = make_figure("Third of the solution", "macro-AUC, percentage points")
     caption = "Difference of macro-AUC by third"
-    thirds = [pair_values(results, key, MACRO_AUC, third.value) for third in Third]
-    if all(pairs.empty for pairs in thirds):
+    thirds = [pair_values(results, key, f"{third}_auc") for third in Third]
+    if any(pairs.empty for pairs in thirds):
         return Plot(caption, None, (_UNKNOWN,))
     values = [contrast(100 * gains(pairs)).mean for pairs in thirds]
     figure.add_trace(make_bars([third.value for third in Third], values, "difference", {"color": INKS[0]}))
@@ -327,7 +329,7 @@ def class_plots(results: GridResults, key: Key) -> list[Plot]:
     """Plot the AUC and F1 of each class for both masks."""
     plots = []
     for name, title in (("auc", "AUC"), ("f1", "F1")):
-        classes = [pair_values(results, key, name, label) for label in LABEL_NAMES]
+        classes = [pair_values(results, key, f"{label}_{name}") for label in LABEL_NAMES]
         figure = make_figure("Class", title)
         for mask in MASKS if not classes[0].empty else ():
             values = [mean(pairs[mask]) for pairs in classes]

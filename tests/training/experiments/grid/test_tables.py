@@ -97,14 +97,16 @@ def test_runs_say_how_many_are_missing_and_end_with_the_baselines():
     assert table.rules == (4, 6)
 
 
-THIRD = {"steps": 30.0, "accuracy": 0.5, "neg": 10.0, "neu": 5.0, "pos": 15.0}
+COUNTS = {"steps": 30, "neg": 10, "neu": 5, "pos": 15}
 
 
 def detailed(mask, late):
-    thirds = {"early": THIRD | {"macro_auc": None}, "middle": THIRD | {"macro_auc": 0.5}}
-    classes = {label: {"auc": late, "f1": 0.25} for label in ("neg", "neu", "pos")}
-    more = {"thirds": thirds | {"late": THIRD | {"macro_auc": late}}, "classes": classes}
-    return one_run(("a", "1k", mask, 1), figures(0.5, **more))
+    more = {f"{third}_{name}": count for third in ("early", "middle", "late") for name, count in COUNTS.items()}
+    more |= {"early_auc": None, "middle_auc": 0.5}
+    more |= {
+        f"{label}_{name}": value for label in ("neg", "neu", "pos") for name, value in (("auc", late), ("f1", 0.25))
+    }
+    return one_run(("a", "1k", mask, 1), figures(0.5, late, **more))
 
 
 DETAILS = replace(FOUND, planned=2, runs=(detailed("bidirectional", 0.75), detailed("causal", 0.5)))

@@ -5,7 +5,7 @@ import json
 import yaml
 
 from stepsight.training.experiments.grid.design import RunSettings
-from stepsight.training.experiments.grid.results import Figures, GridResults, RunResult
+from stepsight.training.experiments.grid.results import GridResults, RunResult
 
 KEY = ("synthetic", "offline")
 
@@ -47,7 +47,7 @@ def figures(macro_auc, late=0.5, **more):
     known = macro_auc is not None
     accuracy, macro_f1 = (macro_auc - 0.1, macro_auc - 0.2) if known else (None, None)
     whole = {"accuracy": accuracy, "macro_f1": macro_f1, "macro_auc": macro_auc, "late_auc": late}
-    return Figures(**whole, traces=10, steps=30, **more)
+    return {"traces": 10, "steps": 30} | whole | more
 
 
 def one_run(settings, of_run):
