@@ -49,11 +49,9 @@ from stepsight.training.report.tables import to_text
 from stepsight.training.runs.processes import launched
 from stepsight.training.runs.progress import print_left_out, print_note, progress
 from stepsight.training.stress.stress_test import (
-    StressFigures,
     StressTest,
     draw_traces,
     result_lines,
-    stress_record,
     stress_tables,
 )
 from stepsight.training.stress.transforms import find_transform
@@ -196,8 +194,7 @@ def stress_command(args: Namespace) -> None:
     test = StressTest.of(transforms, list(progress(traces, len(traces), "traces changed")), args.seed, donors)
     place = read_placement(args)
     names: dict[str, str] = {}
-    figures: list[StressFigures] = []
-    variants = []
+    records = []
     for spec in specs:
         evaluator = open_evaluator(spec, place)
         if (fingerprint := evaluator.fingerprint) in names:
@@ -211,19 +208,19 @@ def stress_command(args: Namespace) -> None:
             )
         print_note(evaluator.reading_note)
         confirm_stress_cost(evaluator, test.traces, len(transforms), yes=args.yes)
+        threshold = in_force.get(fingerprint, evaluator.thresholds).validity
+        threshold = threshold if args.validity is None else args.validity
         try:
-            judged = test.judge(Scorer(evaluator).offline_scores)
-            stressed = list(progress(judged, len(test), "variants"))
+            judged = test.judge(name, Scorer(evaluator).offline_scores, threshold)
+            variants = list(progress(judged, len(test), "variants"))
         finally:
             print_cost(evaluator)
-        if len(stressed) < len(test):
-            print_note(f"{len(test) - len(stressed):,} variants could not be scored by {name}.")
-        threshold = in_force.get(fingerprint, evaluator.thresholds).validity
-        figures += test.figures(name, stressed, threshold if args.validity is None else args.validity)
-        variants += [stress_record(variant, name) for variant in stressed]
-    figures += test.baseline_figures() if args.validity is None else test.baseline_figures(args.validity)
+        if len(variants) < len(test):
+            print_note(f"{len(test) - len(variants):,} variants could not be scored by {name}.")
+        records += variants
+    records += test.baselines() if args.validity is None else test.baselines(args.validity)
     if args.output is not None:
         with open_output(args.output) as out:
-            out.writelines(result_lines(args.dataset or args.input, len(test.traces), figures, variants))
+            out.writelines(result_lines(args.dataset or args.input, test, records))
     if args.output != "-":
-        print("\n".join(map(to_text, stress_tables(figures, len(test.traces)))), end="")
+        print("\n".join(map(to_text, stress_tables(records, transforms, len(test.traces)))), end="")

@@ -12,8 +12,6 @@ from fractions import Fraction
 
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
-from stepsight.core.text.sentences import formulas, sentences
-from stepsight.core.text.signs import plain
 from stepsight.core.trace import Trace
 from stepsight.training.stress.variant import (
     TRANSFORMS,
@@ -22,7 +20,6 @@ from stepsight.training.stress.variant import (
     Transform,
     Variant,
     failing_at,
-    failures,
     inserted,
     is_unharmed,
     numbering,
@@ -56,8 +53,6 @@ _ANSWER = re.compile(
     r"(\\boxed\{\s*|answer(?: is|:)\s*\$?\s*|####\s*\$?\s*)(-?\d+(?:\.\d+)?)(?![\w.,]*\d)", re.IGNORECASE
 )
 _STATED = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
-# Digits that are in every text say nothing of where a condition is used.
-_COMMON = {"0", "1", "2"}
 
 
 @transform("inequality-turned", Demand.CHANGE, "An inequality sign of a right step is turned round.")
@@ -98,30 +93,6 @@ def _insert_foreign(trace: Trace, rng: random.Random, others: Sequence[Trace]) -
     place = rng.choice(places)
     said = f"A step of another problem was put in as step {place + 1}: {quoted(text)}."
     return inserted(trace, place, text, said)
-
-
-@transform(
-    "condition-dropped",
-    Demand.CHANGE,
-    "A sentence that alone states a number is dropped from the problem; the first step that uses the number is left"
-    " without a reason.",
-)
-def _drop_condition(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    parts = sentences(trace.problem)
-    droppable = []
-    for i, sentence in enumerate(parts):
-        if sentence.rstrip().endswith("?") or len(parts) < 2:
-            continue
-        rest = " ".join(other for j, other in enumerate(parts) if j != i)
-        alone = set(_STATED.findall(sentence)) - set(_STATED.findall(rest)) - _COMMON
-        used = [place for place in right_places(trace) if alone & set(_STATED.findall(trace.substeps[place]))]
-        if used:
-            droppable.append((rest, sentence, used[0]))
-    if not droppable:
-        return None
-    rest, sentence, place = rng.choice(droppable)
-    said = f"The problem no longer says {quoted(sentence)}, which step {place + 1} uses."
-    return variant_of(with_texts(trace, {}, rest), said, place)
 
 
 # --- a calculation is made wrong, and all that followed from the changed number is left alone ---
@@ -218,11 +189,6 @@ _DECIMAL = re.compile(r"(?<![\w.,^_\\])(\d{1,3}\.\d{1,3})(?![\w.,^%]|\s*%)")
 _FRACTION = re.compile(r"(?<![\w.,^_/\\)}])(\d{1,4})\s?/\s?(\d{1,4})(?![\w.,^/(!]| ?/)")
 _TIMES = re.compile(r"(?<=[\w)}])\s*(\*|×|·|\\cdot|\\times)\s*(?=[\w({\\$])")
 _SPACED = re.compile(r"(?<=[\w)}\]])\s*([+=])\s*(?=[\w({\\$-])")
-_POINT = re.compile(r"(?<![\w.,])(\d+)\.(\d+)(?![\w.,]*\d)")
-_LETTER = re.compile(r"(?<![A-Za-z\\'])([b-zB-HJ-Z])(?![A-Za-z'])")
-_LETTERS = "xyzntkmpqr"
-# Metres, tonnes and thousands, where a number precedes them.
-_UNITS = "mtk"
 
 Rewrite = Callable[[str, str], str | None]
 """Returns an equation written differently, or None. The second argument is the whole text of its step."""
@@ -288,50 +254,7 @@ def _other_spaces(equation: str, text: str) -> str | None:
     return _SPACED.sub(r"\1" if is_spaced else r" \1 ", equation)
 
 
-@transform("decimal-comma", Demand.STAY, "Every decimal has a comma instead of its point.")
-def _decimal_commas(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    texts = (trace.problem, *trace.substeps)
-    if not any(map(_POINT.search, texts)) or any(re.search(r"\d,\s?\d", text) for text in texts):
-        return None
-    problem, *steps = (_POINT.sub(r"\1,\2", text) for text in texts)
-    after = with_texts(trace, dict(enumerate(steps)), problem)
-    # A comma may be something else, so that `equations` reads fewer of these equations.
-    return variant_of(after, "Decimals are written with a comma.") if failures(after) <= failures(trace) else None
-
-
-@transform("renamed-variable", Demand.STAY, "A variable has another letter everywhere.")
-def _rename_variable(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    texts = (trace.problem, *trace.substeps)
-    used = {letter for text in texts for letter in _LETTER.findall(text)}
-    named = sorted(letter for letter in used & set(_LETTERS) if all(_is_variable(letter, text) for text in texts))
-    free = [letter for letter in _LETTERS if letter not in used]
-    if not named or not free:
-        return None
-    old, new = rng.choice(named), rng.choice(free)
-    pattern = re.compile(rf"(?<![A-Za-z\\']){old}(?![A-Za-z'])")
-    problem, *steps = (pattern.sub(new, text) for text in texts)
-    after = with_texts(trace, dict(enumerate(steps)), problem)
-    return variant_of(after, f"The variable {old} is called {new}.") if is_unharmed(trace, after) else None
-
-
-def _is_variable(letter: str, text: str) -> bool:
-    """True if a letter occurs in a text only as a variable: in a formula, or beside a relation or an operation. The
-    x in 3 x 4 may be a multiplication sign, and the m in 60 m is a unit."""
-    spans = formulas(text)
-    for match in re.finditer(rf"(?<![A-Za-z\\']){letter}(?![A-Za-z'])", text):
-        before, after = text[: match.start()], text[match.end() :]
-        if letter == "x" and re.search(r"\d\s+$", before) and re.match(r"\s+\d", after):
-            return False
-        if letter in _UNITS and re.search(r"\d\s*$", before):
-            return False
-        in_formula = any(start <= match.start() < end for start, end in spans)
-        beside = re.match(r"\s*[=+*/^<>²-]", after) or re.search(r"[=+*/<>(\d-]\s?$", before)
-        if not in_formula and not beside:
-            return False
-    return True
-
-
-# --- words or the order of steps are changed, but not the mathematics ---
+# --- words are changed, but not the mathematics ---
 
 _CONFIDENT = (
     "Clearly, ",
@@ -352,14 +275,6 @@ _FILLERS = (
     "Let us keep this in mind.",
     "This will be useful in what follows.",
     "We go on carefully.",
-)
-_PLAIN_NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_VARIABLE = re.compile(r"(?<![A-Za-z\\'])[b-zB-HJ-Z](?![A-Za-z'])")
-# A word that points at what stands before.
-_POINTS_BACK = re.compile(
-    r"\b(?:so|thus|hence|therefore|then|this|that|these|those|it|now|next|finally|also|again|since|similarly|likewise"
-    r"|substitut\w*|plug\w*|result\w*|above|previous\w*|same|other|another|both|total|answer|step|remaining|left)\b",
-    re.IGNORECASE,
 )
 
 
@@ -387,33 +302,3 @@ def _add_filler(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Va
     place, filler = rng.choice(places), rng.choice(_FILLERS)
     text = f"{trace.substeps[place].rstrip()} {filler}"
     return variant_of(with_texts(trace, {place: text}), f"Step {place + 1} ends with {quoted(filler)}.")
-
-
-@transform("steps-exchanged", Demand.STAY, "Two neighbouring steps of which neither needs the other are exchanged.")
-def _exchange(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    places = [place for place in range(len(trace.substeps) - 2) if _are_independent(trace, place)]
-    if not places:
-        return None
-    place = rng.choice(places)
-    first, second = trace.substeps[place], trace.substeps[place + 1]
-    after = with_texts(trace, {place: second, place + 1: first})
-    if not is_unharmed(trace, after):
-        return None
-    origins = list(range(len(trace.substeps)))
-    origins[place], origins[place + 1] = place + 1, place
-    return Variant(after, tuple(origins), (), f"Steps {place + 1} and {place + 2} have changed places.")
-
-
-def _are_independent(trace: Trace, place: int) -> bool:
-    """True if the step at `place` and the next one can be exchanged: neither is numbered, both contain numbers, the
-    second does not refer back, and it uses no number or variable that the first one introduces."""
-    first, second = map(plain, trace.substeps[place : place + 2])
-    before = plain(" ".join([trace.problem, *trace.substeps[:place]]))
-    if any(numbering(text) or _POINTS_BACK.search(text) for text in (first, second)):
-        return False
-    if not _PLAIN_NUMBER.search(first) or not _PLAIN_NUMBER.search(second) or first == second:
-        return False
-    return not any(
-        (set(pattern.findall(first)) - set(pattern.findall(before))) & set(pattern.findall(second))
-        for pattern in (_PLAIN_NUMBER, _VARIABLE)
-    )

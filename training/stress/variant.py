@@ -181,8 +181,3 @@ def is_unharmed(before: Trace, after: Trace) -> bool:
         return sorted((sum(holding), len(holding)) for holding in counts)
 
     return tally(after) == tally(before)
-
-
-def failures(trace: Trace) -> int:
-    """Return the number of equations of a trace that fail."""
-    return sum(not check.holds for part in checks_of(trace) for check in part)

@@ -79,9 +79,9 @@ def test_a_stress_test_passes_over_a_variant_on_which_nothing_can_be_read():
         return "I cannot say." if filled else verdicts(["neg" if wrong else "pos", "pos"])
 
     with chat_server(answer) as chat, asking(chat) as critic:
-        (one,) = test.judge(Scorer(critic).offline_scores)
-    assert one.turned(0.5) == [(0, True)]
-    assert one.moved(0.5) == []
+        (record,) = test.judge("critic", Scorer(critic).offline_scores, 0.5)
+    assert record["transform"] == "number-replaced"
+    assert [validity >= 0.5 for validity in record["after"]] == [False, True]
     assert critic.tally.unread == 1
 
 
