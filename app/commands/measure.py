@@ -41,15 +41,8 @@ from stepsight.storage.labelling.patches import check_patch
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.doubtful import MODES as MODES_OF_LABELS
 from stepsight.training.evaluate.doubtful import rank_labels
-from stepsight.training.evaluate.evaluation import (
-    Evaluation,
-    GoldView,
-    MeasuredEvaluator,
-    compare,
-    evaluate,
-    with_thresholds,
-)
-from stepsight.training.evaluate.judging import find_evaluators
+from stepsight.training.evaluate.evaluation import Evaluation, GoldView, compare, evaluate
+from stepsight.training.evaluate.judging import MeasuredEvaluator, find_evaluators, with_thresholds
 from stepsight.training.report.differences import (
     Compared,
     Patched,

@@ -25,14 +25,8 @@ from stepsight.storage.judgments.evaluators import (
 from stepsight.storage.labelling.patches import find_accepted
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_row
-from stepsight.training.evaluate.evaluation import (
-    Evaluation,
-    GoldView,
-    PairedComparison,
-    compare,
-    evaluate,
-    with_thresholds,
-)
+from stepsight.training.evaluate.evaluation import Evaluation, GoldView, PairedComparison, compare, evaluate
+from stepsight.training.evaluate.judging import with_thresholds
 from stepsight.training.report.card import labels_version, make_card
 from stepsight.training.report.dataset import Excerpt, difference_section, excerpt, plots_of
 from stepsight.training.report.html import Part, Section

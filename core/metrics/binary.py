@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stepsight.core.arrays import AnyInts, Floats64, Ints
 from stepsight.core.metrics.bootstrap import Value, Weights, chunks, ratio, statistic, weighted_sums
@@ -144,21 +143,6 @@ def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
     pairs = positive.sum(axis=0, dtype=np.float64) * below[-1]
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(pairs > 0, won / pairs, np.nan)
-
-
-def order_within(scores: Floats64, gold: NDArray[Any], trace: AnyInts, weights: Weights) -> Floats64:
-    """Return in how many pairs of items of one trace the item with the larger gold value has the larger score, on
-    each resample.
-
-    The arrays have the shape (n,). A tie of scores counts one half, and items with equal gold are no pair.
-    """
-    won, pairs = np.zeros((2, weights.shape[1]))
-    order = np.argsort(trace, kind="stable")
-    present, starts = np.unique(trace[order], return_index=True)
-    for place, own in zip(present, np.split(order, starts[1:]), strict=True):
-        above = (scores[own][:, None] - scores[own])[gold[own][:, None] > gold[own]]
-        won[place], pairs[place] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
-    return ratio(won, pairs, np.arange(len(won)), weights)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from the share, and Spearman's correlation whether validity orders the steps of 
 order within traces measures the same for each trace separately, so that the difficulty of problems does not matter.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -15,7 +15,7 @@ import numpy as np
 
 from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.metrics import ternary
-from stepsight.core.metrics.binary import auc, brier, expected_calibration_error, macro_f1, order_within
+from stepsight.core.metrics.binary import auc, brier, expected_calibration_error, macro_f1
 from stepsight.core.metrics.bootstrap import Value, Weights, interval, ratio, statistic
 from stepsight.core.metrics.first_error import (
     FirstErrors,
@@ -54,58 +54,42 @@ class Subject:
 
 @dataclass(frozen=True)
 class Metric:
-    """How a metric is shown: its title, whether as a plain number instead of in percent, and whether less of it is
-    better."""
+    """A metric's title, whether it is a plain number and no share in percent, and whether less of it is better."""
 
     title: str
     is_number: bool = False
     less_is_better: bool = False
 
 
-Metrics = Mapping[str, Metric]
+Metrics = dict[str, Metric]
 """Metrics by their names in JSON and CSV."""
 
-PROTOCOL: Metrics = {
-    "sol_f1": Metric("Sol-F1"),
-    "sol_auc": Metric("Sol-AUC"),
-    "step_f1": Metric("Step-F1"),
-    "step_auc": Metric("Step-AUC"),
-}
-FIRST_ERRORS: Metrics = {
-    "first_error_accuracy": Metric("First-error accuracy"),
-    "processbench_f1": Metric("ProcessBench F1"),
-    "mr_mcc": Metric("MR-Score, solutions (MCC)"),
-}
-THREE_WAY: Metrics = {
-    "accuracy": Metric("Accuracy"),
-    "macro_f1": Metric("Macro-F1"),
-    "macro_auc": Metric("Macro-AUC"),
-    "neg_auc": Metric("neg AUC"),
-    "neu_auc": Metric("neu AUC"),
-    "pos_auc": Metric("pos AUC"),
-}
-CALIBRATION: Metrics = {
+
+def _in_percent(**titles: str) -> Metrics:
+    return {name: Metric(title) for name, title in titles.items()}
+
+
+PROTOCOL = _in_percent(sol_f1="Sol-F1", sol_auc="Sol-AUC", step_f1="Step-F1", step_auc="Step-AUC")
+FIRST_ERRORS = _in_percent(
+    first_error_accuracy="First-error accuracy",
+    processbench_f1="ProcessBench F1",
+    mr_mcc="MR-Score, solutions (MCC)",
+)
+THREE_WAY = _in_percent(accuracy="Accuracy", macro_f1="Macro-F1", macro_auc="Macro-AUC") | _in_percent(
+    neg_auc="neg AUC", neu_auc="neu AUC", pos_auc="pos AUC"
+)
+CALIBRATION = {
     "ece": Metric("ECE", is_number=True, less_is_better=True),
     "brier": Metric("Brier", is_number=True, less_is_better=True),
 }
-SHARES: Metrics = {
+SHARES = {
     "share_spearman": Metric("Spearman to shares", is_number=True),
     "share_order": Metric("Order within traces", is_number=True),
     "share_brier": Metric("Brier to shares", is_number=True, less_is_better=True),
 }
+METRICS = PROTOCOL | FIRST_ERRORS | THREE_WAY | CALIBRATION | SHARES
 PRMSCORE = "prmscore"
 """The metric of PRMBench, and the beginning of the names of its parts by category and class."""
-METRICS: Metrics = {**PROTOCOL, **FIRST_ERRORS, **THREE_WAY, **CALIBRATION, **SHARES}
-
-
-def prm_metrics(measured: Iterable[str]) -> dict[str, Metric]:
-    """Return PRMScore and its parts among the names of the metrics that were `measured`."""
-    titles = {
-        name: name.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore"
-        for name in measured
-        if name.startswith(PRMSCORE)
-    }
-    return {name: Metric(title) for name, title in titles.items()}
 
 
 def less_is_better(metrics: Metrics) -> str:
@@ -183,7 +167,14 @@ def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
 
     Pairs with equal shares do not count. Equal validities count one half, so that a constant has 0.5.
     """
-    return order_within(items.validity, items.share, items.trace, weights)
+    won, pairs = np.zeros((2, weights.shape[1]))
+    order = np.argsort(items.trace, kind="stable")
+    present, starts = np.unique(items.trace[order], return_index=True)
+    for place, own in zip(present, np.split(order, starts[1:]), strict=True):
+        share, validity = items.share[own], items.validity[own]
+        above = (validity[:, None] - validity)[share[:, None] > share]
+        won[place], pairs[place] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
+    return ratio(won, pairs, np.arange(len(won)), weights)
 
 
 def protocol(

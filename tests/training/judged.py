@@ -8,7 +8,8 @@ from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.evaluation import MODES, GoldView, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import MODES, GoldView, evaluate
+from stepsight.training.evaluate.judging import with_thresholds
 from tests.storage.samples import add
 
 NAME = "three_way"

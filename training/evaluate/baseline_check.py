@@ -15,7 +15,8 @@ from stepsight.core.metrics.shortcuts import find_baseline
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import GoldView, Row, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import GoldView, Row, evaluate
+from stepsight.training.evaluate.judging import with_thresholds
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from stepsight.storage.judgments.evaluators import (
 )
 from stepsight.storage.labelling.consensus import StepVotes, read_votes
 from stepsight.storage.traces.queries import Dataset, iterate_traces
-from stepsight.training.evaluate.evaluation import GoldView, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import GoldView, evaluate
+from stepsight.training.evaluate.judging import with_thresholds
 from stepsight.training.evaluate.strength import read_card
 
 # Labels that at least so many more people contradict than confirm come before all others but failing equations.

@@ -21,72 +21,14 @@ from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
 from stepsight.core.metrics.shortcuts import PREFIX, Baseline, baselines_of
 from stepsight.core.metrics.table import StepTable
-from stepsight.core.scores import Outputs, Thresholds
+from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, build_columns, read_gold, read_table
-from stepsight.storage.judgments.evaluators import Calibration, StoredEvaluator, count_shared, find_calibration
+from stepsight.storage.judgments.evaluators import Calibration
 from stepsight.storage.labelling.patches import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.data.transforms import draw_kept
-
-# The largest share of a dataset's traces that may be among those on which thresholds were chosen.
-_MAY_SHARE = 0.03
-
-
-@dataclass(frozen=True)
-class MeasuredEvaluator:
-    """A stored evaluator or a baseline, with the thresholds at which it is measured.
-
-    `id` is the id of the stored evaluator, or None for a baseline. `calibration` holds its calibrated thresholds;
-    if it is None, the evaluator's `own` thresholds apply. `chosen_here` is True if the calibration used this
-    dataset.
-    """
-
-    name: str
-    outputs: Outputs
-    id: int | None = None
-    calibration: Calibration | None = None
-    own: Thresholds = field(default_factory=Thresholds)
-    chosen_here: bool = False
-
-    @property
-    def thresholds(self) -> Thresholds:
-        return self.calibration.thresholds if self.calibration else self.own
-
-
-def with_thresholds(
-    store: Store, dataset: Dataset, evaluator: StoredEvaluator, force: bool = False
-) -> MeasuredEvaluator:
-    """Return a stored evaluator with the thresholds at which it is to be measured.
-
-    Raises `UserError` if the thresholds were calibrated on the dataset's own traces. With `force`, the evaluator's
-    rows are marked instead.
-    """
-    calibration = find_calibration(store, evaluator.id)
-    problem = _chosen_here(store, dataset, calibration) if calibration else ""
-    if problem and not force:
-        raise UserError(
-            f"the thresholds of {evaluator.name} were chosen {problem}: their figures there do not hold for"
-            " other traces.",
-            "Measure it on another dataset, or add --force, which marks its rows.",
-        )
-    return MeasuredEvaluator(
-        evaluator.name, evaluator.outputs, evaluator.id, calibration, evaluator.thresholds, bool(problem)
-    )
-
-
-def _chosen_here(store: Store, dataset: Dataset, calibration: Calibration) -> str:
-    """Describe where the thresholds were calibrated if that was on traces of this dataset. Otherwise return ""."""
-    for origin in calibration.origins.values():
-        if dataset.id == origin.dataset_id or dataset.name == origin.dataset:
-            return f"on {dataset.name}"
-        if origin.dataset_id is None:
-            continue
-        shared = count_shared(store, dataset.id, origin.dataset_id)
-        if shared > _MAY_SHARE * dataset.traces:
-            return f"on {origin.dataset}, which has {shared:,} of the {dataset.traces:,} traces of {dataset.name}"
-    return ""
-
+from stepsight.training.evaluate.judging import MeasuredEvaluator
 
 ENDS_AT_ERROR = (
     "The traces of {name} stop at their first error, so that offline the missing ending gives the error away: the"

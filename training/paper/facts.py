@@ -39,7 +39,8 @@ from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from stepsight.training.data.transforms import is_balanced
 from stepsight.training.evaluate.diagnostics import decide, shares
-from stepsight.training.evaluate.evaluation import GoldView, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import GoldView, evaluate
+from stepsight.training.evaluate.judging import with_thresholds
 from stepsight.training.experiments.finetuning.math500 import Result
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from stepsight.training.experiments.finetuning.study import read_study

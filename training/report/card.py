@@ -28,7 +28,8 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.labelling.campaigns import list_campaigns
 from stepsight.storage.labelling.ratings import read_ratings
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import Evaluation, GoldView, Row, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import Evaluation, GoldView, Row, evaluate
+from stepsight.training.evaluate.judging import with_thresholds
 from stepsight.training.report.dataset import dataset_part
 from stepsight.training.report.html import Content, Part, Section
 from stepsight.training.report.results import (

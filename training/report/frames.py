@@ -26,7 +26,8 @@ from stepsight.storage.labelling.files.export_events import iterate_rows
 from stepsight.storage.labelling.files.label_formats import COLUMNS as LABEL_COLUMNS
 from stepsight.storage.labelling.files.label_formats import step_rows
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.evaluation import GoldView, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import GoldView, evaluate
+from stepsight.training.evaluate.judging import with_thresholds
 
 _TYPES: dict[type, str] = {str: "category", int: "Int32", float: "float64"}
 _MOMENT = "datetime64[us, UTC]"

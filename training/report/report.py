@@ -17,7 +17,8 @@ from stepsight.core.metrics.bootstrap import DRAWS
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of, with_distinct_names
 from stepsight.storage.traces.queries import Dataset
-from stepsight.training.evaluate.evaluation import Evaluation, GoldView, evaluate, with_thresholds
+from stepsight.training.evaluate.evaluation import Evaluation, GoldView, evaluate
+from stepsight.training.evaluate.judging import with_thresholds
 from stepsight.training.report.dataset import dataset_part, evaluators_part, patched_part, tables_of
 from stepsight.training.report.differences import Patched
 from stepsight.training.report.html import Part, page_html

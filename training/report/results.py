@@ -15,12 +15,12 @@ from stepsight.core.metrics.figures import (
     CALIBRATION,
     FIRST_ERRORS,
     METRICS,
+    PRMSCORE,
     PROTOCOL,
     SHARES,
     Metric,
     Metrics,
     less_is_better,
-    prm_metrics,
 )
 from stepsight.core.metrics.first_error import Outcome, count_outcomes
 from stepsight.core.metrics.published import Published
@@ -298,7 +298,12 @@ def why_missing(evaluation: Evaluation, metrics: Metrics) -> list[str]:
 
 def prm_score(evaluation: Evaluation) -> Table | None:
     """Return a table of PRMScore and its parts, or None unless the benchmark is PRMBench."""
-    metrics = prm_metrics(dict.fromkeys(name for row in evaluation.rows for name in row.measured))
+    metrics = {
+        name: Metric(name.removeprefix(PRMSCORE).strip("_").replace("_", " ") or "PRMScore")
+        for row in evaluation.rows
+        for name in row.measured
+        if name.startswith(PRMSCORE)
+    }
     return measures(evaluation, "prmscore", "PRMScore by category and class", metrics) if metrics else None
 
 

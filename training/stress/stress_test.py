@@ -203,7 +203,7 @@ def stress_tables(records: Sequence[StressRecord], transforms: Sequence[Transfor
             empty += [] if of else [transform.name]
             for evaluator, own in of.items():
                 named = {"transform": transform.name, "evaluator": evaluator}
-                head = {Column(key, key, CellKind.TEXT): name for key, name in named.items()}
+                head: dict[Column, Cell] = {Column(key, key, CellKind.TEXT): name for key, name in named.items()}
                 rows.append(head | measure(own, demand))
         notes = [f"Of {traces:,} traces. Intervals are 95 % bootstrap intervals over traces."]
         notes += [f"Nothing to change for {', '.join(empty)}."] if empty else []

@@ -23,14 +23,13 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.data.transforms import beginning
 from stepsight.training.evaluate.evaluation import (
-    MeasuredEvaluator,
     PairedComparison,
     baseline_tables,
     compare,
     cut_at_random,
     read_tables,
-    with_thresholds,
 )
+from stepsight.training.evaluate.judging import MeasuredEvaluator, with_thresholds
 from tests.messages import refused
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 from tests.training.hand import GOLDS, say, traces, valid

@@ -39,7 +39,8 @@ from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.data.mixture import Mixture
-from stepsight.training.evaluate.evaluation import MeasuredEvaluator, baseline_tables, read_tables
+from stepsight.training.evaluate.evaluation import baseline_tables, read_tables
+from stepsight.training.evaluate.judging import MeasuredEvaluator
 from stepsight.training.experiments.grid.design import Design, HeldOutSet, RunSettings, read_design
 from stepsight.training.experiments.grid.results import (
     MACRO_AUC,
