@@ -241,13 +241,11 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Value]:
     chosen: dict[str, tuple[str, ...]] = {PRMSCORE: ()}
     for category, classes in CATEGORIES.items():
         chosen |= {f"{PRMSCORE}_{category}": classes} | {f"{PRMSCORE}_{name}": (name,) for name in classes}
-    scores = {}
-    for name, classes in chosen.items():
-        if classes and not groups & set(classes):
-            continue
-        side = prm_items(subject.table, subject.thresholds, classes, subject.outputs)
-        scores[name] = macro_f1(side, weights)
-    return scores
+    return {
+        name: macro_f1(prm_items(subject.table, subject.thresholds, classes, subject.outputs), weights)
+        for name, classes in chosen.items()
+        if not classes or groups & set(classes)
+    }
 
 
 def others(subject: Subject, weights: Weights) -> dict[str, Value]:
