@@ -19,21 +19,22 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
-from stepsight.core.arrays import Bools
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.metrics.binary import auc, macro_f1
 from stepsight.core.metrics.bootstrap import Value, mean, resamples
-from stepsight.core.metrics.reasoneval import Errors, Level, items
+from stepsight.core.metrics.figures import Subject, protocol
+from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import build_table
 from stepsight.core.models.evaluator_base import Evaluator
+from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Label, Trace
 from stepsight.training.evaluate.evaluation import minus
-from stepsight.training.evaluate.strength import CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
+from stepsight.training.evaluate.strength import CLEAN, CLEARED, EXPOSED, VISIBLE, read_gallery
 from stepsight.training.synth.corpus import HELD_OUT, generate
 
 SEED = 20_000
@@ -48,7 +49,7 @@ _GROUPS: dict[str, Callable[[Trace], bool]] = {
     "later evidence": lambda trace: trace.meta["evidence"] is not None,
     "no later evidence": lambda trace: trace.meta["evidence"] is None,
 }
-_FIGURES = {"step_f1": macro_f1, "step_auc": auc}
+_FIGURES = ("step_f1", "step_auc")
 
 Shown = list[float | None]
 
@@ -81,8 +82,8 @@ def compare_modes(judgments: Sequence[Judgment]) -> dict[str, Any]:
     weights, measured = resamples(len(judgments)), {}
     for mode in (Mode.ONLINE, Mode.OFFLINE):
         table = build_table((each.trace, getattr(each, mode.value)) for each in judgments)
-        steps = items(table, Errors.INVALID, Level.STEP)
-        measured[mode.value] = {name: figure(steps, weights) for name, figure in _FIGURES.items()}
+        subject = Subject(table, Outputs.THREE_WAY, Thresholds())
+        measured[mode.value] = protocol(subject, Errors.INVALID, weights, _FIGURES)
     measured["offline - online"] = minus(measured["offline"], measured["online"])
     shown = {of: {name: _shown(value) for name, value in figures.items()} for of, figures in measured.items()}
     return {"traces": len(judgments), **shown}
@@ -119,98 +120,92 @@ def measure_gallery(evaluator: Evaluator) -> dict[str, Any]:
     - `passed`: traces without an error in which no step is judged invalid
     """
     threshold = evaluator.thresholds.validity
-    judged = [
-        JudgedTrace(judgment, threshold) for judgment in Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT)
-    ]
-    exposed, cleared, visible, clean = ([trace for trace in judged if trace.kind == kind] for kind in KINDS)
-    right = cleared + clean
-    crossed = JudgedTrace.crossed
+    judgments = list(Scorer(evaluator).score(read_gallery(), Mode.HINDSIGHT))
+    steps = judged_steps(judgments, threshold)
+    online, offline = steps["online"], steps["offline"]
+    exposed, cleared, visible = (
+        steps["in_focus"] & (steps["kind"] == kind) for kind in (EXPOSED, CLEARED, VISIBLE)
+    )
+    correct = steps[steps["is_correct"]]
+    whole = steps[steps["kind"].isin((CLEARED, CLEAN))].groupby("trace", as_index=False)
+    right = whole[["online", "offline"]].all()
+
+    def share(chosen: pd.Series, hits: pd.Series) -> dict[str, Any]:
+        return share_of(steps["trace"][chosen], hits[chosen])
+
     return {
         "threshold": threshold,
         EXPOSED: {
-            "crossed": _share(exposed, crossed),
-            "crossed, evidence in the next step": _share(
-                [trace for trace in exposed if trace.distance == 1], crossed
-            ),
-            "crossed, evidence further on": _share([trace for trace in exposed if trace.distance > 1], crossed),
-            "valid online": _share(exposed, lambda trace: trace.focus_is(online=True)),
-            "invalid offline": _share(exposed, lambda trace: trace.focus_is(offline=False)),
+            "crossed": share(exposed, online & ~offline),
+            "crossed, evidence in the next step": share(exposed & (steps["distance"] == 1), online & ~offline),
+            "crossed, evidence further on": share(exposed & (steps["distance"] > 1), online & ~offline),
+            "valid online": share(exposed, online),
+            "invalid offline": share(exposed, ~offline),
         },
         "called wrong": {
-            "online": _share(judged, lambda trace: trace.called_wrong(trace.online)),
-            "offline": _share(judged, lambda trace: trace.called_wrong(trace.offline)),
+            mode: share_of(correct["trace"], ~correct[mode], steps["trace"]) for mode in ("online", "offline")
         },
-        CLEARED: {"cleared": _share(cleared, lambda trace: trace.focus_is(offline=True))},
-        VISIBLE: {"found": _share(visible, lambda trace: trace.focus_is(online=False, offline=False))},
+        CLEARED: {"cleared": share(cleared, offline)},
+        VISIBLE: {"found": share(visible, ~online & ~offline)},
         "without an error": {
-            "passed online": _share(right, lambda trace: [bool(trace.online.all())]),
-            "passed offline": _share(right, lambda trace: [bool(trace.offline.all())]),
+            "passed online": share_of(right["trace"], right["online"]),
+            "passed offline": share_of(right["trace"], right["offline"]),
         },
-        "traces": [trace.row() for trace in judged],
+        "traces": [
+            trace_row(judgment, steps[steps["trace"] == number]) for number, judgment in enumerate(judgments)
+        ],
     }
 
 
-class JudgedTrace:
-    """A judged trace of the gallery, with the validity scores and verdicts of its steps in both modes."""
+def judged_steps(judgments: Sequence[Judgment], threshold: float) -> pd.DataFrame:
+    """Return a row for each step of traces of the gallery that were judged in hindsight.
 
-    def __init__(self, judgment: Judgment, threshold: float) -> None:
+    `trace` is the number of the trace, and `kind` its kind. `in_focus` is True for the step that is exposed,
+    cleared or visibly wrong, and `distance` the number of steps from it to the evidence, or 0 without evidence.
+    `is_correct` is True if gold calls the step correct. `online` and `offline` are True if the step is judged
+    valid, and `online_score` and `offline_score` hold its validity.
+    """
+    parts = []
+    for number, judgment in enumerate(judgments):
         assert judgment.hindsight is not None
-        self.trace = judgment.trace
-        self.kind: str = self.trace.meta["kind"]
-        self.focus: int | None = self.trace.meta["focus"]
-        both = judgment.hindsight.online, judgment.hindsight.offline
-        self.scores = [scores.by_step(self.trace.owners).validity for scores in both]
-        self.online, self.offline = (scores >= threshold for scores in self.scores)
-
-    @property
-    def distance(self) -> int:
-        """The number of steps from the step in focus to the evidence, or 0 if there is no evidence."""
-        evidence = self.trace.meta["evidence"]
-        return 0 if self.focus is None or evidence is None else int(evidence - self.focus)
-
-    def focus_is(self, online: bool | None = None, offline: bool | None = None) -> list[bool]:
-        """Return whether the step in focus has the given validity in each mode. A mode for which None is given is
-        ignored."""
-        assert self.focus is not None
-        verdicts = ((self.online[self.focus], online), (self.offline[self.focus], offline))
-        return [all(valid == expected for valid, expected in verdicts if expected is not None)]
-
-    def crossed(self) -> list[bool]:
-        """Return whether the step in focus is valid online and invalid offline."""
-        return self.focus_is(online=True, offline=False)
-
-    def called_wrong(self, valid: Bools) -> list[bool]:
-        """Return whether each step that gold calls correct is called wrong."""
-        correct = [i for i, label in enumerate(self.trace.labels) if label in (Label.POS, Label.NEU)]
-        return [not valid[i] for i in correct]
-
-    def row(self) -> dict[str, Any]:
-        """Return the trace's row of the result.
-
-        Steps are numbered from 1. `called wrong` holds the number of correct steps called wrong, online and
-        offline.
-        """
-        online, offline = ([round(float(value), 3) for value in scores] for scores in self.scores)
-        evidence = self.trace.meta["evidence"]
-        row: dict[str, Any] = {
-            "id": self.trace.id,
-            "kind": self.kind,
-            "step": None if self.focus is None else self.focus + 1,
-            "evidence": None if evidence is None else evidence + 1,
-            "online": online,
-            "offline": offline,
-            "called wrong": [sum(self.called_wrong(valid)) for valid in (self.online, self.offline)],
+        trace = judgment.trace
+        focus, evidence = trace.meta["focus"], trace.meta["evidence"]
+        scores = {
+            mode: getattr(judgment.hindsight, mode).by_step(trace.owners).validity for mode in ("online", "offline")
         }
-        return row | ({"crossed": self.crossed()[0]} if self.kind == EXPOSED else {})
+        part = {
+            "trace": number,
+            "kind": trace.meta["kind"],
+            "in_focus": [place == focus for place in range(len(trace.steps))],
+            "distance": 0 if focus is None or evidence is None else evidence - focus,
+            "is_correct": [label in (Label.POS, Label.NEU) for label in trace.labels],
+        }
+        part |= {mode: validity >= threshold for mode, validity in scores.items()}
+        parts.append(pd.DataFrame(part | {f"{mode}_score": validity for mode, validity in scores.items()}))
+    return pd.concat(parts, ignore_index=True)
 
 
-def _share(judged: Sequence[JudgedTrace], hits: Callable[[JudgedTrace], list[bool]]) -> dict[str, Any]:
-    """Return the number of hits of all traces, of how many, and the share with its interval."""
-    of_traces = [hits(trace) for trace in judged]
-    flat = np.array([hit for some in of_traces for hit in some], np.bool_)
-    owners = np.repeat(np.arange(len(judged)), [len(some) for some in of_traces])
-    value = mean(flat, owners, resamples(len(judged)), "there is none")
-    return {"count": int(flat.sum()), "of": len(flat), "share": _shown(value) if value.exists else None}
+def trace_row(judgment: Judgment, steps: pd.DataFrame) -> dict[str, Any]:
+    """Return the row of a trace in the result. Steps are numbered from 1. `called wrong` holds the number of
+    correct steps called wrong, online and offline."""
+    trace, focus, correct = judgment.trace, steps[steps["in_focus"]], steps[steps["is_correct"]]
+    places = {"step": trace.meta["focus"], "evidence": trace.meta["evidence"]}
+    row: dict[str, Any] = {"id": trace.id, "kind": trace.meta["kind"]}
+    row |= {name: None if place is None else place + 1 for name, place in places.items()}
+    for mode in ("online", "offline"):
+        row[mode] = [round(float(value), 3) for value in steps[f"{mode}_score"]]
+    row["called wrong"] = [int((~correct[mode]).sum()) for mode in ("online", "offline")]
+    crossed = {"crossed": bool((focus["online"] & ~focus["offline"]).all())}
+    return row | (crossed if row["kind"] == EXPOSED else {})
+
+
+def share_of(traces: pd.Series, hits: pd.Series, drawn: pd.Series | None = None) -> dict[str, Any]:
+    """Return the number of hits, of how many, and the share with its interval over the traces of the hits or, if
+    they are given, over those that are `drawn`."""
+    numbers = np.unique(traces if drawn is None else drawn)
+    place = np.searchsorted(numbers, traces)
+    value = mean(hits.to_numpy(np.bool_), place, resamples(len(numbers)), "there is none")
+    return {"count": int(hits.sum()), "of": len(hits), "share": _shown(value) if value.exists else None}
 
 
 def main() -> None:

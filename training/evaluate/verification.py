@@ -6,35 +6,34 @@ takes precedence. Importing this module loads PyTorch.
 """
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_fetched
 from stepsight.core.evaluators.opening import open_placement
-from stepsight.core.files.jsonl import open_input
 from stepsight.core.hubs.hub_cache import find_fetched
 from stepsight.core.hubs.public import BenchmarkPart, PublicEvaluator, find_public
-from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.metrics.bootstrap import Value, resamples
+from stepsight.core.judgment import Mode
+from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.first_error import first_errors, process_bench_f1
-from stepsight.core.metrics.table import StepTable, build_table
+from stepsight.core.metrics.table import StepTable
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.placement import Placement
-from stepsight.core.scores import StepScores
 from stepsight.core.scoring.scorer import Scorer
-from stepsight.core.trace import Trace
-from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.importers import find_kind, read_traces
+from stepsight.storage.database.store import NotFoundError, Store, open_store
+from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import register_loaded
-from stepsight.storage.judgments.judgments import read_many, save_judgments, standing
-from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces
+from stepsight.storage.judgments.judgments import missing_traces, save_judgments
+from stepsight.storage.traces.imports import import_file
+from stepsight.storage.traces.queries import Dataset, find_dataset
+from stepsight.training.evaluate.evaluation import weights_of
 from stepsight.training.runs.progress import print_left_out, progress
 
 # The most thresholds to try: between neighbouring ones F1 changes by less than its last digit.
 _MOST = 2000
-# The number of traces whose judgments are read in one query.
-_TOGETHER = 200
 
 
 def verify(
@@ -58,26 +57,28 @@ def verify(
     public = find_public(repo)
     threshold = _threshold(threshold, public, repo, part)
     place = open_placement(fetched, place)
-    traces = list(_traces(store, part, path))
-    is_whole = limit is None or limit >= len(traces)
-    if limit is not None and not is_whole:
-        traces = random.Random(0).sample(traces, limit)
     evaluator = load_fetched(fetched, place)
-    judged = _judge(store, Scorer(evaluator), traces)
-    f1, used = measure_f1(judged, threshold)
+    with TemporaryDirectory() as folder, open_store(f"{folder}/file.db") if path else nullcontext(store) as used:
+        if path:
+            import_file(used, "processbench", path, part.dataset)
+        dataset = _dataset(used, part)
+        wanted = min(limit or dataset.traces, dataset.traces)
+        table = _judge(used, dataset, evaluator, wanted)
+    f1, threshold = measure_f1(table, threshold)
+    judged = int(table.present.sum())
     published = public.processbench.of(part) if public and public.processbench else None
     verdict = {True: "agrees", False: "differs", None: "cannot be compared"}[agrees(f1, published)]
     beside = "nothing is published" if published is None else f"published {published:.1f}: {verdict}"
     ends = "" if np.isnan(f1.low) else f" ({100 * f1.low:.1f} to {100 * f1.high:.1f})"
-    measured = f"{len(judged):,} traces{'' if is_whole else ' of it'}"
+    measured = f"{judged:,} traces{'' if wanted == dataset.traces else ' of it'}"
     lines = [
         f"{evaluator.name} at {fetched.revision}, {place.dtype}",
-        f"ProcessBench {part} ({measured}): F1 {100 * f1.number:.1f}{ends} at threshold {used:.4g}, {beside}",
+        f"ProcessBench {part} ({measured}): F1 {100 * f1.number:.1f}{ends} at threshold {threshold:.4g}, {beside}",
     ]
     if public and public.processbench:
         lines.append(f"Published in: {public.processbench.source}")
-    if len(judged) < len(traces):
-        lines.append(f"{len(traces) - len(judged):,} of {len(traces):,} traces are left out as too long.")
+    if judged < wanted:
+        lines.append(f"{wanted - judged:,} of {wanted:,} traces are left out as too long.")
     return "\n".join(lines)
 
 
@@ -100,64 +101,38 @@ def _threshold(given: float | None, public: PublicEvaluator | None, repo: str, p
     )
 
 
-def _traces(store: Store, part: BenchmarkPart, path: str | None) -> Iterable[Trace]:
-    if path is not None:
-        with open_input(path) as file:
-            return [trace for _, trace in read_traces(find_kind("processbench"), file, path)]
+def _dataset(store: Store, part: BenchmarkPart) -> Dataset:
     try:
-        dataset = find_dataset(store, part.dataset)
+        return find_dataset(store, part.dataset)
     except NotFoundError:
         raise UserError(
             f"the store has no dataset {part.dataset}.",
             "Fetch it on the Data page, or name ProcessBench's file with --input.",
         ) from None
-    return iterate_traces(store, dataset.id)
 
 
-def _judge(store: Store, scorer: Scorer, traces: Sequence[Trace]) -> list[tuple[Trace, StepScores]]:
-    """Return the traces with their offline scores. Traces that are too long are left out. Stored judgments are
-    reused. New ones are stored if all traces come from the store."""
-    row = register_loaded(store, scorer.evaluator)
-    stored = [trace for trace in traces if isinstance(trace, StoredTrace)]
-    stored_scores: dict[int, StepScores] = {}
-    for start in range(0, len(stored), _TOGETHER):
-        part = stored[start : start + _TOGETHER]
-        for trace, some in zip(part, read_many(store, part, row.id), strict=True):
-            judgment = standing(some, Mode.OFFLINE)
-            if judgment is not None and judgment.offline is not None:
-                stored_scores[trace.trace_id] = judgment.offline
-    missing = [
-        trace for trace in traces if not (isinstance(trace, StoredTrace) and trace.trace_id in stored_scores)
-    ]
-    judged: list[tuple[Trace, StepScores]] = [
-        (trace, stored_scores[trace.trace_id]) for trace in stored if trace.trace_id in stored_scores
-    ]
-
-    def noted(judgments: Iterable[Judgment]) -> Iterator[Judgment]:
-        for judgment in progress(judgments, len(missing), "traces"):
-            assert judgment.offline is not None
-            judged.append((judgment.trace, judgment.offline))
-            yield judgment
-
-    scored = noted(scorer.score(missing, Mode.OFFLINE, print_left_out))
-    if len(stored) == len(traces):
-        save_judgments(store, row.id, scored)
-    else:
-        for _ in scored:
-            pass
-    return judged
+def _judge(store: Store, dataset: Dataset, evaluator: Evaluator, wanted: int) -> StepTable:
+    """Have an evaluator judge as many traces of a dataset as are wanted, drawn at random, and return their table.
+    Traces that are too long are left out."""
+    row, gold = register_loaded(store, evaluator), read_gold(store, dataset)
+    inside = np.zeros(len(gold), np.bool_)
+    inside[random.Random(0).sample(range(len(gold)), wanted)] = True
+    chosen = set(gold.trace_ids[inside].tolist())
+    missing = [t for t in missing_traces(store, dataset.id, row.id, Mode.OFFLINE) if t.trace_id in chosen]
+    judgments = Scorer(evaluator).score(missing, Mode.OFFLINE, print_left_out)
+    save_judgments(store, row.id, progress(judgments, len(missing), "traces"))
+    table = read_table(store, gold, row.id, Mode.OFFLINE)
+    return table.where(inside[table.trace])
 
 
-def measure_f1(judged: Iterable[tuple[Trace, StepScores]], threshold: float | None) -> tuple[Value, float]:
+def measure_f1(table: StepTable, threshold: float | None) -> tuple[Value, float]:
     """Return ProcessBench's F1 as a fraction with its interval over traces, and the threshold used.
 
     If `threshold` is None, the threshold with the best F1 is used. Raises `UserError` unless both traces with an
     error and traces without an error exist.
     """
-    table = build_table(judged)
     chosen = best_threshold(table) if threshold is None else threshold
-    errors = first_errors(table, chosen)
-    f1 = process_bench_f1(errors, resamples(table.traces))
+    f1 = process_bench_f1(first_errors(table, chosen), weights_of(table.present))
     if not f1.exists:
         raise UserError(f"F1 cannot be computed: {f1.reason}.", "Verify with more traces.")
     return f1, chosen

@@ -63,7 +63,7 @@ def test_a_part_of_a_grid_is_run_and_says_where_its_results_are(typed, tmp_path)
     assert (outcome.code, outcome.out) == (0, "out/results.json\n")
     assert "1 run into" in outcome.err
     assert "1 of 2 runs are done." in outcome.err
-    assert [file.name for file in (tmp_path / "out" / "results").iterdir()] == ["tiny-24-causal-13.json"]
+    assert [file.name for file in (tmp_path / "out" / "done").iterdir()] == ["tiny-24-causal-13.json"]
     # A report needs pairs, and there is none yet.
     refused = typed.run("report grid out")
     assert (refused.code, "has no pair of runs" in refused.err) == (2, True)

@@ -95,13 +95,16 @@ def test_without_a_right_trace_there_is_no_rate():
 
 
 def judged(online, offline, labels, kind=EXPOSED, focus=0, evidence=None):
-    """A judged trace by its validities in both modes; between them, after each later step, they are as online."""
+    """A judgment by its validities in both modes; between them, after each later step, they are as online."""
     n = len(labels)
     meta = {"kind": kind, "focus": focus, "evidence": evidence}
-    rows = [[[1 - v, 0.0, v] for v in (offline if j == n - 1 else online)[: j + 1]] for j in range(n)]
-    triangle = Hindsight.from_packed(np.concatenate([np.array(row, np.float32) for row in rows]))
+    rows = [(offline if j == n - 1 else online)[: j + 1] for j in range(n)]
     trace = Trace.of("q", [f"Step {i}." for i in range(n)], labels, id="t", meta=meta)
-    return shipped.JudgedTrace(Judgment(trace, Mode.HINDSIGHT, triangle), 0.5)
+    return Judgment(trace, Mode.HINDSIGHT, triangle(rows))
+
+
+def row_of(judgment):
+    return shipped.trace_row(judgment, shipped.judged_steps([judgment], 0.5))
 
 
 def test_an_error_crosses_where_it_is_valid_online_and_invalid_offline():
@@ -109,33 +112,38 @@ def test_an_error_crosses_where_it_is_valid_online_and_invalid_offline():
     crosses = judged([0.9, 0.5, 0.8], [0.9, 0.49, 0.8], labels, focus=1, evidence=2)
     seen_at_once = judged([0.9, 0.4, 0.8], [0.9, 0.1, 0.8], labels, focus=1, evidence=2)
     never_seen = judged([0.9, 0.7, 0.8], [0.9, 0.6, 0.8], labels, focus=1, evidence=2)
-    assert [item.crossed() for item in (crosses, seen_at_once, never_seen)] == [[True], [False], [False]]
-    assert crosses.distance == 1
-    assert crosses.row()["crossed"] is True
+    assert [row_of(item)["crossed"] for item in (crosses, seen_at_once, never_seen)] == [True, False, False]
+    assert (row_of(crosses)["step"], row_of(crosses)["evidence"]) == (2, 3)
+    assert shipped.judged_steps([crosses], 0.5)["distance"].tolist() == [1, 1, 1]
 
 
 def test_correct_steps_called_wrong_are_counted_of_those_that_gold_calls_correct():
     item = judged([0.4, 0.4, 0.1, 0.8], [0.4, 0.6, 0.1, 0.1], ["pos", "neg", None, "neu"], focus=1)
     # Steps 1 and 4 count: online step 1 is called wrong, offline both. The last step has one verdict only.
-    assert item.called_wrong(item.offline) == [True, True]
-    assert item.row()["called wrong"] == [2, 2]
+    assert row_of(item)["called wrong"] == [2, 2]
     item = judged([0.4, 0.9, 0.8], [0.6, 0.3, 0.8], ["pos", "pos", "pos"], kind=CLEARED)
-    assert item.row()["called wrong"] == [1, 1]
+    assert row_of(item)["called wrong"] == [1, 1]
 
 
 def test_a_share_adds_up_traces_and_its_interval_draws_them():
-    items = [judged([v, 0.9], [v, 0.9], ["pos", "pos"], kind=CLEAN, focus=None) for v in (0.1, 0.9, 0.9, 0.9)]
+    steps = shipped.judged_steps(
+        [judged([v, 0.9], [v, 0.9], ["pos", "pos"], kind=CLEAN, focus=None) for v in (0.1, 0.9, 0.9, 0.9)], 0.5
+    )
     # One of the eight steps is called wrong; a draw of four traces finds it 0 to 4 times, so at most 4 of 8.
-    share = shipped._share(items, lambda item: item.called_wrong(item.offline))
+    share = shipped.share_of(steps["trace"], ~steps["offline"])
     assert (share["count"], share["of"]) == (1, 8)
     value, low, high = share["share"]
     assert value == 0.125
     assert low == 0
     assert 0.125 < high <= 0.5
+    # A trace without such steps may be drawn all the same.
+    first = steps[steps["trace"] == 0]
+    assert shipped.share_of(first["trace"], ~first["offline"], steps["trace"])["share"] == [0.5, None, None]
 
 
 def test_a_share_of_nothing_has_no_value():
-    assert shipped._share([], shipped.JudgedTrace.crossed) == {"count": 0, "of": 0, "share": None}
+    none = shipped.judged_steps([judged([0.9], [0.9], ["pos"])], 0.5)[:0]
+    assert shipped.share_of(none["trace"], none["online"]) == {"count": 0, "of": 0, "share": None}
 
 
 def test_a_causal_evaluator_crosses_nowhere(causal):

@@ -25,11 +25,11 @@ def test_the_best_threshold_separates_errors_from_right_steps():
     # Errors have 0.6 and 0.7, right steps 0.8 and more: at 0.5 nothing is found, at 0.75 everything.
     traces = [judged([0.9, 0.6], 1), judged([0.7, 0.2], 0), judged([0.8, 0.95]), judged([0.85])]
     assert best_threshold(build_table(traces)) == pytest.approx(0.75)
-    f1, threshold = measure_f1(traces, None)
+    f1, threshold = measure_f1(build_table(traces), None)
     assert (f1.number, threshold) == (1.0, pytest.approx(0.75))
     # At 0.65 the first error of one of the two is found, and no right one is blamed: 2 · ½ · 1 / 1.5.
-    assert measure_f1(traces, 0.65)[0].number == pytest.approx(2 / 3)
-    assert measure_f1(traces, 0.5)[0].number == 0.0
+    assert measure_f1(build_table(traces), 0.65)[0].number == pytest.approx(2 / 3)
+    assert measure_f1(build_table(traces), 0.5)[0].number == 0.0
 
 
 def test_the_best_threshold_nearest_to_a_half_is_taken():
@@ -40,14 +40,14 @@ def test_the_best_threshold_nearest_to_a_half_is_taken():
 def test_the_interval_is_over_traces():
     # Every second error is found, no right one is blamed.
     traces = [judged([0.9, 0.4 if n % 2 else 0.6], 1) for n in range(20)] + [judged([0.9, 0.8])] * 20
-    f1, _ = measure_f1(traces, 0.5)
+    f1, _ = measure_f1(build_table(traces), 0.5)
     assert f1.number == pytest.approx(2 / 3)
     assert 0.4 < f1.low < f1.number < f1.high < 0.9
 
 
 def test_one_kind_of_traces_has_no_f1():
     with refused():
-        measure_f1([judged([0.9])], 0.5)
+        measure_f1(build_table([judged([0.9])]), 0.5)
 
 
 @pytest.mark.parametrize(
