@@ -108,14 +108,6 @@ def test_what_cannot_be_scored_is_left_out():
     assert list(test.judge("it", lambda traces: next(known), 0.5)) == []
 
 
-def test_traces_beyond_a_context_are_passed_over_by_a_scorer():
-    scorer = Scorer(load_evaluator("mini-causal"))
-    trace, long = Trace.of("Add.", ["1 + 1 = 2."]), Trace.of("Add.", ["1 + 1 = 2. " * 3000])
-    first, second, third = scorer.offline_scores([trace, long, trace])
-    assert second is None
-    assert np.array_equal(first.probs, third.probs)
-
-
 def test_nothing_to_stress_is_refused():
     with refused():
         StressTest.of(ALL, [])
