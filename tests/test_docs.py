@@ -257,7 +257,7 @@ def test_the_commands_to_try_run(tmp_path, monkeypatch, capsys):
     assert len(tried) == 5
     for line in tried:
         assert main(shlex.split(line)[1:]) == 0, line
-    assert "first: invalid errors, offline, minus mini-causal" in capsys.readouterr().out
+    assert "mini-bidir minus mini-causal" in capsys.readouterr().out
     assert (tmp_path / "scores.jsonl").exists()
     assert (tmp_path / "report" / "report.html").exists()
 

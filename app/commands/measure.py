@@ -47,7 +47,7 @@ from stepsight.training.report.differences import (
     Compared,
     Patched,
     change_tables,
-    difference_table,
+    comparison_table,
     mcnemar_table,
 )
 from stepsight.training.report.results import (
@@ -166,7 +166,7 @@ def evaluate_command(args: Namespace) -> None:
         _print(table)
     for measured, pairs in compared.items():
         for row, comparison in pairs:
-            _print(difference_table(measured, [(row, comparison)]))
+            _print(comparison_table(measured, comparison))
             _print(mcnemar_table(measured, [(row, comparison)]))
 
 

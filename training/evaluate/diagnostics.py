@@ -65,19 +65,13 @@ def decide(table: StepTable, label: Label, tau: float | None = None) -> RuleFigu
     return RuleFigures(rule, share, precision(side), recall(side), f1(side))
 
 
-@dataclass(frozen=True)
-class ClassFigures:
-    """The figures of one class against the rest: the AUC of its probability, and its F1 by argmax."""
-
-    auc: Value
-    f1: Value
-
-
-def by_class(subject: Subject, weights: Weights) -> dict[Label, ClassFigures]:
-    """Return the figures of each class against the rest, with intervals."""
-    steps = ternary.classify(subject.table)
-    sides = {label: steps.against_rest(label) for label in Label}
-    return {label: ClassFigures(auc(side, weights), f1(side, weights)) for label, side in sides.items()}
+def by_class(table: StepTable, weights: Weights | None = None) -> dict[str, Value]:
+    """Return the figures of each class against the rest, by names such as `neg_auc`: the AUC of its probability,
+    and its F1 by argmax. They have intervals if `weights` (the resamples) are given."""
+    steps = ternary.classify(table)
+    sides = {label.text: steps.against_rest(label) for label in Label}
+    aucs = {f"{name}_auc": auc(side, weights) for name, side in sides.items()}
+    return aucs | {f"{name}_f1": f1(side, weights) for name, side in sides.items()}
 
 
 def counted(table: StepTable, errors: Errors) -> NDArray[np.bool_]:

@@ -40,6 +40,7 @@ from stepsight.training.report.plots import (
     sweep_plot,
 )
 from stepsight.training.report.results import (
+    CLASS_FIGURES,
     POSITION,
     Thirds,
     calibration_figures,
@@ -316,8 +317,10 @@ def _classes(evaluation: Evaluation, look: Styles) -> list[Content | None]:
         return [_no_classes(evaluation)]
     plots = []
     for mode in dict.fromkeys(row.mode for row in rows):
-        figures = {row.evaluator: by_class(row.subject, evaluation.weights) for row in rows if row.mode == mode}
-        plots += [class_plot(figures, look, key, key.upper(), mode) for key in ("auc", "f1")]
+        figures = {
+            row.evaluator: by_class(row.subject.table, evaluation.weights) for row in rows if row.mode == mode
+        }
+        plots += [class_plot(figures, look, key, title, mode) for key, title in CLASS_FIGURES.items()]
     table = measures(evaluation, "three-way", "neg, neu and pos told apart", THREE_WAY)
     return [table, classes(evaluation), plots]
 

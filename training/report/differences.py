@@ -96,6 +96,23 @@ def difference_table(evaluation: Evaluation, compared: Compared) -> Table:
     return make_table(evaluation, f"minus-{slug(pair.second)}", caption, entries, remarks)
 
 
+def comparison_table(evaluation: Evaluation, pair: PairedComparison) -> Table:
+    """Return a table of one comparison, with a row for each figure that both evaluators have."""
+    shown = {name: metric for name, metric in METRICS.items() if name in pair.differences}
+    rows: list[Cells] = [
+        {
+            Column("figure", "Figure", CellKind.TEXT): metric.title,
+            Column("difference", f"{pair.first} minus {pair.second}", CellKind.POINTS): pair.differences[name],
+        }
+        for name, metric in shown.items()
+        if pair.differences[name].exists
+    ]
+    on = f"{evaluation.view.name}: {pair.errors} errors, {pair.mode}, {pair.n_traces:,} traces"
+    caption = f"{on}, in percentage points with 95 % intervals of the paired difference"
+    notes = [note] if (note := less_is_better(shown)) else []
+    return table_of(f"{slug(pair.first)}-minus-{slug(pair.second)}", caption, rows, notes)
+
+
 def mcnemar_table(evaluation: Evaluation, compared: Compared) -> Table | None:
     """Return a table of McNemar's exact tests against the reference, or None if no row has one."""
     _, pair = compared[0]

@@ -20,7 +20,7 @@ from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.reasoneval import Errors, Level
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Third
 from stepsight.core.trace import LABEL_NAMES, Label
-from stepsight.training.evaluate.diagnostics import Changed, ClassFigures, decide, lacking, roc, shares, sweep
+from stepsight.training.evaluate.diagnostics import Changed, decide, lacking, roc, shares, sweep
 from stepsight.training.evaluate.evaluation import Row
 from stepsight.training.report.results import merged, third_reasons
 
@@ -225,14 +225,12 @@ def change_plot(groups: Mapping[str, Mapping[str, Changed]], look: Styles, error
 _LABEL_INKS = {Label.NEG: "#dd6b20", Label.NEU: "#8b93a1", Label.POS: "#3d7fc4"}
 
 
-def class_plot(
-    figures: Mapping[str, Mapping[Label, ClassFigures]], look: Styles, key: str, title: str, mode: Mode
-) -> Plot:
+def class_plot(figures: Mapping[str, Mapping[str, Value]], look: Styles, key: str, title: str, mode: Mode) -> Plot:
     """Plot the AUC or F1 of each class with intervals. `key` is `auc` or `f1`."""
     figure = make_figure("Class", title)
     notes = []
     for evaluator, parts in figures.items():
-        values = [getattr(parts[label], key) for label in Label]
+        values = [parts[f"{name}_{key}"] for name in LABEL_NAMES]
         notes += [_no_class(label) for label, value in zip(Label, values, strict=True) if not value.exists]
         figure.add_trace(make_bars(LABEL_NAMES, values, evaluator, look[evaluator]))
     figure.update_layout(barmode="group", bargap=0.25)

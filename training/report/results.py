@@ -27,7 +27,7 @@ from stepsight.core.metrics.published import Published
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.metrics.table import Third
 from stepsight.core.scores import Outputs
-from stepsight.core.trace import Label
+from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.training.evaluate.diagnostics import (
     by_class,
@@ -48,6 +48,8 @@ from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug
 
 POSITION = {name: METRICS[name] for name in ("step_auc", "macro_auc")}
 """The metrics that are measured in each third of the solutions."""
+CLASS_FIGURES = {"auc": "AUC", "f1": "F1"}
+"""The figures of a class against the rest."""
 OUTCOMES = {
     Outcome.RIGHT: "Right", Outcome.MISSED: "Missed", Outcome.FALSE_ALARM: "False alarm",
     Outcome.WRONG_STEP: "Wrong step",
@@ -346,15 +348,16 @@ def evaluators_table(evaluators: Sequence[StoredEvaluator]) -> Table:
 
 def classes(evaluation: Evaluation) -> Table:
     """Return a table of the AUC and F1 of each class against the rest."""
+    metrics = {
+        f"{label}_{key}": Metric(f"{label} {title}")
+        for key, title in CLASS_FIGURES.items()
+        for label in LABEL_NAMES
+    }
     entries, remarks = [], []
     for row in three_way_rows(evaluation):
-        figures = by_class(row.subject, evaluation.weights)
-        shown = head(row)
-        for key, title in (("auc", "AUC"), ("f1", "F1")):
-            for label in Label:
-                shown[Column(f"{label.text}_{key}", f"{label.text} {title}")] = getattr(figures[label], key)
-        entries.append((row, shown))
-        remarks += [f"The gold labels no step {label.text}." for label in Label if not figures[label].f1.exists]
+        figures = by_class(row.subject.table, evaluation.weights)
+        entries.append((row, head(row) | cells(metrics, figures)))
+        remarks += [f"The gold labels no step {name}." for name in LABEL_NAMES if not figures[f"{name}_f1"].exists]
     return make_table(evaluation, "classes", "each class against the rest, F1 by argmax", entries, remarks)
 
 

@@ -223,7 +223,7 @@ def test_a_comparison(typed, evaluated, judged):
     }  # fmt: skip
     typed("evaluate --dataset sums --evaluator first --evaluator second --compare second first --draws 20")
     printed = typed.run("evaluate --dataset sums --compare second baseline:position --draws 20").out
-    assert "sums: invalid errors, offline, minus baseline:position" in printed
+    assert "Figure                     second minus baseline:position\n" in printed
 
 
 def test_an_evaluator_that_can_run_scores_what_is_missing(evaluated, sqlite_store, tiny):

@@ -173,7 +173,7 @@ def test_sweep(row):
 
 def test_classes(evaluation, row):
     look = styles(ordered(evaluation.rows))
-    plot = class_plot({"one_mind": by_class(row.subject, evaluation.weights)}, look, "f1", "F1", Mode.OFFLINE)
+    plot = class_plot({"one_mind": by_class(row.subject.table, evaluation.weights)}, look, "f1", "F1", Mode.OFFLINE)
     (bars,) = plot.figure.data
     assert list(bars.y) == pytest.approx([2 / 3, 1 / 2, 14 / 17], abs=1e-4)
     assert all(bars.error_y.array)

@@ -17,9 +17,7 @@ from stepsight.training.experiments.grid.results import (
     pair_values,
 )
 from stepsight.training.experiments.grid.tables import (
-    cell_plot,
     cell_table,
-    class_plots,
     class_table,
     mean_table,
     paired_table,
@@ -74,7 +72,6 @@ def _section(results: GridResults, key: Key) -> Section:
         [plot for metric in (MACRO_AUC, MACRO_F1) for plot in scaling_plots(results, key, metric)],
         [scatter_plot(results, key), third_plot(results, key)],
         thirds,
-        [*class_plots(results, key), cell_plot(results, key)],
         classes,
         cells,
         runs,

@@ -20,11 +20,11 @@ from stepsight.core.arrays import Floats64
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import read_json
 from stepsight.core.metrics import bootstrap, ternary
-from stepsight.core.metrics.binary import auc, f1
 from stepsight.core.metrics.bootstrap import Value, Weights
 from stepsight.core.metrics.table import StepTable, by_third
 from stepsight.core.trace import Label
 from stepsight.core.validation import STRICT, ListOf, Record, validate
+from stepsight.training.evaluate.diagnostics import by_class
 from stepsight.training.experiments.grid.design import RunSettings
 
 WHOLE = "results.json"
@@ -68,9 +68,7 @@ def figures_of(table: StepTable) -> Figures:
         figures[f"{third}_accuracy"] = ternary.accuracy(part)
         figures[f"{third}_steps"] = len(part)
         figures |= {f"{third}_{label.text}": int((part.gold == label).sum()) for label in Label}
-    for label in Label:
-        side = steps.against_rest(label)
-        figures |= {f"{label.text}_auc": auc(side), f"{label.text}_f1": f1(side)}
+    figures |= by_class(table)
     return {
         name: value if isinstance(value, int) else value.number if value.exists else None
         for name, value in figures.items()

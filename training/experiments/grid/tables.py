@@ -323,36 +323,3 @@ def survival_plots(table: Table, names: Sequence[str]) -> list[Plot]:
         figure.add_vline(x=0, line={"color": GREY, "width": 1, "dash": "dot"})
         plots.append(make_plot(f"The gain in {METRICS[metric]}: bidirectional minus causal", figure, ()))
     return plots
-
-
-def class_plots(results: GridResults, key: Key) -> list[Plot]:
-    """Plot the AUC and F1 of each class for both masks."""
-    plots = []
-    for name, title in (("auc", "AUC"), ("f1", "F1")):
-        classes = [pair_values(results, key, f"{label}_{name}") for label in LABEL_NAMES]
-        figure = make_figure("Class", title)
-        for mask in MASKS if not classes[0].empty else ():
-            values = [mean(pairs[mask]) for pairs in classes]
-            figure.add_trace(make_bars(LABEL_NAMES, values, MASKS[mask], {"color": _INK[mask]}))
-        figure.update_layout(barmode="group", bargap=0.25)
-        plots.append(make_plot(f"{title} by class", figure, () if figure.data else (_UNKNOWN,)))
-    return plots
-
-
-def cell_plot(results: GridResults, key: Key) -> Plot:
-    """Plot the mean and standard deviation of macro-AUC over the seeds, for each size and amount of data."""
-    figure = make_figure("Size and training traces", METRICS[MACRO_AUC])
-    cells = list(by_size_and_data(pair_values(results, key, MACRO_AUC)))
-    names = [f"{size} {data}" for data, size, _ in cells]
-    for mask in MASKS:
-        means = [mean(pairs[mask]).number for _, _, pairs in cells]
-        spread = [deviation(pairs[mask]).number for _, _, pairs in cells]
-        figure.add_trace(
-            go.Scatter(
-                x=names, y=rounded(np.array(means)), name=MASKS[mask],
-                mode="markers", marker={"color": _INK[mask], "size": 8},
-                error_y={"type": "data", "array": rounded(np.array(spread)), "thickness": 1, "color": _INK[mask]},
-            )
-        )  # fmt: skip
-    figure.update_xaxes(type="category")
-    return make_plot(f"{METRICS[MACRO_AUC]} of each cell, mean and standard deviation over the seeds", figure, ())

@@ -1,7 +1,6 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from stepsight.core.metrics.bootstrap import Value
@@ -9,9 +8,7 @@ from stepsight.core.metrics.published import reference_tables
 from stepsight.core.paths import asset
 from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.experiments.grid.tables import (
-    cell_plot,
     cell_table,
-    class_plots,
     class_table,
     mean_table,
     paired_table,
@@ -209,18 +206,9 @@ def test_gains_of_two_forms_stand_side_by_side():
     assert late.caption == "The gain in Late-AUC: bidirectional minus causal"
 
 
-def test_classes_and_cells():
-    auc, f1 = class_plots(DETAILS, KEY)
-    assert curves(auc)["Bidir"]["y"] == [0.75, 0.75, 0.75]
-    assert curves(f1)["Causal"]["y"] == [0.25, 0.25, 0.25]
-    found = curves(cell_plot(DRAWN, KEY))["Bidir"]
-    assert (found["x"], found["y"]) == (["a 1k", "b 2k"], [0.625, 0.25])
-    assert found["error_y"]["array"] == [round(float(np.std([0.75, 0.5], ddof=1)), 4), None]
-
-
 def test_the_papers_rows_draw_what_they_can_and_say_the_rest():
     paper, key = read_results(asset("reference", "full-grid-results.json")), ("PRM800K", "offline")
     assert sum(len(curve["x"]) for curve in curves(scatter_plot(paper, key)).values()) == 27
-    for plot in (third_plot(paper, key), *class_plots(paper, key)):
-        assert plot.figure is None
-        assert plot.notes == ("The results hold no such figures of single runs.",)
+    plot = third_plot(paper, key)
+    assert plot.figure is None
+    assert plot.notes == ("The results hold no such figures of single runs.",)
