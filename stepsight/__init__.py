@@ -35,7 +35,7 @@ __all__ = [
 ]  # fmt: skip
 
 # Nothing is sent to anybody: libraries that report to their makers read this when they are imported, which every
-# command, page and process of ours does after it has passed here. That of huggingface_hub is also TRL's.
+# command, page and process of ours does after it has passed here.
 os.environ |= {
     "DO_NOT_TRACK": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",

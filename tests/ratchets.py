@@ -39,7 +39,6 @@ PRIVATE = (
     "original_router",
     "route.dependant",
     "def main_loop",
-    "def _clip_grad_norm",
     "_no_split_modules",
 )
 

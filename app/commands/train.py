@@ -107,8 +107,8 @@ def train_command(args: Namespace) -> None:
     *_RESOURCES,
 )
 def sft_command(args: Namespace) -> None:
-    """Fine-tune a causal language model, with TRL. On several devices: torchrun --nproc-per-node N -m stepsight sft
-    .... Stop it when you like; the same command resumes. Needs stepsight[sft]."""
+    """Fine-tune a causal language model. On several devices: torchrun --nproc-per-node N -m stepsight sft .... Stop
+    it when you like; the same command resumes."""
     _use_resources(args)
     # A path on the command line is relative to the current folder, not to the recipe.
     data = None if args.data is None else str(Path(args.data).absolute())

@@ -28,7 +28,7 @@ Qwen2.5-7B-Instruct, 0.005 and a threshold of 0.5005, chosen on GSM8K. All value
 
 import copy
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -109,8 +109,6 @@ class LogRatio(nn.Module):
     This number is the cumulative difference of their log-probabilities from the solution's first token on, in
     float32.
     """
-
-    _no_split_modules: ClassVar[list[str]] = []
 
     def __init__(self, model: "PreTrainedModel", reference: "PreTrainedModel", opening: tuple[int, int]) -> None:
         super().__init__()

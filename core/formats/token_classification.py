@@ -174,7 +174,7 @@ def _check_head(checkpoint: Checkpoint, model: "PreTrainedModel", loaded: Loaded
     ids = torch.arange(1, 9, device=main_device(model))[None] % int(model.config.vocab_size)
     mask, ends = torch.ones_like(ids), torch.tensor([[2, 7]], device=ids.device)
     theirs: Tensor = model(input_ids=ids, attention_mask=mask).logits[0, [2, 7]].float().cpu()
-    ours: Tensor = StepModel(loaded.backbone, loaded.head)(ids, mask, ends)["logits"][0].float().cpu()
+    ours: Tensor = StepModel(loaded.backbone, loaded.head)(ids, mask, ends)[0].float().cpu()
     within = 1e-4 if model.dtype == torch.float32 else 5e-2
     if loaded.rows == SIGMOID:
         ours = ours - ours[:, [Label.NEG]]

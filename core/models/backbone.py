@@ -7,7 +7,7 @@ are loaded by Transformers (`core.models.pretrained`).
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import torch
 from torch import Tensor, nn
@@ -30,7 +30,6 @@ class Decoder(nn.Module):
     """A network that computes the hidden states of tokens. Its weights have the same names as in Transformers."""
 
     base_model_prefix = "model"
-    _no_split_modules: ClassVar[list[str]] = []
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__()

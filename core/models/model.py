@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from stepsight.core.models.backbone import main_device
 from stepsight.core.scores import Outputs
@@ -14,11 +13,6 @@ from stepsight.core.trace import Label
 
 if TYPE_CHECKING:
     from transformers import PretrainedConfig, PreTrainedModel
-
-IGNORED = -100
-"""The label value of a step end that is not supervised."""
-SOFT = -1
-"""The label value of a step end that is supervised by a share."""
 
 
 class Ensemble(nn.Module, ABC):
@@ -30,31 +24,12 @@ class Ensemble(nn.Module, ABC):
         result the shape (…)."""
 
 
-def soft_cross_entropy(logits: Tensor, shares: Tensor) -> Tensor:
-    """Return the cross-entropy of validity against a share `s`: `-s log v - (1 - s) log(1 - v)`, with `v = p_neu +
-    p_pos`.
-
-    `logits` has the shape (…, 3), `shares` and the result (…). A share says nothing about redundancy, so the odds
-    between neu and pos are left alone: the gradients only move both up or down in proportion to their
-    probabilities.
-    """
-    logs = logits.log_softmax(-1)
-    valid = logs[..., [Label.NEU, Label.POS]].logsumexp(-1)
-    return -(shares * valid + (1 - shares) * logs[..., Label.NEG])
-
-
 class StepModel(nn.Module):
     """The model `p_i = softmax(W h_i)` (paper, §3.3).
 
     `h_i` is the backbone's hidden state at the end of step `i`. The attention mask is the backbone's own: if
     `config.is_causal` is False, every position sees the whole input.
     """
-
-    accepts_loss_kwargs = True
-    """Tells the trainer that `forward` takes `num_items_in_batch`, over which an optimiser step's loss is
-    averaged."""
-    per_example = False
-    """True if the loss is a mean over examples' means, not over all ends alike."""
 
     def __init__(self, backbone: "PreTrainedModel", head: nn.Module | None = None) -> None:
         """Create a model from a backbone and a head.
@@ -65,8 +40,6 @@ class StepModel(nn.Module):
         super().__init__()
         self.model = backbone
         self.config: PretrainedConfig = backbone.config
-        # The modules that FSDP shards one by one.
-        self._no_split_modules = backbone._no_split_modules
         self.score: nn.Module = head or nn.Linear(self.config.hidden_size, len(Label), bias=False)
         # Encoders keep no cache, and some do not take the argument.
         cached = "use_cache" in inspect.signature(backbone.forward).parameters
@@ -89,43 +62,14 @@ class StepModel(nn.Module):
         nn.init.normal_(head.weight, std=width**-0.5)
         return cls(backbone, head)
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        ends: Tensor,
-        labels: Tensor | None = None,
-        num_items_in_batch: Tensor | None = None,
-        shares: Tensor | None = None,
-    ) -> dict[str, Tensor]:
-        """Return `logits` of shape (batch, steps, 3) and, if `labels` are given, the mean cross-entropy as `loss`.
-
-        Where a label is `SOFT`, the loss is `soft_cross_entropy` with the entry of `shares`, of shape (batch,
-        steps); its other entries do not matter.
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, ends: Tensor) -> Tensor:
+        """Return the logits at the positions `ends`, with shape (batch, steps, 3).
 
         `input_ids` and `attention_mask` (1 on real tokens) have the shape (batch, tokens) and are right-padded.
-        `ends` has the shape (batch, steps) and holds the positions of step ends; where `labels` is `IGNORED`, the
-        position does not matter. `num_items_in_batch` is the number of supervised ends in the whole optimiser step,
-        or of examples with at least one supervised end if `per_example` is True. If it is given, the loss is this
-        batch's share of the mean over the optimiser step, so that the shares of all batches add up to that mean.
-        The batches' own means would not average to it if they had different numbers of ends.
+        `ends` has the shape (batch, steps) and holds the positions of step ends.
         """
         hidden = self.states(input_ids=input_ids, attention_mask=attention_mask, **self._options)
-        logits = self.logits(hidden, ends)
-        if labels is None:
-            return {"logits": logits}
-        hard = labels.masked_fill(labels == SOFT, IGNORED)
-        losses = functional.cross_entropy(
-            logits.float().transpose(1, 2), hard, ignore_index=IGNORED, reduction="none"
-        )
-        if shares is not None:
-            losses = torch.where(labels == SOFT, soft_cross_entropy(logits.float(), shares), losses)
-        supervised = labels != IGNORED
-        if self.per_example:
-            losses = losses.sum(1) / supervised.sum(1).clamp(min=1)
-            supervised = supervised.any(1)
-        count = supervised.sum() if num_items_in_batch is None else num_items_in_batch
-        return {"loss": losses.sum() / count, "logits": logits}
+        return self.logits(hidden, ends)
 
     def states(self, **inputs: Any) -> Tensor:
         """Return the states that the head reads, of shape (batch, tokens, hidden). The arguments are passed to the
@@ -170,8 +114,7 @@ class StepModel(nn.Module):
         return torch.cat([probs, self.score.spread(hidden).float().unsqueeze(-1)], dim=-1)
 
     def activation_checkpointing_enable(self, **options: Any) -> None:
-        """Make the backbone's layers store only their input and recompute everything else in the backward pass.
-        Called by the trainer."""
+        """Make the backbone's layers store only their input and recompute everything else in the backward pass."""
         self.model.activation_checkpointing_enable(**options)
 
 

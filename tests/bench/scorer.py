@@ -96,7 +96,7 @@ def loop(evaluator: ModelEvaluator, traces: list[Trace], mode: Mode) -> Iterator
             ids = torch.from_numpy(encoded.ids[: encoded.ends[j] + 1])[None]
             ends = torch.from_numpy(encoded.ends[: j + 1])[None]
             out = evaluator.model(ids, torch.ones_like(ids), ends)
-            rows.append(out["logits"][0].softmax(-1).numpy())
+            rows.append(out[0].softmax(-1).numpy())
         yield rows
 
 

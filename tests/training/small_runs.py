@@ -5,13 +5,19 @@ import os
 import socket
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import yaml
 
 from stepsight.core.trace import Trace
+from stepsight.training.data.examples import build_examples
+from stepsight.training.data.mixture import Mixture
 from stepsight.training.data.sources_config import Data, Source
+from stepsight.training.runs.loop import Loop, connect
 from stepsight.training.train.config import Backbone, TrainConfig
+from stepsight.training.train.init import initial_model
+from stepsight.training.train.task import step_task
 from tests.conftest import ROOT
 from tests.forked import Forked
 
@@ -32,7 +38,22 @@ CONFIG = TrainConfig(
     warmup_steps=5,
     save_steps=10,
 )
+# One step, not clipped.
+ONE = replace(CONFIG, data=synthetic(8), epochs=1, warmup_steps=0, clip=1e9)
 TRACE = Trace.of("A pen costs $3. How much are 4 pens?", ["4 * 3 = 12.", "So 13.", "Check: 12 is not 13."])
+
+
+def make_loop(config, folder):
+    """The loop of a run of all weights, as the run makes it."""
+    mixture = Mixture(config.data, Path(), config.truncation, config.seed)
+    encoder, model, *_ = initial_model(config, mixture, Path())
+    examples, _ = build_examples(mixture, encoder, config.truncation, config.seed, config.max_length or 1024)
+    task = step_task(config, model, model, examples)
+    return Loop(connect(config, "train"), config, task, folder / "checkpoints")
+
+
+def losses(folder):
+    return [row["loss"] for row in json.loads((folder / "log_history.json").read_text())]
 
 
 def write_config(path, config=CONFIG):

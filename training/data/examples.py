@@ -3,7 +3,7 @@
 The order of the batches depends neither on the number of processes nor on gradient accumulation.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +11,14 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import DataLoader, Sampler
 
-from stepsight.core.models.model import IGNORED, SOFT
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.trace import Step, Trace
+
+IGNORED = -100
+"""The label value of a step end that is not supervised."""
+SOFT = -1
+"""The label value of a step end that is supervised by a share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +101,11 @@ def padded_width(longest: int, limit: int | None) -> int:
 
 
 def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]:
-    """Pad a batch of examples on the right and return the tensors for `StepModel.forward`. All examples are padded
-    to the width that `padded_width` returns for `limit`. The attention mask covers each example's own tokens. There
-    are `shares` only if an example has any."""
+    """Pad a batch of examples on the right and return the tensors for `StepModel.forward`, with the labels.
+
+    All examples are padded to the width that `padded_width` returns for `limit`. The attention mask covers each
+    example's own tokens. There are `shares` only if an example has any.
+    """
     width, reads = padded_width(max(len(e.ids) for e in batch), limit), max(len(e.ends) for e in batch)
     ids = np.zeros((len(batch), width), np.int64)
     mask = np.zeros((len(batch), width), np.int64)
@@ -125,17 +130,17 @@ def collate(batch: list[Example], limit: int | None = None) -> dict[str, Tensor]
 _SORTED = 50
 
 
-class Batches(Sampler[list[int]]):
-    """A sampler that yields the batches of one process, each as a list of indices into the data set.
+class Batches:
+    """The batches of one process, as lists of indices into the examples.
 
     Each epoch is shuffled, using `seed` and the number of the epoch, and cut into stretches of many batches. Each
     stretch is sorted by length, and the batches are shuffled again, so that their length does not depend on the
-    progress of the epoch. The batch with the longest trace comes first, so that a lack of memory shows at once.
+    progress of the epoch. The batch with the longest example comes first, so that a lack of memory shows at once.
+    With the `order` "sorted", the whole epoch is sorted by length and its batches are not shuffled. With
+    "shuffled", nothing is sorted.
 
-    An optimiser step processes `batch_size` traces on any hardware, in `accumulation` micro-batches that are each
-    split over `processes`. If the last step has too few traces, the remaining micro-batches hold the index after
-    the last trace, where the data set must have an example without a label. With the `order` "sorted", the whole
-    epoch is sorted by length and its batches are not shuffled.
+    An optimiser step processes `batch_size` examples on any hardware, in `accumulation` micro-batches that are each
+    split over `processes`. A process whose share of a micro-batch is empty has an empty list.
     """
 
     def __init__(
@@ -156,28 +161,30 @@ class Batches(Sampler[list[int]]):
         self.processes = processes
         self.process = process
         self.order = order
-        self.epoch = 0
-
-    def set_epoch(self, epoch: int) -> None:
-        """Set the number of the epoch. The trainer calls this before each epoch."""
-        self.epoch = epoch
 
     def __len__(self) -> int:
-        return -(-len(self.lengths) // self.batch_size) * self.accumulation
+        """Return the number of optimiser steps in an epoch."""
+        return -(-len(self.lengths) // self.batch_size)
 
-    def __iter__(self) -> Iterator[list[int]]:
-        for batch in self.steps():
-            size = -(-len(batch) // self.accumulation)
-            for part in range(self.accumulation):
-                own = batch[part * size : (part + 1) * size][self.process :: self.processes]
-                yield own or [len(self.lengths)]
+    def parts(self, epoch: int) -> list[list[list[int]]]:
+        """Return this process's share of each micro-batch of each optimiser step of an epoch."""
+        return [
+            [
+                step[start : start + size][self.process :: self.processes]
+                for size in [-(-len(step) // self.accumulation)]
+                for start in range(0, size * self.accumulation, size)
+            ]
+            for step in self.steps(epoch)
+        ]
 
-    def steps(self) -> list[list[int]]:
-        """Return the traces of each optimiser step of the epoch, over all processes, as lists of indices."""
+    def steps(self, epoch: int) -> list[list[int]]:
+        """Return the examples of each optimiser step of an epoch, over all processes."""
         # With seed + epoch, the second epoch of a seed would be the first of the next. The generator takes 32 bits.
-        drawn = int(np.random.SeedSequence([self.seed, self.epoch]).generate_state(1)[0])
-        generator = torch.Generator().manual_seed(drawn if self.epoch else self.seed)
+        drawn = int(np.random.SeedSequence([self.seed, epoch]).generate_state(1)[0])
+        generator = torch.Generator().manual_seed(drawn if epoch else self.seed)
         order = torch.randperm(len(self.lengths), generator=generator).tolist()
+        if self.order == "shuffled":
+            return [order[i : i + self.batch_size] for i in range(0, len(order), self.batch_size)]
         run = len(order) if self.order == "sorted" else _SORTED * self.batch_size
         batches = []
         for start in range(0, len(order), run):
@@ -189,14 +196,3 @@ class Batches(Sampler[list[int]]):
         longest = max(mixed, key=lambda batch: self.lengths[batch[0]])
         mixed.remove(longest)
         return [longest, *mixed]
-
-
-class EpochLoader(DataLoader[Any]):
-    """A data loader that passes the epoch's number to its batches, and to its data set if that needs it."""
-
-    def set_epoch(self, epoch: int) -> None:
-        """Pass on the number of the epoch. The trainer calls this before each epoch."""
-        assert isinstance(self.batch_sampler, Batches)
-        self.batch_sampler.set_epoch(epoch)
-        if hasattr(self.dataset, "set_epoch"):
-            self.dataset.set_epoch(epoch)

@@ -7,7 +7,7 @@ torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
-from transformers import TrainingArguments
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import CARD
@@ -26,18 +25,12 @@ from stepsight.core.prompts.encoding import Encoder
 from stepsight.training.data.examples import Example, build_examples
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.runs.folder import RunFolder, code_revision, now, versions, without_places
-from stepsight.training.runs.training import (
-    arguments_for,
-    finish,
-    last_checkpoint,
-    outcome,
-    whole_run,
-    write_history,
-)
+from stepsight.training.runs.history import write_history
+from stepsight.training.runs.loop import Loop, connect, whole_run
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model, longest_input
-from stepsight.training.train.lora import AdapterBase, check_peft, save_adapter
-from stepsight.training.train.trainer import StepTrainer
+from stepsight.training.train.lora import AdapterBase, adapted, check_peft, save_adapter
+from stepsight.training.train.task import assembled, step_task
 
 RECORD = "config.used.json"
 # Keys that may differ when a run is resumed, since they do not affect what is learnt. Another tokenizer would
@@ -71,28 +64,39 @@ def train(config: TrainConfig, output: Path, root: Path = Path(), db: str | None
 
 
 def _train(config: TrainConfig, folder: RunFolder, root: Path, db: str | None) -> None:
-    checkpoints = folder.path / "checkpoints"
-    arguments = arguments_for(
-        TrainingArguments, config, checkpoints, "train", per_device_train_batch_size=config.batch_size
-    )
+    accelerator = connect(config, "train")
+    is_main = accelerator.is_main_process
     mixture = Mixture(config.data, root, config.truncation, config.seed, db)
     encoder, model, origin, start = initial_model(config, mixture, root)
-    examples, left_out = _examples(config, mixture, encoder, model, arguments.should_save)
-    if arguments.should_save:
-        _begin(folder, config, examples)
+    examples, left_out = _examples(config, mixture, encoder, model, is_main)
     base = None
-    if config.lora and config.init and start and arguments.should_save:
-        base = AdapterBase.of(config.init, start, folder.path)
-    trainer = StepTrainer(config, model, examples, arguments)
-    if arguments.should_save:
-        learnt = f"{len(examples):,} traces, {_tokens(examples):,} tokens"
-        description = trainer.describe(config.batch_size, last_checkpoint(checkpoints)[0])
-        print(f"{learnt}; {description}", file=sys.stderr)
-    with whole_run(trainer, folder.path):
-        history = finish(trainer)
-        record = _sources(config, origin, mixture, examples, left_out) | {"parameters": trainer.parameters}
-        record |= {} if trainer.trained == trainer.parameters else {"trained_parameters": trainer.trained}
-        _save(trainer, config, encoder, folder.path, base, record | outcome(trainer, history), history)
+    if is_main:
+        _begin(folder, config, examples)
+        if config.lora and config.init and start:
+            base = AdapterBase.of(config.init, start, folder.path)
+    trained: Any = adapted(model, config.lora, config.seed) if config.lora else model
+    task = step_task(config, model, trained, examples)
+    loop = Loop(accelerator, config, task, folder.path / "checkpoints")
+    if is_main:
+        print(f"{len(examples):,} traces, {_tokens(examples):,} tokens; {loop.describe()}", file=sys.stderr)
+    with whole_run(loop, folder.path):
+        loop.train()
+        # Every process takes part in gathering the weights.
+        weights = loop.trained_weights()
+        if not is_main:
+            return
+        record = _sources(config, origin, mixture, examples, left_out) | {"parameters": loop.parameters}
+        record |= {} if loop.trained == loop.parameters else {"trained_parameters": loop.trained}
+        record |= loop.outcome()
+        # The evaluator's description marks completion and comes last.
+        write_history(loop.history, folder.path)
+        dtype = _saved_dtype(weights.values(), config.saved_dtype)
+        if base is not None:
+            adapter = trained.active_peft_config
+            save_adapter(folder.path, model, adapter, weights, encoder, base, record, dtype)
+        else:
+            whole = assembled(model.config, weights) if config.fsdp else model
+            save_evaluator(folder.path, whole, encoder, record, dtype=dtype)
 
 
 def settings(config: TrainConfig) -> dict[str, Any]:
@@ -170,31 +174,6 @@ def _sources(
 
 def _tokens(examples: Sequence[Example]) -> int:
     return sum(len(example.ids) for example in examples)
-
-
-def _save(
-    trainer: StepTrainer,
-    config: TrainConfig,
-    encoder: Encoder,
-    output: Path,
-    base: AdapterBase | None,
-    record: dict[str, Any],
-    history: Sequence[Mapping[str, Any]],
-) -> None:
-    """Write the log, the training curves and the evaluator, whose description marks completion and comes last.
-    Every process must call this function, because all processes take part in gathering the weights."""
-    weights = trainer.adapter_weights() if config.lora else {}
-    model = trainer.step_model if config.lora else trainer.whole_model()
-    if not trainer.args.should_save:
-        return
-    (output / "log_history.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
-    write_history(history, output.resolve().name, output)
-    if trainer.adapter_config is not None and base is not None:
-        dtype = _saved_dtype(weights.values(), config.saved_dtype)
-        save_adapter(output, model, trainer.adapter_config, weights, encoder, base, record, dtype)
-    else:
-        dtype = _saved_dtype(model.parameters(), config.saved_dtype)
-        save_evaluator(output, model, encoder, record, dtype=dtype)
 
 
 def _saved_dtype(weights: Iterable[Tensor], name: str) -> torch.dtype:

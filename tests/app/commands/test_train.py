@@ -166,7 +166,5 @@ def test_a_study_is_one_command(typed, tmp_path):
 
 @pytest.mark.usefixtures("recipe")
 def test_without_the_packages_it_says_what_to_install(typed, monkeypatch):
-    monkeypatch.setattr("stepsight.training.experiments.finetuning.sft.find_spec", lambda name: None)
-    typed("sft recipe.yaml --init start --data red.jsonl --output x")
     monkeypatch.setattr("stepsight.training.experiments.answers.find_spec", lambda name: None)
     typed("math500 start --problems problems.jsonl --output x")

@@ -45,7 +45,7 @@ def plain(evaluator, trace):
     for j, end in enumerate(encoded.ends):
         ids = torch.from_numpy(encoded.ids[: end + 1])[None]
         out = evaluator.model(ids, torch.ones_like(ids), torch.from_numpy(encoded.ends[: j + 1])[None])
-        rows.append(out["logits"][0].softmax(-1).numpy())
+        rows.append(out[0].softmax(-1).numpy())
     return rows
 
 

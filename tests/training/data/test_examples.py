@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from stepsight.core.models.model import IGNORED, SOFT
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.trace import Label, Step, Trace
-from stepsight.training.data.examples import Batches, Example, build_examples, collate
+from stepsight.training.data.examples import IGNORED, SOFT, Batches, Example, build_examples, collate
 from tests.checkpoints import tiny_tokenizer
 
 NEG, NEU, POS = 0, 1, 2
@@ -163,32 +162,23 @@ def test_a_trace_that_is_too_long_can_be_cut_instead(encoder):
 LENGTHS = [7 + (37 * i) % 294 for i in range(1003)]
 
 
-def parts(lengths, batch_size, accumulation, processes, epoch=0):
-    """What each process computes, part by part."""
-    found = []
-    for process in range(processes):
-        batches = Batches(lengths, batch_size, 13, accumulation=accumulation, processes=processes, process=process)
-        batches.set_epoch(epoch)
-        found.append(list(batches))
-        assert len(found[-1]) == len(batches)
-    return found
-
-
 @pytest.mark.parametrize(("accumulation", "processes"), [(1, 1), (4, 1), (1, 3), (2, 2), (8, 1), (4, 5)])
 def test_the_steps_are_the_same_for_every_hardware(accumulation, processes):
-    steps = Batches(LENGTHS, 8, 13).steps()
+    steps = Batches(LENGTHS, 8, 13).steps(0)
     assert sorted(itertools.chain(*steps)) == list(range(1003))
     assert sorted(map(len, steps)) == [3] + [8] * 125
-    found = parts(LENGTHS, 8, accumulation, processes)
-    for number, step in enumerate(steps):
-        shared = [own[number * accumulation + part] for own in found for part in range(accumulation)]
-        # 1003 is the place of the example without a label, which stands alone where a part has no trace.
-        assert all(part == [1003] or 1003 not in part for part in shared)
-        assert sorted(place for part in shared for place in part if place != 1003) == sorted(step)
+    shares = [
+        Batches(LENGTHS, 8, 13, accumulation=accumulation, processes=processes, process=process).parts(0)
+        for process in range(processes)
+    ]
+    for step, *parts in zip(steps, *shares, strict=True):
+        # Every process computes as many parts, some of which have no trace.
+        assert [len(own) for own in parts] == [accumulation] * processes
+        assert sorted(place for own in parts for part in own for place in part) == sorted(step)
 
 
 def test_a_batch_has_traces_of_nearly_one_length():
-    steps = Batches(LENGTHS, 8, 13).steps()
+    steps = Batches(LENGTHS, 8, 13).steps(0)
     spread = [max(LENGTHS[i] for i in step) - min(LENGTHS[i] for i in step) for step in steps]
     # 50 batches sorted together hold 400 lengths of 7 to 300: eight neighbours differ by 6 on average.
     assert sum(spread) / len(spread) < 8
@@ -200,11 +190,10 @@ def test_a_batch_has_traces_of_nearly_one_length():
     assert abs(halves[0] - halves[1]) < 30
 
 
-def test_an_epoch_is_drawn_from_the_seed_and_its_number_alone():
+@pytest.mark.parametrize("order", ["mixed", "shuffled"])
+def test_an_epoch_is_drawn_from_the_seed_and_its_number_alone(order):
     def steps(seed, epoch):
-        batches = Batches(LENGTHS, 8, seed)
-        batches.set_epoch(epoch)
-        return batches.steps()
+        return Batches(LENGTHS, 8, seed, order=order).steps(epoch)
 
     assert steps(13, 1) == steps(13, 1)
     # No epoch of a seed is one of another.
@@ -214,13 +203,12 @@ def test_an_epoch_is_drawn_from_the_seed_and_its_number_alone():
 
 def test_sorted_an_epoch_goes_from_the_longest_to_the_shortest():
     batches = Batches(LENGTHS, 8, 13, order="sorted")
-    first = list(itertools.chain(*batches.steps()))
+    first = list(itertools.chain(*batches.steps(0)))
     assert [LENGTHS[place] for place in first] == sorted(LENGTHS, reverse=True)
     # Traces of one length change places from epoch to epoch, and with the seed.
-    batches.set_epoch(1)
-    second = list(itertools.chain(*batches.steps()))
+    second = list(itertools.chain(*batches.steps(1)))
     assert first != second
     assert sorted(first) == sorted(second)
-    third = list(itertools.chain(*Batches(LENGTHS, 8, 14, order="sorted").steps()))
+    third = list(itertools.chain(*Batches(LENGTHS, 8, 14, order="sorted").steps(0)))
     assert first != third != second
     assert sorted(first) == sorted(third)

@@ -79,7 +79,7 @@ def looks_ahead(encoder, model):
     ends = torch.from_numpy(encoded.ends)[None]
     mask = torch.ones_like(ids)
     with torch.no_grad():
-        first, second = (model(tokens, mask, ends)["logits"][0, 0] for tokens in (ids, other))
+        first, second = (model(tokens, mask, ends)[0, 0] for tokens in (ids, other))
     return not torch.equal(first, second)
 
 

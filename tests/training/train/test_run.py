@@ -21,8 +21,9 @@ from stepsight.core.prompts.template import PromptTemplate
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.data.sources_config import Data, Source
+from stepsight.training.runs import loop
 from stepsight.training.synth.corpus import generate
-from stepsight.training.train import run, trainer
+from stepsight.training.train import run
 from tests.checkpoints import tiny_tokenizer, write_backbone, write_evaluator
 from tests.conftest import ROOT
 from tests.forked import Forked
@@ -35,7 +36,7 @@ FROZEN = replace(CONFIG, data=synthetic(24), epochs=1, learning_rate=1e-30, warm
 
 def final_weights(output):
     """The last checkpoint's weights: float32, where the evaluator itself keeps float16."""
-    return load_file(output / "checkpoints" / "checkpoint-60" / "model.safetensors")
+    return torch.load(output / "checkpoints" / "checkpoint-60" / "state.pt", weights_only=True)["model"]
 
 
 def assert_same_run(ours, theirs):
@@ -122,15 +123,16 @@ def test_a_run_stopped_after_its_last_step_is_written_without_another(whole, tmp
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from stepsight.training.train import run, trainer
+from stepsight.training.runs import loop
+from stepsight.training.train import run
 from stepsight.training.train.config import read_config
 
-class Die(trainer.TrainingProgress):
-    def on_step_begin(self, args, state, control, **_):
-        if state.global_step == 45:
+class Die(loop.RunProgress):
+    def move(self, done):
+        if done == 45:
             os.kill(os.getpid(), signal.SIGKILL)
 
-trainer.TrainingProgress = Die
+loop.RunProgress = Die
 run.train(read_config(sys.argv[1]), Path(sys.argv[2]))
 """
 
@@ -149,13 +151,13 @@ def test_a_killed_run_goes_on_as_if_nothing_had_happened(whole, tmp_path):
 def stop_at(monkeypatch, step, config, output, root=Path()):
     """A run that is interrupted before the step after `step`."""
 
-    class Stop(trainer.TrainingProgress):
-        def on_step_begin(self, args, state, control, **_):
-            if state.global_step == step:
+    class Stop(loop.RunProgress):
+        def move(self, done):
+            if done == step:
                 raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(trainer, "TrainingProgress", Stop)
+        patched.setattr(loop, "RunProgress", Stop)
         with pytest.raises(KeyboardInterrupt):
             run.train(config, output, root)
 
@@ -203,7 +205,7 @@ def test_an_interrupt_ends_it_and_says_how_to_go_on(tmp_path):
 def test_a_checkpoint_cut_short_is_passed_over(whole, tmp_path):
     copy = shutil.copytree(whole, tmp_path / "whole")
     (copy / "stepsight.json").unlink()
-    path = copy / "checkpoints" / "checkpoint-60" / "optimizer.pt"
+    path = copy / "checkpoints" / "checkpoint-60" / "state.pt"
     path.write_bytes(path.read_bytes()[:-100])
     run.train(CONFIG, copy)
     assert_same_run(copy, whole)
@@ -340,7 +342,7 @@ def test_mixed_precision_keeps_the_weights_in_float32(tmp_path):
     config = replace(CONFIG, epochs=1, data=synthetic(80, seed=3))
     exact = run.train(config, tmp_path / "exact")
     mixed = run.train(replace(config, bf16=True), tmp_path / "mixed")
-    weights = load_file(mixed / "checkpoints" / "checkpoint-10" / "model.safetensors")
+    weights = torch.load(mixed / "checkpoints" / "checkpoint-10" / "state.pt", weights_only=True)["model"]
     assert {tensor.dtype for tensor in weights.values()} == {torch.float32}
     losses = [[row["loss"] for row in history(folder)] for folder in (exact, mixed)]
     assert losses[0] != losses[1]

@@ -1,4 +1,4 @@
-"""Fine-tuning a causal language model on a subset of a pool, with TRL's trainer.
+"""Fine-tuning a causal language model on a subset of a pool.
 
     stepsight sft training/configs/mistral-7b-sft.yaml --data subsets/red.jsonl --seed 42 --output runs/red-42
     torchrun --nproc-per-node 4 -m stepsight sft RECIPE.yaml --data FILE --output FOLDER
@@ -6,24 +6,23 @@
 In addition to the model's own files, the folder has:
 
     FOLDER/run.json           the inputs of the run, which identify it
-    FOLDER/checkpoints        the trainer's checkpoints, from which it resumes
+    FOLDER/checkpoints        the checkpoints, from which it resumes
     FOLDER/log_history.json   loss, gradient norm and learning rate of each step; training.html shows them
     FOLDER/sft.json           the outcome, written last
 """
 
 import hashlib
-import json
 import math
 import shutil
 import sys
-from collections.abc import Iterable
-from dataclasses import asdict, fields, replace
-from importlib.metadata import version
-from importlib.util import find_spec
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor, nn
+from torch.nn import functional
 from transformers import (
     AutoTokenizer,
     LlamaForCausalLM,
@@ -32,7 +31,6 @@ from transformers import (
     PreTrainedTokenizerFast,
     set_seed,
 )
-from transformers.trainer_callback import PrinterCallback
 from transformers.utils import logging
 
 from stepsight.core.errors import UserError
@@ -50,16 +48,9 @@ from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.experiments.filtering.run import MANIFEST
 from stepsight.training.experiments.finetuning.recipe import CARD, FREE, QUERY, Recipe, read_pairs
 from stepsight.training.runs.folder import RunFolder, code_revision, now, versions
+from stepsight.training.runs.history import write_history
+from stepsight.training.runs.loop import Batch, Loop, Task, connect, whole_run
 from stepsight.training.runs.optimisation import Optimisation
-from stepsight.training.runs.training import (
-    Safeguard,
-    TrainingProgress,
-    arguments_for,
-    finish,
-    outcome,
-    whole_run,
-    write_history,
-)
 from stepsight.training.train.config import Backbone, Expected, TrainConfig
 from stepsight.training.train.estimate import CHARACTERS, Estimate, estimate_run
 from stepsight.training.train.init import PAD, llama_config, train_tokenizer
@@ -148,10 +139,9 @@ def fine_tune(recipe: Recipe, root: Path, output: Path) -> None:
     in `root`.
 
     A killed run resumes from the last complete checkpoint, and a finished run is not repeated. Raises `UserError`
-    if TRL is not installed, if `output` belongs to a different run or is in use by a different process, if every
-    row is too long, if the loss or the gradient is not finite, or if memory or disk space runs out.
+    if `output` belongs to a different run or is in use by a different process, if every row is too long, if the
+    loss or the gradient is not finite, or if memory or disk space runs out.
     """
-    check_installed()
     data, rows = _read_subset(recipe, root)
     start, manifest = model_folder(str(recipe.init), root), data.with_name(MANIFEST)
     evaluator = read_json(manifest).get("evaluator", {}) if manifest.is_file() else {}
@@ -172,25 +162,25 @@ def fine_tune(recipe: Recipe, root: Path, output: Path) -> None:
         print(f"{output} is fine-tuned already; remove it to do it again.", file=sys.stderr)
         return
     with folder.lock():
-        arguments = _arguments(recipe, output / "checkpoints")
+        accelerator = connect(recipe, "sft")
         tokenizer, model = load_text_tokenizer(start), load_model(start, Placement(dtype="float32"))
         longest = min(recipe.max_length, context_of(model) or sys.maxsize)
         encoded = [_encode(tokenizer, recipe, query, response) for query, response in rows]
-        examples = [example for example in encoded if len(example["input_ids"]) <= longest]
+        examples = [example for example in encoded if len(example.ids) <= longest]
         if not examples:
             raise UserError(f"no row of {data.stem} has at most {longest:,} tokens.", "Raise max_length.")
         counts = {"examples": len(examples), "left_out": len(rows) - len(examples)}
-        if arguments.should_save:
+        if accelerator.is_main_process:
             folder.begin(settings)
             print(f"Fine-tuning into {output}; the same command goes on when it was stopped.", file=sys.stderr)
             print("{examples:,} rows to learn from, {left_out:,} left out".format(**counts), file=sys.stderr)
-        _train(model, tokenizer, examples, arguments, recipe, output, settings | counts)
-
-
-def check_installed() -> None:
-    """Raise `UserError` if the packages that fine-tuning needs are missing."""
-    if find_spec("trl") is None:
-        raise UserError("trl is not installed.", "Install stepsight[sft].")
+        loop = Loop(accelerator, recipe, text_task(model, tokenizer.pad_token_id, examples), output / "checkpoints")
+        with whole_run(loop, output):
+            loop.train()
+            # All processes take part in gathering the weights.
+            weights = loop.trained_weights()
+            if accelerator.is_main_process:
+                _save(loop, model, tokenizer, weights, torch_dtype(recipe.saved_dtype), output, settings | counts)
 
 
 def _read_subset(recipe: Recipe, root: Path) -> tuple[Path, list[tuple[str, str]]]:
@@ -204,89 +194,75 @@ def _read_subset(recipe: Recipe, root: Path) -> tuple[Path, list[tuple[str, str]
     return path, read_pairs(path, "query", "response")
 
 
-def _encode(tokenizer: Any, recipe: Recipe, query: str, response: str) -> dict[str, list[int]]:
-    """Return the token ids of a prompt, its response and the end token, with their labels. The prompt and the
-    response are encoded separately, so that the response begins with a new token, as in generation."""
+@dataclass(frozen=True)
+class Text:
+    """The token ids of a prompt, its response and the end token, with the label of each token: its id, or
+    `_IGNORED` where it is not learnt."""
+
+    ids: list[int]
+    labels: list[int]
+
+
+def _encode(tokenizer: Any, recipe: Recipe, query: str, response: str) -> Text:
+    """Encode a row. The prompt and the response are encoded separately, so that the response begins with a new
+    token, as in generation."""
     before = prompt_ids(tokenizer, recipe.prompt.replace(QUERY, query))
     after = [*tokenizer(response, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
     labels = before if recipe.loss == "all" else [_IGNORED] * len(before)
-    return {"input_ids": before + after, "labels": labels + after}
+    return Text(before + after, labels + after)
 
 
-def _arguments(recipe: Recipe, checkpoints: Path) -> Any:
-    """Return the arguments of TRL's trainer, connecting processes launched together. Raises `UserError`
-    if the rows of an optimiser step cannot be divided among them."""
-    from trl.trainer.sft_config import SFTConfig
+def text_task(model: nn.Module, pad: int, examples: Sequence[Text]) -> Task:
+    """Return the task of training a causal language model on texts. The loss of an optimiser step is the mean
+    cross-entropy over its tokens to learn; the first token of a text is never one."""
 
-    arguments = arguments_for(
-        SFTConfig,
-        recipe,
-        checkpoints,
-        "sft",
-        logging_steps=1,
-        # The rows are token ids with labels already, within the recipe's length.
-        max_length=None,
-        dataset_kwargs={"skip_prepare_dataset": True},
+    def collate(texts: Sequence[Text]) -> Batch:
+        width = max(len(text.ids) for text in texts)
+        rows = [(text, [pad] * (width - len(text.ids))) for text in texts]
+        return {
+            "input_ids": torch.tensor([text.ids + end for text, end in rows]),
+            "attention_mask": torch.tensor([[1] * len(text.ids) + [0] * len(end) for text, end in rows]),
+            # The label of each place is that of the next token.
+            "labels": torch.tensor([text.labels[1:] + [_IGNORED] * (len(end) + 1) for text, end in rows]),
+        }
+
+    def loss(network: nn.Module, batch: Batch) -> Tensor:
+        inputs = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"]}
+        logits = network(**inputs, use_cache=False).logits
+        learnt = batch["labels"] != _IGNORED
+        return functional.cross_entropy(logits[learnt].float(), batch["labels"][learnt], reduction="sum")
+
+    return Task(
+        model=model,
+        examples=examples,
+        lengths=[len(text.ids) for text in examples],
+        empty=Text([pad], [_IGNORED]),
+        collate=collate,
+        loss=loss,
+        count=lambda batch: (batch["labels"] != _IGNORED).sum(),
+        order="shuffled",
     )
-    rows, left = divmod(recipe.batch_size, recipe.accumulation * arguments.world_size)
-    if left:
-        raise UserError(
-            f"batch_size {recipe.batch_size} cannot be divided among {arguments.world_size} devices with "
-            f"accumulation {recipe.accumulation}.",
-            "Change accumulation, or launch another number of processes.",
-        )
-    arguments.per_device_train_batch_size = rows
-    return arguments
-
-
-def _train(
-    model: Any, tokenizer: Any, examples: list[dict[str, list[int]]], arguments: Any, recipe: Recipe, output: Path,
-    card: dict[str, Any],
-) -> None:  # fmt: skip
-    """Train from the last complete checkpoint, if there is one, and write the model and its card."""
-    from datasets import Dataset
-    from trl.trainer.sft_trainer import SFTTrainer
-
-    callbacks = [Safeguard(), TrainingProgress()]
-    dataset = Dataset.from_list(examples)
-    trainer: Any = SFTTrainer(
-        model, args=arguments, train_dataset=dataset, processing_class=tokenizer, callbacks=callbacks
-    )
-    # Standard output is reserved for the path of the result.
-    trainer.remove_callback(PrinterCallback)
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    with whole_run(trainer, output):
-        history = finish(trainer)
-        # All processes take part in gathering the weights.
-        weights = trainer.accelerator.get_state_dict(trainer.model)
-        if arguments.should_save:
-            _save(trainer, weights, torch_dtype(recipe.saved_dtype), output, card, history)
 
 
 def _save(
-    trainer: Any,
-    weights: dict[str, torch.Tensor],
-    dtype: torch.dtype,
-    output: Path,
+    loop: Loop, model: Any, tokenizer: Any, weights: dict[str, Tensor], dtype: torch.dtype, output: Path,
     card: dict[str, Any],
-    history: list[dict[str, Any]],
-) -> None:
+) -> None:  # fmt: skip
     """Write the model, the log, the training curves and, last, the card."""
-    model = trainer.accelerator.unwrap_model(trainer.model)
     model.config.dtype = dtype
     if model.config.tie_word_embeddings:
         weights.pop("lm_head.weight", None)
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     model.save_pretrained(output, state_dict={name: part.to("cpu", dtype) for name, part in weights.items()})
-    trainer.processing_class.save_pretrained(output)
-    (output / "log_history.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
-    write_history(history, output.resolve().name, output)
+    tokenizer.save_pretrained(output)
+    write_history(loop.history, output)
     made = {
         "made": now(),
         "code": code_revision(),
-        "versions": versions() | {name: version(name) for name in ("trl", "datasets")},
+        "versions": versions(),
         "parameters": sum(weight.numel() for weight in weights.values()),
     }
-    write_json(output / CARD, card | made | outcome(trainer, history))
+    write_json(output / CARD, card | made | loop.outcome())
     # Checkpoints are several times as large as the model, and the run is finished.
     shutil.rmtree(output / "checkpoints", ignore_errors=True)
 

@@ -33,7 +33,7 @@ from stepsight.training.experiments.filtering.pool import SUBSETS
 from stepsight.training.experiments.filtering.run import MANIFEST
 from stepsight.training.experiments.finetuning.math500 import FILE, MATH500, read_result
 from stepsight.training.experiments.finetuning.recipe import CARD, FREE, Recipe, read_pairs
-from stepsight.training.experiments.finetuning.sft import check_installed, model_folder, write_scratch_model
+from stepsight.training.experiments.finetuning.sft import model_folder, write_scratch_model
 from stepsight.training.report.tables import slug
 from stepsight.training.runs.folder import RunFolder
 from stepsight.training.runs.optimisation import Precision, Seed
@@ -136,7 +136,6 @@ def run_study(study: Study, root: Path, folder: Path, jobs: int) -> None:
     A failed run does not stop the others. Raises `UserError` if the folder belongs to a different study, if a file
     or package is missing or, at the end, if any run failed.
     """
-    check_installed()
     Grader()
     recipe, problems = study.recipe_for(root), data_files(study.problems, root)[0][1]
     pool = [path for name in study.pool for _, path in data_files(name, root)]

@@ -94,9 +94,9 @@ def test_the_first_loss_is_the_mean_over_the_tokens_to_learn(start, subset, tmp_
 def test_a_query_may_hold_braces(start):
     tokenizer = load_text_tokenizer(start)
     example = sft._encode(tokenizer, replace(RECIPE, prompt="Q: {query}\nA: "), r"\frac{1}{2} {query}", "4.")
-    assert tokenizer.decode(example["input_ids"]) == "Q: \\frac{1}{2} {query}\nA: 4.<end>"
+    assert tokenizer.decode(example.ids) == "Q: \\frac{1}{2} {query}\nA: 4.<end>"
     before = prompt_ids(tokenizer, "Q: \\frac{1}{2} {query}\nA: ")
-    assert example["input_ids"][: len(before)] == before
+    assert example.ids[: len(before)] == before
 
 
 def test_a_finished_run_is_left_as_it_is_and_another_is_refused(whole, start, subset, tmp_path, capsys):
@@ -114,15 +114,12 @@ def test_a_finished_run_is_left_as_it_is_and_another_is_refused(whole, start, su
         tune(start, red, output)
 
 
-def test_impossible_runs_leave_no_folder(start, subset, tmp_path, monkeypatch):
+def test_impossible_runs_leave_no_folder(start, subset, tmp_path):
     output = tmp_path / "out"
     for changes in ({"max_length": 5}, {"fsdp": True}, {"init": None}, {"data": None}):
         recipe = replace(RECIPE, **({"init": str(start), "data": str(subset)} | changes))
         with refused():
             fine_tune(recipe, tmp_path, output)
-    monkeypatch.setattr("trl.trainer.sft_config.SFTConfig.world_size", 3)
-    with refused():
-        tune(start, subset, output)
     assert not output.exists()
 
 
@@ -143,11 +140,14 @@ def test_parts_of_a_step_learn_what_it_does(start, subset, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_learn_what_one_does(whole, start, tmp_path):
-    recipe = tmp_path / "recipe.yaml"
-    recipe.write_text(yaml.safe_dump(json.loads(json.dumps(asdict(RECIPE)))))
-    data, output = whole.parent / "red.jsonl", tmp_path / "two"
-    pair = forked_pair("sft", recipe, "--init", start, "--data", data, "--output", output)
+@pytest.mark.parametrize("fsdp", [False, True])
+def test_two_processes_learn_what_one_does(start, subset, tmp_path, fsdp):
+    # 17 rows in batches of 8: the last step has one row, and nothing for the second process.
+    write_subset(subset, ROWS[:17])
+    whole = tune(start, subset, tmp_path / "whole")
+    recipe, output = tmp_path / "recipe.yaml", tmp_path / "two"
+    recipe.write_text(yaml.safe_dump(json.loads(json.dumps(asdict(replace(RECIPE, fsdp=fsdp))))))
+    pair = forked_pair("sft", recipe, "--init", start, "--data", subset, "--output", output)
     assert [process.returncode for process in pair] == [0, 0], pair[0].stderr + pair[1].stderr
     assert_same_steps(output, whole)
     assert json.loads((output / "sft.json").read_text())["devices"] == "2 x cpu"
@@ -156,18 +156,6 @@ def test_two_processes_learn_what_one_does(whole, start, tmp_path):
 def test_a_loss_that_is_not_finite_ends_the_run(start, subset, tmp_path):
     with refused():
         tune(start, subset, tmp_path / "out", learning_rate=1e30, clip=1e30)
-
-
-def test_the_trainer_gets_what_the_recipe_says(tmp_path):
-    recipe = read_recipe(CONFIGS / "mistral-7b-sft.yaml")
-    # On one device here: 32 rows in 4 parts are 8 at once.
-    arguments = sft._arguments(replace(recipe, fsdp=False), tmp_path)
-    assert (arguments.per_device_train_batch_size, arguments.gradient_accumulation_steps) == (8, 4)
-    assert (arguments.learning_rate, arguments.lr_scheduler_type, arguments.warmup_steps) == (5e-7, "cosine", 16)
-    assert (arguments.num_train_epochs, arguments.seed, arguments.bf16) == (4, 42, True)
-    assert (arguments.weight_decay, arguments.max_grad_norm) == (0.0, 1.0)
-    assert (arguments.adam_beta1, arguments.adam_beta2, arguments.optim) == (0.9, 0.999, "adamw_torch_fused")
-    assert (arguments.activation_checkpointing, arguments.packing) == (True, False)
 
 
 def test_the_papers_run_is_7b_on_four_gpus():
