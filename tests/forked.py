@@ -21,13 +21,11 @@ import torch
 import stepsight.app.commands.cli
 import stepsight.app.server
 import stepsight.training.train.run
-import stepsight.training.train.task
 
 LOADED = (
     stepsight.app.commands.cli,
     stepsight.app.server,
     stepsight.training.train.run,
-    stepsight.training.train.task,
 )
 # Of every command.
 stepsight.app.commands.cli.build_parser()

@@ -17,7 +17,7 @@ from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.runs.loop import Loop, connect
 from stepsight.training.train.config import Backbone, TrainConfig
 from stepsight.training.train.init import initial_model
-from stepsight.training.train.task import step_task
+from stepsight.training.train.run import step_objective
 from tests.conftest import ROOT
 from tests.forked import Forked
 
@@ -48,8 +48,8 @@ def make_loop(config, folder):
     mixture = Mixture(config.data, Path(), config.truncation, config.seed)
     encoder, model, *_ = initial_model(config, mixture, Path())
     examples, _ = build_examples(mixture, encoder, config.truncation, config.seed, config.max_length or 1024)
-    task = step_task(config, model, model, examples)
-    return Loop(connect(config, "train"), config, task, folder / "checkpoints")
+    objective = step_objective(config, model, model, examples)
+    return Loop(connect(config, "train"), config, objective, folder / "checkpoints")
 
 
 def losses(folder):

@@ -37,6 +37,10 @@ class Example:
     shares: NDArray[np.float32] | None = None
 
 
+EMPTY = Example(np.zeros(1, np.int64), np.zeros(1, np.int64), np.full(1, IGNORED, np.int64))
+"""An example without a label, for an empty part of a step."""
+
+
 def build_examples(
     traces: Iterable[Trace],
     encoder: Encoder,

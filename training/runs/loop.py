@@ -18,13 +18,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from accelerate import Accelerator
 from torch import Tensor, nn
-from torch.distributed import checkpoint as sharded_checkpoint
 from torch.distributed.checkpoint.api import CheckpointException
 from torch.distributed.checkpoint.state_dict import (
     StateDictOptions,
@@ -32,13 +31,15 @@ from torch.distributed.checkpoint.state_dict import (
     get_state_dict,
     set_state_dict,
 )
+from torch.distributed.checkpoint.state_dict_loader import load as load_shards
+from torch.distributed.checkpoint.state_dict_saver import save as save_shards
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import read_json
-from stepsight.training.data.examples import Batches
+from stepsight.training.data.examples import EMPTY, Batches, Example, collate
 from stepsight.training.runs.optimisation import Optimisation
 from stepsight.training.runs.progress import RunProgress
 
@@ -57,23 +58,19 @@ Batch = dict[str, Tensor]
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a run learns: the weights of `model` that require gradients, from `examples`, which have `lengths` in
-    tokens.
+class Objective:
+    """What a run learns: the weights of `model` that require gradients, from `examples`.
 
-    `collate` makes a batch of some examples. `loss` computes, with the model that it is given, the sum of a batch's
-    losses, and `count` their number. `empty` is an example without a loss, for a process that has no other one in a
-    part of a step. `order` is an order of `Batches`.
+    `loss` computes, with the model that it is given, the sum of a batch's losses, and `count` their number. `limit`
+    is the longest input of the model, and `order` an order of `Batches`.
     """
 
     model: nn.Module
-    examples: Sequence[Any]
-    lengths: Sequence[int]
-    empty: Any
-    collate: Callable[[list[Any]], Batch]
+    examples: Sequence[Example]
     loss: Callable[[nn.Module, Batch], Tensor]
     count: Callable[[Batch], Tensor]
-    order: str = "mixed"
+    limit: int | None
+    order: str
 
 
 def connect(config: Optimisation, command: str) -> Accelerator:
@@ -89,36 +86,36 @@ def connect(config: Optimisation, command: str) -> Accelerator:
 
 
 class Loop:
-    """A run of `task` from the last complete checkpoint in `folder` on, or from the start if there is none.
+    """A run for `objective` from the last complete checkpoint in `folder` on, or from the start if there is none.
 
     `steps` is the number of optimiser steps in all epochs, and `step` the number of those that are done. Each row
     of `history` has the mean `loss` of the steps since the row before, the norm of the gradient and the learning
     rate of its own `step`, and the `seconds` spent so far, with those before the run was resumed.
     """
 
-    def __init__(self, accelerator: Accelerator, config: Optimisation, task: Task, folder: Path) -> None:
-        self.accelerator, self.config, self.task, self.folder = accelerator, config, task, folder
+    def __init__(self, accelerator: Accelerator, config: Optimisation, objective: Objective, folder: Path) -> None:
+        self.accelerator, self.config, self.objective, self.folder = accelerator, config, objective, folder
         self.batches = Batches(
-            task.lengths,
+            [len(example.ids) for example in objective.examples],
             config.batch_size,
             config.seed,
             accumulation=config.accumulation,
             processes=accelerator.num_processes,
             process=accelerator.process_index,
-            order=task.order,
+            order=objective.order,
         )
         self.steps = len(self.batches) * config.epochs
-        self.parameters = sum(weight.numel() for weight in task.model.parameters())
-        self.trained = sum(weight.numel() for weight in task.model.parameters() if weight.requires_grad)
-        task.model.train()
+        self.parameters = sum(weight.numel() for weight in objective.model.parameters())
+        self.trained = sum(weight.numel() for weight in objective.model.parameters() if weight.requires_grad)
+        objective.model.train()
         if config.activation_checkpointing:
             # Transformers' models have it, and those around them pass it on.
-            enable: Any = task.model.activation_checkpointing_enable
+            enable: Any = objective.model.activation_checkpointing_enable
             enable()
         if config.fsdp:
-            self.model: nn.Module = _sharded(task.model, accelerator, config.bf16)
+            self.model: nn.Module = _sharded(objective.model, accelerator, config.bf16)
         else:
-            self.model = accelerator.prepare_model(task.model)
+            self.model = accelerator.prepare_model(objective.model)
         self.weights = [weight for weight in self.model.parameters() if weight.requires_grad]
         # Norms and biases, which are vectors, are not decayed.
         groups = [
@@ -158,11 +155,9 @@ class Loop:
                 # What dropout draws depends on the step alone, not on what was drawn before it.
                 drawn = (config.seed, self.step, accelerator.process_index)
                 torch.manual_seed(int(np.random.SeedSequence(drawn).generate_state(1)[0]))
-                batches = [
-                    self.task.collate([self.task.examples[place] for place in part] or [self.task.empty])
-                    for part in parts
-                ]
-                counts = torch.stack([self.task.count(batch) for batch in batches])
+                examples = [[self.objective.examples[place] for place in part] or [EMPTY] for part in parts]
+                batches = [collate(part, self.objective.limit) for part in examples]
+                counts = torch.stack([self.objective.count(batch) for batch in batches])
                 count = accelerator.reduce(counts.sum().to(device), "sum")
                 for number, batch in enumerate(batches, 1):
                     # Processes exchange their gradients once a step; with shards each time, since each process
@@ -170,7 +165,7 @@ class Loop:
                     with nullcontext() if number == len(batches) else accelerator.no_sync(self.model):
                         with torch.autocast(device.type, torch.bfloat16, enabled=config.bf16):
                             moved = {name: values.to(device) for name, values in batch.items()}
-                            loss = self.task.loss(self.model, moved) / count
+                            loss = self.objective.loss(self.model, moved) / count
                         # The gradients of the processes are averaged, and what is sought is their sum.
                         accelerator.backward(loss * accelerator.num_processes)
                     total_loss += loss.detach()
@@ -228,7 +223,7 @@ class Loop:
         self.accelerator.wait_for_everyone()
         state = self._state()
         if self.config.fsdp:
-            sharded_checkpoint.save(state, checkpoint_id=folder)
+            save_shards(state, checkpoint_id=folder)
         elif is_main:
             # Given a path, PyTorch would not say why it cannot write.
             with (folder / _STATE).open("wb") as file:
@@ -245,7 +240,7 @@ class Loop:
         """Put weights, optimiser and history into the state that a checkpoint holds."""
         if self.config.fsdp:
             state = self._state()
-            sharded_checkpoint.load(state, checkpoint_id=folder)
+            load_shards(state, checkpoint_id=folder)
         else:
             state = torch.load(folder / _STATE, map_location="cpu", weights_only=True)
         set_state_dict(
@@ -264,12 +259,12 @@ class Loop:
         return {"model": model, "optimizer": optimizer}
 
     def trained_weights(self) -> dict[str, Tensor]:
-        """Return the trained weights by their names in the task's model, gathered in the main process if they are
-        sharded. Every process must call this."""
+        """Return the trained weights by their names in the objective's model, gathered in the main process if they
+        are sharded. Every process must call this."""
         options = StateDictOptions(
             full_state_dict=self.config.fsdp, cpu_offload=self.config.fsdp, ignore_frozen_params=True
         )
-        return get_model_state_dict(self.model, options=options)
+        return cast(dict[str, Tensor], get_model_state_dict(self.model, options=options))
 
     def outcome(self) -> dict[str, Any]:
         """Return the outcome of the run for its record. `final_loss` is the mean of the last ten rows of the

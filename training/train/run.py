@@ -7,30 +7,33 @@ torchrun --nproc-per-node 4 -m stepsight train CONFIG.yaml --output FOLDER      
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 from tqdm import tqdm
+from transformers import PretrainedConfig
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import CARD
+from stepsight.core.models.backbone import context_of
 from stepsight.core.models.evaluator import save_evaluator
 from stepsight.core.models.model import StepModel
 from stepsight.core.prompts.encoding import Encoder
-from stepsight.training.data.examples import Example, build_examples
+from stepsight.core.trace import Label
+from stepsight.training.data.examples import IGNORED, SOFT, Example, build_examples
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.runs.folder import RunFolder, code_revision, now, versions, without_places
 from stepsight.training.runs.history import write_history
-from stepsight.training.runs.loop import Loop, connect, whole_run
+from stepsight.training.runs.loop import Batch, Loop, Objective, connect, whole_run
 from stepsight.training.train.config import TrainConfig
 from stepsight.training.train.init import initial_model, longest_input
 from stepsight.training.train.lora import AdapterBase, adapted, check_peft, save_adapter
-from stepsight.training.train.task import assembled, step_task
 
 RECORD = "config.used.json"
 # Keys that may differ when a run is resumed, since they do not affect what is learnt. Another tokenizer would
@@ -38,6 +41,9 @@ RECORD = "config.used.json"
 _FREE = ("notes", "accumulation", "activation_checkpointing", "plan", "tokenizer")
 # The key for the hash of the examples, beside those of the configuration.
 _EXAMPLES = "examples_sha256"
+# Up to this width, plain products are faster on a processor than fused attention, whose backward pass is slow
+# there; their memory grows with the square of the width.
+_NARROW = 256
 
 
 def train(config: TrainConfig, output: Path, root: Path = Path(), db: str | None = None) -> Path:
@@ -75,8 +81,8 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path, db: str | None) -
         if config.lora and config.init and start:
             base = AdapterBase.of(config.init, start, folder.path)
     trained: Any = adapted(model, config.lora, config.seed) if config.lora else model
-    task = step_task(config, model, trained, examples)
-    loop = Loop(accelerator, config, task, folder.path / "checkpoints")
+    objective = step_objective(config, model, trained, examples)
+    loop = Loop(accelerator, config, objective, folder.path / "checkpoints")
     if is_main:
         print(f"{len(examples):,} traces, {_tokens(examples):,} tokens; {loop.describe()}", file=sys.stderr)
     with whole_run(loop, folder.path):
@@ -97,6 +103,67 @@ def _train(config: TrainConfig, folder: RunFolder, root: Path, db: str | None) -
         else:
             whole = assembled(model.config, weights) if config.fsdp else model
             save_evaluator(folder.path, whole, encoder, record, dtype=dtype)
+
+
+def step_objective(
+    config: TrainConfig, model: StepModel, trained: nn.Module, examples: Sequence[Example]
+) -> Objective:
+    """Return the objective of training `model` on `examples`. `trained` is the model itself, or the model with
+    adapters.
+
+    The loss of an optimiser step is the mean cross-entropy over its labelled step ends or, if the loss is per
+    example, the mean of the examples' means.
+    """
+
+    def loss(network: nn.Module, batch: Batch) -> Tensor:
+        if batch["input_ids"].device.type == "cpu":
+            attention = "eager" if batch["input_ids"].shape[1] <= _NARROW else "sdpa"
+            if model.model.config._attn_implementation != attention:
+                model.model.set_attn_implementation(attention)
+        logits = network(batch["input_ids"], batch["attention_mask"], batch["ends"])
+        losses = step_losses(logits.float(), batch["labels"], batch.get("shares"))
+        if config.loss == "example":
+            losses = losses.sum(1) / (batch["labels"] != IGNORED).sum(1).clamp(min=1)
+        return losses.sum()
+
+    def count(batch: Batch) -> Tensor:
+        labelled = batch["labels"] != IGNORED
+        return labelled.any(1).sum() if config.loss == "example" else labelled.sum()
+
+    return Objective(trained, examples, loss, count, context_of(model.model), config.order)
+
+
+def step_losses(logits: Tensor, labels: Tensor, shares: Tensor | None = None) -> Tensor:
+    """Return the loss at each step end, with the shape (batch, steps): the cross-entropy of its label or, where the
+    label is `SOFT`, that of validity against its share; 0 where it is `IGNORED`. `logits` has the shape (batch,
+    steps, 3), `labels` and `shares` (batch, steps)."""
+    hard = labels.masked_fill(labels == SOFT, IGNORED)
+    losses = functional.cross_entropy(logits.transpose(1, 2), hard, ignore_index=IGNORED, reduction="none")
+    return losses if shares is None else torch.where(labels == SOFT, _soft_losses(logits, shares), losses)
+
+
+def _soft_losses(logits: Tensor, shares: Tensor) -> Tensor:
+    """Return the cross-entropy of validity against a share `s`: `-s log v - (1 - s) log(1 - v)`, with `v = p_neu +
+    p_pos`.
+
+    A share says nothing about redundancy, so the odds between neu and pos are left alone: the gradients only move
+    both up or down in proportion to their probabilities.
+    """
+    logs = logits.log_softmax(-1)
+    valid = logs[..., [Label.NEU, Label.POS]].logsumexp(-1)
+    return -(shares * valid + (1 - shares) * logs[..., Label.NEG])
+
+
+def assembled(config: PretrainedConfig, weights: Mapping[str, Tensor]) -> StepModel:
+    """Build a model from its weights. The head gets a bias if the weights include one. If `weights` is empty, the
+    model's tensors are left without data (on the meta device)."""
+    with torch.device("meta"):
+        whole = StepModel.from_config(config)
+        if "score.bias" in weights:
+            whole.score = nn.Linear(int(config.hidden_size), len(Label))
+    if weights:
+        whole.load_state_dict(weights, assign=True)
+    return whole
 
 
 def settings(config: TrainConfig) -> dict[str, Any]:

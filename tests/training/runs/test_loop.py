@@ -45,13 +45,13 @@ def gradients_of(loop):
 def before_losses(loop, act):
     """Call `act` with the model before each part of a step is computed, and add what it returns, if anything, to
     the loss."""
-    loss = loop.task.loss
+    loss = loop.objective.loss
 
     def changed(model, batch):
         more = act(model)
         return loss(model, batch) if more is None else loss(model, batch) + more
 
-    loop.task = replace(loop.task, loss=changed)
+    loop.objective = replace(loop.objective, loss=changed)
 
 
 def one_step(config, folder):

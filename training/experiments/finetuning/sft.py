@@ -16,10 +16,11 @@ import math
 import shutil
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -44,12 +45,13 @@ from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.evaluator import fingerprint
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import load_weights, read_config
+from stepsight.training.data.examples import IGNORED, Example
 from stepsight.training.data.sources_config import Data, Source
 from stepsight.training.experiments.filtering.run import MANIFEST
 from stepsight.training.experiments.finetuning.recipe import CARD, FREE, QUERY, Recipe, read_pairs
 from stepsight.training.runs.folder import RunFolder, code_revision, now, versions
 from stepsight.training.runs.history import write_history
-from stepsight.training.runs.loop import Batch, Loop, Task, connect, whole_run
+from stepsight.training.runs.loop import Batch, Loop, Objective, connect, whole_run
 from stepsight.training.runs.optimisation import Optimisation
 from stepsight.training.train.config import Backbone, Expected, TrainConfig
 from stepsight.training.train.estimate import CHARACTERS, Estimate, estimate_run
@@ -131,9 +133,6 @@ def write_scratch_model(folder: Path, texts: Iterable[str], backbone: Backbone, 
     LlamaForCausalLM(config).save_pretrained(folder)
 
 
-_IGNORED = -100
-
-
 def fine_tune(recipe: Recipe, root: Path, output: Path) -> None:
     """Fine-tune the model that a recipe names and write it to the folder `output`. Paths in the recipe are resolved
     in `root`.
@@ -174,7 +173,7 @@ def fine_tune(recipe: Recipe, root: Path, output: Path) -> None:
             folder.begin(settings)
             print(f"Fine-tuning into {output}; the same command goes on when it was stopped.", file=sys.stderr)
             print("{examples:,} rows to learn from, {left_out:,} left out".format(**counts), file=sys.stderr)
-        loop = Loop(accelerator, recipe, text_task(model, tokenizer.pad_token_id, examples), output / "checkpoints")
+        loop = Loop(accelerator, recipe, text_objective(model, examples), output / "checkpoints")
         with whole_run(loop, output):
             loop.train()
             # All processes take part in gathering the weights.
@@ -194,54 +193,31 @@ def _read_subset(recipe: Recipe, root: Path) -> tuple[Path, list[tuple[str, str]
     return path, read_pairs(path, "query", "response")
 
 
-@dataclass(frozen=True)
-class Text:
-    """The token ids of a prompt, its response and the end token, with the label of each token: its id, or
-    `_IGNORED` where it is not learnt."""
-
-    ids: list[int]
-    labels: list[int]
-
-
-def _encode(tokenizer: Any, recipe: Recipe, query: str, response: str) -> Text:
-    """Encode a row. The prompt and the response are encoded separately, so that the response begins with a new
-    token, as in generation."""
+def _encode(tokenizer: Any, recipe: Recipe, query: str, response: str) -> Example:
+    """Encode a row, with the tokens to learn as labels of the places before them. The prompt and the response are
+    encoded separately, so that the response begins with a new token, as in generation."""
     before = prompt_ids(tokenizer, recipe.prompt.replace(QUERY, query))
     after = [*tokenizer(response, add_special_tokens=False)["input_ids"], tokenizer.eos_token_id]
-    labels = before if recipe.loss == "all" else [_IGNORED] * len(before)
-    return Text(before + after, labels + after)
+    ids = np.array(before + after)
+    # Nothing comes before the first token, from which it could be learnt.
+    first = 1 if recipe.loss == "all" else max(1, len(before))
+    return Example(ids, np.arange(first - 1, len(ids) - 1), ids[first:])
 
 
-def text_task(model: nn.Module, pad: int, examples: Sequence[Text]) -> Task:
-    """Return the task of training a causal language model on texts. The loss of an optimiser step is the mean
-    cross-entropy over its tokens to learn; the first token of a text is never one."""
-
-    def collate(texts: Sequence[Text]) -> Batch:
-        width = max(len(text.ids) for text in texts)
-        rows = [(text, [pad] * (width - len(text.ids))) for text in texts]
-        return {
-            "input_ids": torch.tensor([text.ids + end for text, end in rows]),
-            "attention_mask": torch.tensor([[1] * len(text.ids) + [0] * len(end) for text, end in rows]),
-            # The label of each place is that of the next token.
-            "labels": torch.tensor([text.labels[1:] + [_IGNORED] * (len(end) + 1) for text, end in rows]),
-        }
+def text_objective(model: PreTrainedModel, examples: Sequence[Example]) -> Objective:
+    """Return the objective of training a causal language model on examples from `_encode`. The loss of an optimiser
+    step is the mean cross-entropy over its tokens to learn."""
 
     def loss(network: nn.Module, batch: Batch) -> Tensor:
-        inputs = {"input_ids": batch["input_ids"], "attention_mask": batch["attention_mask"]}
-        logits = network(**inputs, use_cache=False).logits
-        learnt = batch["labels"] != _IGNORED
-        return functional.cross_entropy(logits[learnt].float(), batch["labels"][learnt], reduction="sum")
+        logits = network(batch["input_ids"], batch["attention_mask"], use_cache=False).logits
+        row, place = (batch["labels"] != IGNORED).nonzero(as_tuple=True)
+        learnt = logits[row, batch["ends"][row, place]]
+        return functional.cross_entropy(learnt.float(), batch["labels"][row, place], reduction="sum")
 
-    return Task(
-        model=model,
-        examples=examples,
-        lengths=[len(text.ids) for text in examples],
-        empty=Text([pad], [_IGNORED]),
-        collate=collate,
-        loss=loss,
-        count=lambda batch: (batch["labels"] != _IGNORED).sum(),
-        order="shuffled",
-    )
+    def count(batch: Batch) -> Tensor:
+        return (batch["labels"] != IGNORED).sum()
+
+    return Objective(model, examples, loss, count, context_of(model), "shuffled")
 
 
 def _save(

@@ -96,7 +96,7 @@ def test_a_query_may_hold_braces(start):
     example = sft._encode(tokenizer, replace(RECIPE, prompt="Q: {query}\nA: "), r"\frac{1}{2} {query}", "4.")
     assert tokenizer.decode(example.ids) == "Q: \\frac{1}{2} {query}\nA: 4.<end>"
     before = prompt_ids(tokenizer, "Q: \\frac{1}{2} {query}\nA: ")
-    assert example.ids[: len(before)] == before
+    assert example.ids[: len(before)].tolist() == before
 
 
 def test_a_finished_run_is_left_as_it_is_and_another_is_refused(whole, start, subset, tmp_path, capsys):

@@ -12,7 +12,7 @@ from stepsight.core.models.model import StepModel, linear_head
 from stepsight.training.data.examples import IGNORED, SOFT, collate
 from stepsight.training.train import run
 from stepsight.training.train.init import llama_config
-from stepsight.training.train.task import assembled, step_losses, step_task
+from stepsight.training.train.run import assembled, step_losses, step_objective
 from tests.training.small_runs import CONFIG, ONE, forked_pair, losses, make_loop, synthetic, write_config
 
 PER_EXAMPLE = replace(ONE, loss="example")
@@ -29,9 +29,9 @@ def cross_entropies(model, examples):
 
 def test_a_step_s_loss_is_the_mean_over_its_supervised_ends(tmp_path):
     loop = make_loop(ONE, tmp_path)
-    expected = cross_entropies(loop.model, loop.task.examples).mean()
+    expected = cross_entropies(loop.model, loop.objective.examples).mean()
     # The mean of the traces' means is another number: their ends differ in count.
-    means = [float(cross_entropies(loop.model, [example]).mean()) for example in loop.task.examples]
+    means = [float(cross_entropies(loop.model, [example]).mean()) for example in loop.objective.examples]
     loop.train()
     loss = loop.history[0]["loss"]
     assert loss == pytest.approx(float(expected), abs=1e-6)
@@ -53,8 +53,8 @@ def test_the_paper_s_loss_is_the_mean_over_each_trace_s_ends(tmp_path):
         assert abs(pooled - mean) > 0.01
     batch = {"input_ids": ids, "attention_mask": mask, "ends": ends, "labels": labels}
     for config, expected in ((ONE, pooled), (PER_EXAMPLE, mean)):
-        task = step_task(config, model, model, [])
-        loss = task.loss(model, batch) / task.count(batch)
+        objective = step_objective(config, model, model, [])
+        loss = objective.loss(model, batch) / objective.count(batch)
         assert loss.item() == pytest.approx(expected, abs=1e-5)
 
 
@@ -74,7 +74,9 @@ def mean_of_means(config, folder):
     """The paper's loss in the first step, one trace after the other."""
     loop = make_loop(config, folder)
     first = loop.batches.steps(0)[0]
-    return float(torch.stack([cross_entropies(loop.model, [loop.task.examples[i]]).mean() for i in first]).mean())
+    return float(
+        torch.stack([cross_entropies(loop.model, [loop.objective.examples[i]]).mean() for i in first]).mean()
+    )
 
 
 @pytest.mark.parametrize("accumulation", [1, 8])
