@@ -51,17 +51,12 @@ COMMAND_LINE: dict[str, str] = {
 """By words of a command line: a command, or a command followed by an option, or an option and its value. `*` is any
 command."""
 
-PAGES: dict[str, str] = {
-    "/results/stress": "Run stepsight stress (docs/measure.md).",
-    "/results/doubtful": "Run stepsight doubtful --dataset NAME (docs/measure.md).",
-    "/evidence/stress": "Run stepsight stress (docs/measure.md).",
-}
-"""By the path of a page or of a route."""
-
 PARAMETERS: dict[str, str] = {
     "convention": "Leave it out: gold stays as the benchmark has it.",
     "exposed": "Leave it out: nobody is shown what an open blind campaign hides (docs/annotate.md).",
     "sections": "Leave it out: all steps of a solution stand in one list.",
+    "gap=placeholder": "Leave it out: a missing step is left out, and nothing stands in its place.",
+    "card": "The page of a dataset has the figures of all evaluators; stepsight card writes the card of one.",
     "view=candidates": "The page of a trace has a link to the other solutions of its problem.",
     "gold=open": "Use gold=error: gold stays as the benchmark has it.",
     "gold=repaired": "Use gold=error: gold stays as the benchmark has it.",

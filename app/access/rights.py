@@ -179,30 +179,40 @@ LOGIN = "/login"
 
 
 class Page(NamedTuple):
-    """A page with its name, its path, and the right needed to open it. `within` names the page of the navigation
-    bar beside which it stands, or is "" if it is in the bar itself; `title` is what it is called there."""
+    """A page with its name, its path, the right needed to open it, and the page of the manual about it.
+
+    `within` names the page of the navigation bar beside which it stands, or is "" if it is in the bar itself, and
+    `beside` is what it is called among the pages beside it, if not by its name.
+    """
 
     name: str
     path: str
     right: Right
+    manual: str = ""
     within: str = ""
     beside: str = ""
 
     @property
+    def place(self) -> str:
+        """The name of the page of the navigation bar that leads to this page."""
+        return self.within or self.name
+
+    @property
     def title(self) -> str:
+        """What the page is called among those of its place."""
         return self.beside or self.name
 
 
 PAGES = (
-    Page("Score", "/", Right.SCORE),
-    Page("Evidence", "/evidence", Right.READ),
-    Page("Browse", "/browse", Right.READ),
-    Page("Results", "/results", Right.READ),
-    Page("Annotate", "/annotate", Right.ENTER),
-    Page("Data", "/data", Right.READ, beside="Datasets"),
-    Page("Evaluators", "/evaluators", Right.READ, within="Data"),
+    Page("Score", "/", Right.SCORE, "score"),
+    Page("Evidence", "/evidence", Right.READ, "evidence"),
+    Page("Browse", "/browse", Right.READ, "browse"),
+    Page("Results", "/results", Right.READ, "measure"),
+    Page("Annotate", "/annotate", Right.ENTER, "annotate"),
+    Page("Data", "/data", Right.READ, "datasets", beside="Datasets"),
+    Page("Evaluators", "/evaluators", Right.READ, "evaluators", within="Data"),
     Page("Jobs", "/jobs", Right.READ, within="Data"),
-    Page("People", "/people", Right.MANAGE),
+    Page("People", "/people", Right.MANAGE, "deployment"),
 )
 """The pages of the workbench, in the order of the navigation bar. *People* is in it where people log in."""
 

@@ -181,10 +181,14 @@ class ActiveFilters:
         It shows the values of each filter as links that set or remove them, followed by the sections `metadata` and
         `distribution`. `about` is the evaluator whose verdicts are filtered.
         """
+        # The table of a comparison has the outcomes of both evaluators.
+        left_out = {"mistake", "against"} if self.address.other else set()
+        folded = {"against"} | ({"group", "verdict", "modes", "change"} if self.address.other else set())
         sections = [
-            (filter, links)
+            (filter, links, name in folded.difference(self.address.active))
             for name, filter in FILTERS[self.on_redundancy].items()
-            if (links := self._values(name, filter, counts.get(name, {}), choices, about))
+            if name not in left_out.difference(self.address.active)
+            and (links := self._values(name, filter, counts.get(name, {}), choices, about))
         ]
         whose = about.key if about.judged else ""
         address = self.address
@@ -198,11 +202,9 @@ class ActiveFilters:
         choices: Sequence[EvaluatorChoice],
         about: EvaluatorChoice,
     ) -> list[FilterLink]:
-        """Return the values of a filter that are of use for the dataset. Of values that depend on the dataset, the
-        chosen one comes first, followed by the others from the most to the least common."""
+        """Return the values of a filter that some traces have, or none if all have the same. Of values that depend
+        on the dataset, the chosen one comes first, followed by the others from the most to the least common."""
         chosen = getattr(self.address, name)
-        if numbers and not any(numbers.values()) and name not in self.address.active:
-            return []
         values = dict(filter.values)
         if name == "against":
             values = {choice.key: choice.key for choice in choices if choice.judged and choice != about}
@@ -214,10 +216,12 @@ class ActiveFilters:
             del values["redundant"]
         if name == "gold" and chosen != "not-redundant" and not numbers.get("not-redundant"):
             del values["not-redundant"]
-        return [
+        links = [
             FilterLink.of(self.address, name, value, text, numbers.get(str(value), 0) if numbers else None)
             for value, text in values.items()
+            if value == chosen or not numbers or numbers.get(str(value))
         ]
+        return links if name in self.address.active or len(links) > 1 or not numbers else []
 
     def _describe(self, name: str) -> str:
         """Describe the active filter `name` in words."""
@@ -287,8 +291,6 @@ def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCo
         )
         for field in fields
     ]
-    # The open field, and those with a condition, stay in view.
-    first = [entry for place, entry in enumerate(entries) if place < _SHOWN or entry.chosen or entry.text in in_use]
     values: dict[str, object] = {"opened": opened}
     if opened is not None:
         own = [condition for condition in conditions if condition.field == opened.field]
@@ -303,8 +305,7 @@ def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCo
         }
     return render(
         "browse/metadata.html",
-        entries=first,
-        more=[entry for entry in entries if entry not in first],
+        entries=entries,
         in_use=in_use,
         shown=_SHOWN,
         **values,

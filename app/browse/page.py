@@ -3,7 +3,7 @@
 The URL determines everything on the page. The page's script changes the URL and requests the content again.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import urlencode
@@ -136,6 +136,9 @@ class BrowsePages:
             )
             traces = notice_html(message) + traces
         manages = user is not None and may(user, Right.MANAGE, self.store)
+        in_view = [about, *(choice for choice in selection.choices if choice.key == address.other != about.key)]
+        metadata = list_fields(selection.store, selection.dataset_id)
+        has_field = any(field.name == address.field for field in metadata)
         fields = selection.outcome_fields
         distribution = distribution_html(selection.distribution, address, selection.words)
         return render(
@@ -144,7 +147,7 @@ class BrowsePages:
             address=address,
             about=about,
             lacks_mode=lacks_mode,
-            baseline_check=self._baseline_check(dataset, _in_view(selection), address),
+            baseline_check=self._baseline_check(dataset, in_view, address),
             datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in datasets],
             evaluators=[
                 (choice.key, choice.key if choice.judged else f"{choice.key} (not judged)")
@@ -158,13 +161,24 @@ class BrowsePages:
             label_url=address.url("/annotate/new", trace=None, page=1, beside=()) if manages and page.total else "",
             download=_download(selection, dataset, manages),
             facets=conditions.sidebar_html(
-                page.counts, selection.choices, about, _metadata_html(selection), distribution
+                page.counts,
+                selection.choices,
+                about,
+                metadata_html(address, metadata, selection.values if has_field else None),
+                distribution,
             ),
             chips=conditions.chips_html(),
             others=[(choice.key, choice.key) for choice in selection.choices if choice.judged and choice != about],
             comparison=comparison_html(selection.pairs, address, about.key, address.other),
             fields=[("", "nothing"), *fields.items()] if about.judged else (),
-            outcomes_by=_outcomes_by(selection, fields, on_redundancy=page.on_redundancy),
+            outcomes_by=outcomes_by_html(
+                selection.outcomes_by(address.outcomes),
+                address,
+                fields[address.outcomes],
+                on_redundancy=page.on_redundancy,
+            )
+            if address.outcomes in fields and about.judged
+            else "",
             traces=traces,
             total=page.total,
             shown=len(page.rows),
@@ -250,30 +264,6 @@ def _find_dataset(datasets: Sequence[Dataset], name: str) -> Dataset:
         held = ", ".join(dataset.name for dataset in datasets[:_MOST_NAMES])
         raise NotFoundError(f"There is no dataset {name!r:.80}.", f"The store holds {held}.")
     return matches[0]
-
-
-def _outcomes_by(selection: Selection, fields: Mapping[str, str], *, on_redundancy: bool) -> Markup:
-    field = selection.address.outcomes
-    if field not in fields or not selection.about.judged:
-        return Markup()
-    outcomes = selection.outcomes_by(field)
-    return outcomes_by_html(outcomes, selection.address, fields[field], on_redundancy=on_redundancy)
-
-
-def _in_view(selection: Selection) -> list[EvaluatorChoice]:
-    """Return the evaluator that the list shows, followed by the evaluator that it is compared with, if there is
-    one."""
-    other = selection.address.other
-    return [
-        selection.about,
-        *(choice for choice in selection.choices if choice.key == other and choice != selection.about),
-    ]
-
-
-def _metadata_html(selection: Selection) -> Markup:
-    fields = list_fields(selection.store, selection.dataset_id)
-    is_there = any(field.name == selection.address.field for field in fields)
-    return metadata_html(selection.address, fields, selection.values if is_there else None)
 
 
 def _download(selection: Selection, dataset: Dataset, manages: bool) -> dict[str, object]:

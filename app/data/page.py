@@ -38,6 +38,7 @@ from stepsight.storage.jobs.jobs import list_requests
 from stepsight.storage.jobs.preview import Preview, prepare, preview
 from stepsight.storage.jobs.uploads import LARGEST, Receiving, Upload, get_upload, list_uploads, remove_upload
 from stepsight.storage.judgments.evaluators import count_evaluators
+from stepsight.storage.labelling.ordering import GALLERY
 from stepsight.storage.traces.queries import find_dataset, list_datasets, list_left_out
 
 PATH = "/data"
@@ -93,6 +94,8 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
     datasets = list_datasets(store)
     jobs = list_requests(store, Task.IMPORT, _SHOWN_FAILURES)
     here = {dataset.name for dataset in datasets}
+    titles = {"saved": "traces saved on Score", "columns": "a table under its own column names"}
+    titles |= {kind.name: kind.title for kind in KINDS.values()}
     evaluators = count_evaluators(store)
     # The job that is fetching a benchmark, or has failed to.
     fetching = {job.request.get("benchmark"): job for job in jobs}
@@ -105,10 +108,14 @@ def state_html(store: Store, *, may_add: bool, uploads: Sequence[Upload] = ()) -
         settings=_settings,
         running=State.RUNNING,
         failed=State.FAILED,
-        datasets=[(dataset, evaluators.get(dataset.id, 0), _title(dataset.kind)) for dataset in datasets],
+        datasets=[(row, evaluators.get(row.id, 0), titles.get(row.kind, row.kind)) for row in datasets],
+        is_new=here <= {GALLERY},
         catalogue=[
-            (benchmark, benchmark.dataset in here, fetching.get(benchmark.dataset)) for benchmark in benchmarks()
+            (benchmark, benchmark.dataset in here, fetching.get(benchmark.dataset))
+            for benchmark in benchmarks()
+            if benchmark.can_be_fetched
         ],
+        elsewhere=[benchmark for benchmark in benchmarks() if not benchmark.can_be_fetched],
     )
 
 
@@ -118,17 +125,10 @@ def _settings(job: Job) -> str:
     return urlencode({name: int(value) if value is True else value for name, value in given.items() if value})
 
 
-def _title(kind: str) -> str:
-    """Describe a dataset's kind in words."""
-    others = {"saved": "traces saved on Score", "columns": "a table under its own column names"}
-    return KINDS[kind].title if kind in KINDS else others.get(kind, kind)
-
-
 _MOST_STEPS = 6
 # The kinds of file that a file of traces may be read as.
 _KINDS = ((COLUMNS, "a table: name its columns"), *((kind.name, kind.title) for kind in KINDS.values()))
 # The fields that a person fills in besides the kind.
-# How the gold of a file may label the steps behind the first error.
 _TYPED = ("dataset", "evaluator", "campaign", "annotator", "mode", "leave_out")
 
 
@@ -205,19 +205,17 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
 
 
 def _check(request: FileImport) -> None:
-    if not request.dataset.strip():
-        raise UserError("the name of the dataset is empty.", "Enter a name.")
-    check_name(request.dataset, "the name of the dataset")
+    names = {"dataset": request.dataset}
     if request.holds == Holds.LABELS:
-        if not request.campaign.strip():
-            raise UserError("the name of the campaign is empty.", "Enter a name.")
-        check_name(request.campaign, "the name of the campaign")
-        if request.annotator:
-            check_name(request.annotator, "the name of the annotator")
+        names["campaign"] = request.campaign
     if request.holds == Holds.SCORES:
-        if not request.evaluator.strip():
-            raise UserError("the name of the evaluator is empty.", "Enter a name.")
-        check_name(request.evaluator, "the name of the evaluator")
+        names["evaluator"] = request.evaluator
+    for what, name in names.items():
+        if not name.strip():
+            raise UserError(f"the name of the {what} is empty.", "Enter a name.")
+        check_name(name, f"the name of the {what}")
+    if request.holds == Holds.LABELS and request.annotator:
+        check_name(request.annotator, "the name of the annotator")
 
 
 def _started(jobs: list[Job]) -> JSONResponse:

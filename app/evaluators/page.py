@@ -34,9 +34,10 @@ from stepsight.core.validation import Model
 from stepsight.storage.database.jobs_schema import Job, State
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.jobs.jobs import list_fetches, start_fetch
-from stepsight.storage.judgments.evaluators import list_evaluators
 
 PATH = "/evaluators"
+# The number of public evaluators in view; the others are folded.
+_SHOWN = 8
 # A failed fetch is reported above everything else for this long, and then only beside its model.
 _SHOWN_FAILURES = timedelta(hours=1)
 _KEPT_FAILURES = timedelta(days=365)
@@ -117,9 +118,8 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
     evaluators.look_again()
     here = [evaluators.local(name) for name in evaluators.all_names]
     repos = {local.fetched.repo for local in here if local.fetched is not None}
-    fetched, stored = list_fetched(), list_evaluators(store)
+    fetched = list_fetched()
     unloaded = [model for model in fetched if model.repo not in repos and not evaluators.is_given(model)]
-    scoring = {local.description.fingerprint for local in here}
     offered = offers(evaluators.place, {model.repo for model in fetched})
     fetches = list_fetches(store, _KEPT_FAILURES)
     coming = {job.subject: job for job in fetches if job.state.is_active}
@@ -134,6 +134,10 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
         if job.state.is_active
         or (failed.get(job.subject) is job and (job.subject not in in_a_row or job.id in recent))
     ]
+    readable = ordered(offer for offer in offered if not offer.unreadable)
+    # Those in use or being fetched are seen whatever their place in the list.
+    shown = [offer for offer in readable if offer.is_here or offer.public.id in coming or offer.public.id in failed]
+    shown += [offer for offer in readable if offer not in shown and not offer.unfit][: max(0, _SHOWN - len(shown))]
     return render(
         "evaluators/state.html",
         may_fetch=may_fetch,
@@ -148,9 +152,9 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
         has_fetched=bool(repos),
         here=here,
         unloaded=unloaded,
-        imported=[row for row in stored if row.is_imported and row.fingerprint not in scoring],
-        stored={row.fingerprint for row in stored},
-        readable=ordered(offer for offer in offered if not offer.unreadable),
+        shown=shown,
+        folded=[offer for offer in readable if offer not in shown],
+        advised=next((offer for offer in readable if offer.can_be_fetched and offer.f1 is not None), None),
         unreadable=[offer for offer in offered if offer.unreadable],
         coming=coming,
         parts=list(BenchmarkPart),

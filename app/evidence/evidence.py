@@ -63,8 +63,8 @@ class EvidenceAddress(PageQuery):
     is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1.
 
     The remaining fields apply to one trace. `step` names the selected sub-step, and `after` the last sub-step
-    revealed. `value` is one of `VALUES`, and `gap` says what replaces a step that is left out. `present` opens the
-    page as a presentation, at `PROBLEM`, at the name of the last sub-step revealed, or, as `evidence`, at its end.
+    revealed. `value` is one of `VALUES`. `present` opens the page as a presentation, at `PROBLEM`, at the name of
+    the last sub-step revealed, or, as `evidence`, at its end.
     """
 
     PATH: ClassVar[str] = "/evidence"
@@ -78,13 +78,7 @@ class EvidenceAddress(PageQuery):
     step: str = ""
     after: str = ""
     value: Annotated[str, choice(VALUES)] = "validity"
-    gap: Annotated[str, choice(tuple(Gap))] = Gap.DELETED.value
     present: str = ""
-
-    @property
-    def left_out(self) -> Gap:
-        """The value of `gap` as a `Gap`."""
-        return Gap(self.gap)
 
     @property
     def opens(self) -> bool:
@@ -112,7 +106,7 @@ class Evidence:
 
     `evaluator` is the evaluator's key, and `choices` are the keys of all evaluators with evidence on the trace.
     `scorer` is a function that returns the evaluator's scorer, or None if the evaluator cannot score on this
-    server. `stored_gaps` lists the gaps for which leave-one-out scores are stored, and `find_left_out` reads them.
+    server. `has_left_out` is True if its leave-one-out scores are stored, and `find_left_out` reads them.
     `only_offline` is True if only offline scores are known, which then fill the whole matrix.
     """
 
@@ -122,8 +116,8 @@ class Evidence:
     thresholds: Thresholds
     scorer: "Callable[[], Scorer] | None"
     choices: Sequence[str]
-    stored_gaps: tuple[Gap, ...] = ()
-    find_left_out: Callable[[Gap], LeaveOneOut | None] = lambda gap: None
+    has_left_out: bool = False
+    find_left_out: Callable[[], LeaveOneOut | None] = lambda: None
     only_offline: bool = False
 
     @property
@@ -292,10 +286,10 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     offers = [choice for choice in listed if choice.outputs.has_scores]
     offer = find_choice(offers, address.evaluator or _first_key(store, offers, trace) or evaluators.default)
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
-    left_out = evaluators_with_left_out(store, trace.trace_id)
-    gaps = left_out.get(offer.id or 0, ())
+    left_out = {id for id, gaps in evaluators_with_left_out(store, trace.trace_id).items() if Gap.DELETED in gaps}
+    has_left_out = offer.id in left_out
     stored = answer.by_mode.get(Mode.HINDSIGHT)
-    judgment = stored or _constant(offer.row, answer, has_left_out=bool(gaps))
+    judgment = stored or _constant(offer.row, answer, has_left_out=has_left_out)
     if answer.waits and judgment is None:
         raise JudgingError(offer.key, trace, len(evaluators.submit(offer.key, trace, comes_back=True).steps))
     if judgment is None:
@@ -306,9 +300,9 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     about = evaluators.about(offer.key) if offer.runs else offer.row
     assert about is not None
     ask = _asked(evaluators, offer.key) if offer.runs else None
-    find = partial(find_left_out, store, about.fingerprint, trace)
+    find = partial(find_left_out, store, about.fingerprint, trace, Gap.DELETED)
     only_offline = stored is None and not _is_causal(offer.row)
-    return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, gaps, find, only_offline)
+    return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, has_left_out, find, only_offline)
 
 
 def _first_key(store: Store, offers: Sequence[EvaluatorChoice], trace: StoredTrace) -> str:

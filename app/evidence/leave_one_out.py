@@ -34,16 +34,14 @@ class LeftOuts:
         self._working = threading.Lock()
         self._places = threading.BoundedSemaphore(_WAITING)
 
-    def of(
-        self, evidence: Evidence, gap: Gap, client_disconnected: Callable[[], bool] = lambda: False
-    ) -> LeaveOneOut:
+    def of(self, evidence: Evidence, client_disconnected: Callable[[], bool] = lambda: False) -> LeaveOneOut:
         """Return the leave-one-out scores of a trace. If the store does not have them, compute them now. Once
         `client_disconnected()` is True, the work stops.
 
         Raises `UserError` if the evaluator cannot score on this server or the trace is too long, and `BusyError` if
         too many requests are waiting.
         """
-        stored = evidence.find_left_out(gap)
+        stored = evidence.find_left_out()
         if stored is not None:
             return stored
         if evidence.scorer is None:
@@ -51,19 +49,19 @@ class LeftOuts:
                 f"{evidence.evaluator} is not loaded here, so no step can be left out.",
                 "Fetch it on the Evaluators page, or import its scores with steps left out.",
             )
-        key = (evidence.about.fingerprint, evidence.trace.digest, gap)
+        key = (evidence.about.fingerprint, evidence.trace.digest)
         check = _check(client_disconnected)
         while True:
             try:
                 scores: LeaveOneOut = self._cache.get(
-                    key, None, lambda: self._leave_out(evidence, gap, check), lambda scores: scores.probs.nbytes
+                    key, None, lambda: self._leave_out(evidence, check), lambda scores: scores.probs.nbytes
                 )
                 return scores
             except ReaderLeftError:
                 # If the reader that left is another one, whose work this one has waited for, it is begun again.
                 check()
 
-    def _leave_out(self, evidence: Evidence, gap: Gap, check: Callable[[], None]) -> LeaveOneOut:
+    def _leave_out(self, evidence: Evidence, check: Callable[[], None]) -> LeaveOneOut:
         assert evidence.scorer is not None
         if not self._places.acquire(blocking=False):
             raise BusyError(evidence.evaluator, _SECONDS)
@@ -76,7 +74,7 @@ class LeftOuts:
                     raise UserError(
                         f"{reads}, more than this page does.", "Scorer.leave_one_out does it in Python."
                     )
-                for scores in scorer.stream_left_out(evidence.trace, gap):
+                for scores in scorer.stream_left_out(evidence.trace, Gap.DELETED):
                     if scores is not None:
                         return scores
                     check()

@@ -113,7 +113,7 @@ class EvidencePage:
         trace = evidence.trace
         check_texts(self.store, user, trace)
         alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
-        ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.stored_gaps else ""
+        ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.has_left_out else ""
         place = _place(self.store, self.evaluators, evidence, address)
         line = Markup()
         if isinstance(trace, StoredTrace):
@@ -135,7 +135,7 @@ class EvidencePage:
             baseline_check=line,
             evidence=evidence_html(evidence, address, ask),
             present=alone.url(kind=address.kind, present=PROBLEM),
-            file=alone.url(FILE, step=address.step, after=address.after, value=address.value, gap=address.gap),
+            file=alone.url(FILE, step=address.step, after=address.after, value=address.value),
             browse=alone.url("/browse") if isinstance(trace, StoredTrace) else "",
             token=address.s or Entered.of(trace, (evidence.evaluator,), evidence.thresholds).token(),
         )
@@ -167,7 +167,7 @@ def _links(evidence: Evidence, address: EvidenceAddress, place: ListPlace) -> li
     """Return the links of the pager as (CSS class, label, URL) triples. The URL is "" if there is no page to link
     to."""
     near = place.near
-    here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind, gap=address.gap)
+    here = EvidenceAddress(evaluator=evidence.evaluator, kind=address.kind)
     dataset = evidence.trace.dataset if isinstance(evidence.trace, StoredTrace) else ""
     return [
         ("prev", "Previous", here.url(trace=near.previous) if near.previous is not None else ""),
@@ -187,16 +187,15 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
 
     @routes.get(LEFT_OUT)
     def left_out(request: Request) -> JSONResponse:
-        evidence, address = _asked(store, evaluators, request)
-        scores = left_outs.of(evidence, address.left_out, partial(client_disconnected, request))
+        evidence, _ = _asked(store, evaluators, request)
+        scores = left_outs.of(evidence, partial(client_disconnected, request))
         return JSONResponse(left_out_record(evidence, scores))
 
     @routes.get(FILE)
     def file(request: Request) -> Response:
         evidence, address = _asked(store, evaluators, request)
-        asks = address.left_out in evidence.stored_gaps or (evidence.scorer is not None and not evidence.calls)
-        has_left = partial(client_disconnected, request)
-        left_out = left_outs.of(evidence, address.left_out, has_left) if asks else None
+        asks = evidence.has_left_out or (evidence.scorer is not None and not evidence.calls)
+        left_out = left_outs.of(evidence, partial(client_disconnected, request)) if asks else None
         page = evidence_file(
             evidence, evidence_html(evidence, address, left_out=left_out, in_file=True), datetime.now(UTC)
         )

@@ -26,7 +26,7 @@ from stepsight.app.web.step_bars import (
     note_html,
 )
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import PLACEHOLDER, Dependence, Gap, LeaveOneOut
+from stepsight.core.evidence import Dependence, LeaveOneOut
 from stepsight.core.judgment_record import triangle_cells
 from stepsight.core.paths import asset
 from stepsight.core.scores import StepScores
@@ -36,7 +36,6 @@ from stepsight.storage.traces.queries import StoredTrace
 # The largest number of names beside the matrix that do not touch.
 _MOST_NAMES = 20
 # What stands where a step is left out, as the page offers it.
-_GAPS = {Gap.DELETED: "left out", Gap.PLACEHOLDER: f"replaced by “{PLACEHOLDER}”"}
 # The number of sub-steps from which on the page asks before it leaves each of them out.
 _MANY = 60
 # The largest matrices, in sub-steps, whose numbers fit on every screen, on a tablet, and on a wide screen.
@@ -86,10 +85,8 @@ def evidence_html(
         outcome=outcome,
         only_validity=ONLY_VALIDITY,
         constant=evidence.constant_sentence,
-        gaps=[(gap.value, words) for gap, words in _GAPS.items()],
-        gap=address.gap,
         offer=_offer(evidence) if ask else "",
-        is_stored=address.left_out in evidence.stored_gaps,
+        is_stored=evidence.has_left_out,
         data=data,
         every=ceil(n / _MOST_NAMES),
         size=next((name for most, name in _ROOM if n <= most), "many"),

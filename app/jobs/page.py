@@ -3,6 +3,8 @@
 The page's script refreshes the list every few seconds.
 """
 
+from datetime import timedelta
+
 from fastapi import Depends, Request
 from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRouter
@@ -15,11 +17,14 @@ from stepsight.app.web.html import render
 from stepsight.app.web.pages import PageContent, address_page
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import Job, State, Task
+from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import list_jobs
 from stepsight.storage.traces.queries import list_datasets
 
 _SHOWN = 50
+# A job that is done is folded after this time.
+_IN_VIEW = timedelta(hours=1)
 _MODES = (("hindsight", "hindsight (online and offline)"), ("offline", "offline"), ("online", "online"))
 _STATES = {State.QUEUED: "waiting", State.RUNNING: "running", State.DONE: "done", State.FAILED: "failed",
            State.CANCELLED: "cancelled"}  # fmt: skip
@@ -47,10 +52,12 @@ def jobs_html(
 ) -> Markup:
     """Render the newest jobs and, unless `read_only`, the form that starts a job. `dataset` and `evaluator` are
     preselected in the form."""
+    jobs, since = list_jobs(store, _SHOWN), now() - _IN_VIEW
     return render(
         "jobs/list.html",
         form="" if read_only else judge_form(store, evaluators, dataset, evaluator),
-        jobs=list_jobs(store, _SHOWN),
+        jobs=jobs,
+        old=[job for job in jobs if job.state == State.DONE and job.finished and job.finished < since],
         states=_STATES,
         progress=_progress,
         read_only=read_only,

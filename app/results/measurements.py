@@ -1,6 +1,6 @@
 """Measurements of the datasets in a store, taken when a page requests them and cached until the data changes."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,21 +16,17 @@ from stepsight.core.metrics.table import StepTable
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
-    datasets_judged_by,
     evaluators_of,
-    find_by_name,
     read_versions,
     with_distinct_names,
 )
 from stepsight.storage.labelling.patches import find_accepted
-from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
+from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_row
 from stepsight.training.evaluate.evaluation import Evaluation, GoldView, PairedComparison, compare, evaluate
 from stepsight.training.evaluate.judging import with_thresholds
-from stepsight.training.report.card import labels_version, make_card
-from stepsight.training.report.dataset import Excerpt, difference_section, excerpt, plots_of
-from stepsight.training.report.html import Part, Section
-from stepsight.training.report.plots import Plot
+from stepsight.training.report.dataset import Excerpt, difference_section, excerpt
+from stepsight.training.report.html import Section
 from stepsight.training.report.report import write_up, write_up_patched
 from stepsight.training.report.results import has_gold, has_shares, ordered
 
@@ -113,17 +109,6 @@ class Summary:
     newest: Snapshot[MeasuredDataset]
     minus: Differences
     checks: tuple[BaselineCheck, ...]
-
-
-@dataclass(frozen=True)
-class MeasuredCard:
-    """The card of an evaluator on a dataset, or None while it is being measured. `judged` lists all datasets that
-    the evaluator has judged."""
-
-    evaluator: StoredEvaluator
-    dataset: Dataset
-    judged: tuple[Dataset, ...]
-    card: Part | None
 
 
 class Measurements:
@@ -225,9 +210,9 @@ class Measurements:
         """Return the tables and figures for one mode and one kind of error."""
         subject = ("excerpt", measured.subject, mode, errors)
         make = lambda: excerpt(measured.evaluation, mode, errors)  # noqa: E731
-        return self._cache.newest(
-            subject, measured.version, make, lambda made: _size_of_figures(made.plots), patience
-        )
+        # Their JSON is generated here, and kept for the pages.
+        size: Callable[[Excerpt], int] = lambda made: _FIGURE * sum(len(plot.data) for plot in made.plots)  # noqa: E731
+        return self._cache.newest(subject, measured.version, make, size, patience)
 
     def minus(self, measured: MeasuredDataset, reference: str, patience: float = PATIENCE) -> Differences | Pending:
         """Return the comparisons of all rows with those of `reference`, the name of an evaluator or a baseline. The
@@ -247,36 +232,6 @@ class Measurements:
         rows = ordered(row for row in measured.evaluation.rows if (row.mode, row.errors) == (mode, errors))
         compared = [(row, minus[key]) for row in rows if (key := (row.evaluator, mode, errors)) in minus]
         return difference_section(measured.evaluation, compared) if compared else None
-
-    def find_card(self, evaluator: str, dataset: str = "", patience: float = PATIENCE) -> MeasuredCard:
-        """Return the card of the evaluator with this name or fingerprint, on a dataset or, if `dataset` is "", on
-        the first that it has judged. Raises `UserError` if there is no such evaluator or dataset, or if the
-        evaluator has not judged the dataset."""
-        stored = find_by_name(self._store, evaluator)
-        ids = datasets_judged_by(self._store, stored.fingerprint)
-        judged = tuple(row for row in list_datasets(self._store) if row.id in ids)
-        chosen = find_dataset(self._store, dataset) if dataset else next(iter(judged), None)
-        if chosen is None:
-            raise UserError(f"{stored.name} has judged no dataset.", "Have it judge one on the Jobs page.")
-        if chosen.id not in ids:
-            others = ", ".join(row.name for row in judged) or "none yet"
-            raise UserError(f"{stored.name} has not judged {chosen.name}.", f"It has judged {others}.")
-        return MeasuredCard(stored, chosen, judged, self._card(stored, chosen, patience))
-
-    def _card(self, stored: StoredEvaluator, dataset: Dataset, patience: float) -> Part | None:
-        newest = self.measure(dataset, patience=patience)
-        if isinstance(newest, Pending):
-            return None
-        measured = newest.result
-        named = next((evaluator for evaluator in measured.evaluators if evaluator.id == stored.id), None)
-        if named is None:
-            # Its judgments are newer than the measurement.
-            return None
-        labels = labels_version(self._store, dataset.id)
-        key = ("card", measured.subject, measured.version, named.id, labels)
-        make = lambda: make_card(self._store, measured.evaluation, named)  # noqa: E731
-        card = self._cache.get(key, make, lambda card: _size_of_figures(plots_of(card.sections)), patience)
-        return None if isinstance(card, Pending) else card
 
     def report(self, measured: MeasuredDataset, patience: float = PATIENCE) -> str | Pending:
         """Return the full report on the dataset as a single HTML page."""
@@ -326,8 +281,3 @@ def _size(measured: MeasuredDataset) -> int:
         + sum({id(part): part.nbytes for part in draws}.values())
         + measured.evaluation.weights.nbytes
     )
-
-
-def _size_of_figures(plots: Iterable[Plot]) -> int:
-    """Estimate the size in bytes of figures. As a side effect, their JSON is generated and cached for the pages."""
-    return _FIGURE * sum(len(plot.data) for plot in plots)

@@ -6,7 +6,7 @@ The URL determines the content. The page's script refreshes the parts that are s
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request
@@ -24,6 +24,7 @@ from stepsight.app.results.tables import (
     Figure,
     Links,
     OverviewColumn,
+    excerpt_html,
     file_links,
     gather,
     outcomes_html,
@@ -50,14 +51,12 @@ from stepsight.storage.traces.queries import Dataset, find_dataset, list_dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import MODES
 from stepsight.training.report.dataset import change_section, lead
-from stepsight.training.report.html import Section, content_html
-from stepsight.training.report.report import PART_WRITERS
+from stepsight.training.report.html import Section
 from stepsight.training.report.stored_tables import Conditions, outcome_fields, outcomes_by_field
 from stepsight.training.report.tables import Table, slug, to_csv, to_latex, to_markdown
 
 PLOTLY = "/stepsight/plotly/plotly.min.js"
 _WRITERS = {"csv": (to_csv, "text/csv"), "tex": (to_latex, "text/x-tex"), "md": (to_markdown, "text/markdown")}
-_CARD_KINDS = {"markdown": ("md", "text/markdown"), "json": ("json", "application/json")}
 # Seconds that a file waits for its figures, which the page that links to it has shown already.
 _PATIENCE = 60.0
 Computed = TypeVar("Computed")
@@ -66,11 +65,10 @@ Computed = TypeVar("Computed")
 class ResultsAddress(PageQuery):
     """The query string of the Results page. A field of "" stands for its default.
 
-    If `dataset` is given, the page shows that dataset, or one `group` of its traces. If `card` is given, it shows
-    the card of the evaluator with that name or fingerprint, on `dataset` or on the first dataset that the
-    evaluator has judged. `figure` applies to the overview. `against` is the reference for differences. `by` is
-    the basis on which the page of a dataset counts outcomes: a metadata field, or `steps` for the number of
-    steps. With `gold=patched`, accepted disputes replace gold labels.
+    If `dataset` is given, the page shows that dataset, or one `group` of its traces. `figure` applies to the
+    overview. `against` is the reference for differences. `by` is the basis on which the page of a dataset counts
+    outcomes: a metadata field, or `steps` for the number of steps. With `gold=patched`, accepted disputes replace
+    gold labels.
     """
 
     PATH: ClassVar[str] = "/results"
@@ -83,7 +81,6 @@ class ResultsAddress(PageQuery):
     by: str = ""
     figure: Annotated[str, choice(FIGURES)] = ""
     against: str = ""
-    card: str = ""
     gold: Annotated[str, choice(("patched",))] = ""
 
     @property
@@ -132,8 +129,6 @@ class ResultsPage:
             datasets = list_datasets(self.store)
             if not datasets:
                 return page("results/failure.html", problems, message=EMPTY_STORE, back=False)
-            if address.card:
-                return page("results/card.html", problems, **self._card(address))
             if not address.dataset:
                 return page("results/overview.html", problems, **self._overview(datasets, address))
             values = self._dataset(datasets, address)
@@ -144,22 +139,6 @@ class ResultsPage:
             return page("results/failure.html", problems, message=error, back=True)
 
         return answer_query(ResultsAddress, query, body, failure)
-
-    def _card(self, address: ResultsAddress) -> dict[str, object]:
-        """Return the variables of the card's template. `card` is None while it is being measured."""
-        measured = self.measurements.find_card(address.card, address.dataset)
-        own = {"dataset": measured.dataset.name, "card": measured.evaluator.fingerprint}
-        return {
-            "evaluator": measured.evaluator,
-            "dataset": measured.dataset,
-            "datasets": _same(judged.name for judged in measured.judged),
-            "card": measured.card,
-            "downloads": [
-                (title, f"/results/card?{urlencode({**own, 'format': name})}")
-                for title, name in (("Markdown", "markdown"), ("JSON", "json"))
-            ],
-            "content_html": content_html,
-        }
 
     def _overview(self, datasets: Sequence[Dataset], address: ResultsAddress) -> dict[str, object]:
         figure, mode, reference = address.chosen_figure, address.chosen_mode(MODES), address.against
@@ -192,10 +171,11 @@ class ResultsPage:
                 "Label its traces in a campaign, or add a dataset with labels.",
             )
         mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
-        # Browse counts by the benchmark's own labels, so that nothing leads there from other ones.
-        links = Links(
-            dataset.name, address.group, mode, {} if patched else _keys(self.store, self.evaluators, measured)
-        )
+        # The names in the tables and their keys in Browse. That counts by the benchmark's own labels.
+        offers = [] if patched else list_choices(self.store, self.evaluators, dataset.id)
+        by_id = {offer.id: offer.key for offer in offers if offer.judged}
+        keys = {row.name: by_id[row.id] for row in measured.evaluators if row.id in by_id}
+        links = Links(dataset.name, address.group, mode, keys)
         drawn = self.measurements.excerpt(measured, mode, errors)
         if isinstance(drawn, Pending):
             sections, classes = None, [address.evaluator]
@@ -204,14 +184,14 @@ class ResultsPage:
             classes = list(excerpt.classes)
             evaluator = address.evaluator if address.evaluator in classes else "".join(classes[:1])
             query = address.query(mode=mode, errors=errors, evaluator=evaluator)
-            sections = sections_html(excerpt.shown(evaluator), links, query)
+            sections = excerpt_html(excerpt.shown(evaluator), links, query)
         by, fields = "", {} if patched else outcome_fields(self.store, dataset.id)
         if address.by in fields:
             table, counted = _outcomes_by(self.store, measured, mode, errors, address.by)
             by = outcomes_html(table, counted, links, errors, address.query(mode=mode, errors=errors))
         minus = self.measurements.differences(measured, address.against, mode, errors) if address.against else None
         differences = [*_changes(measured, mode, errors), *([minus] if isinstance(minus, Section) else [])]
-        short = _shortfalls(measured, measured.checks(), mode, errors)
+        short = _shortfalls(measured.checks(), mode, errors)
         outdated = [one for one in (newest, drawn) if not isinstance(one, Pending) and not one.is_current]
         own = urlencode({"dataset": dataset.name} | ({"group": address.group} if address.group else {}))
         report = urlencode({"gold": address.gold}) if patched else ""
@@ -259,14 +239,6 @@ class ResultsPage:
             page = _finished(self.measurements.report(measured, _PATIENCE))
             # To be saved: under the policy of the pages, its scripts would not run.
             return _file(page, f"{slug(measured.evaluation.view.name)}-report.html", "application/octet-stream")
-
-        @router.get("/results/card", dependencies=needs_reading)
-        def card(dataset: str = "", card: str = "", format: Literal["markdown", "json"] = "markdown") -> Response:
-            made = self.measurements.find_card(card, dataset, _PATIENCE).card
-            if made is None:
-                raise ShortError("This is still being measured.", "Try again in a minute.")
-            suffix, kind = _CARD_KINDS[format]
-            return _file(PART_WRITERS[format](made), f"{slug(made.title)}-card.{suffix}", kind)
 
         @router.get(PLOTLY)
         def plotly() -> Response:
@@ -336,26 +308,14 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
     baselines. Only the dataset's first kind of error counts."""
     first = {column.name: column for column in reversed(columns)}
     by_dataset = [
-        (name, _shortfalls(column.measured, column.checks, column.mode, column.errors))
-        for name, column in reversed(first.items())
+        (name, _shortfalls(column.checks, column.mode, column.errors)) for name, column in reversed(first.items())
     ]
     return [(name, short) for name, short in by_dataset if short]
 
 
-def _shortfalls(
-    measured: MeasuredDataset, checks: Iterable[BaselineCheck], mode: Mode, errors: Errors
-) -> list[ComparedEvaluator]:
+def _shortfalls(checks: Iterable[BaselineCheck], mode: Mode, errors: Errors) -> list[ComparedEvaluator]:
     """Return the evaluators that do not beat the trivial baselines for this mode and kind of error."""
-    by_name = {evaluator.name: evaluator for evaluator in measured.evaluators}
-    of_mode = [check for check in checks if (check.mode, check.errors) == (mode, errors)]
-    return shortfalls((by_name[check.evaluator], check) for check in of_mode if check.evaluator in by_name)
-
-
-def _keys(store: Store, evaluators: Evaluators, measured: MeasuredDataset) -> dict[str, str]:
-    """Map the names of evaluators in the tables to their keys in Browse."""
-    offers = list_choices(store, evaluators, measured.evaluation.dataset.id)
-    by_id = {offer.id: offer.key for offer in offers if offer.judged}
-    return {evaluator.name: by_id[evaluator.id] for evaluator in measured.evaluators if evaluator.id in by_id}
+    return shortfalls(check for check in checks if (check.mode, check.errors) == (mode, errors))
 
 
 def _work(dataset: Dataset, evaluators: int) -> str:

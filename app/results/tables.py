@@ -3,7 +3,8 @@ dataset, and the sections on one dataset, whose cells link to the traces behind 
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import inf
 from typing import Literal
 from urllib.parse import urlencode
 
@@ -64,12 +65,13 @@ class Links:
         given = {key: value for key, value in (query | more).items() if value}
         return f"/browse?{urlencode(given, doseq=True)}"
 
-    def wrap(self, table: Table) -> CellWrap:
-        """Return a function that adds links to the names of evaluators, to counts of outcomes and to the cells of
-        confusion matrices."""
+    def wrap(self, table: Table, *, names: bool = True) -> CellWrap:
+        """Return a function that adds links to counts of outcomes, to the cells of confusion matrices and, if
+        `names` is True, to the names of evaluators."""
 
         def wrap(row: int, column: int, html: Markup) -> Markup:
-            url = self._target(table, row, column) if row >= 0 and row not in table.faint else ""
+            is_linked = row >= 0 and row not in table.faint and (names or column > 0)
+            url = self._target(table, row, column) if is_linked else ""
             return macro(_MACROS, "link", url, html) if url else html
 
         return wrap
@@ -93,7 +95,61 @@ class Links:
 def sections_html(sections: Iterable[Section], links: Links, address: Mapping[str, str]) -> Markup:
     """Render sections with their tables and figures. `address` is the page's query, on which download links are
     based."""
-    return render("results/sections.html", sections=[_section(section, links, address) for section in sections])
+    shown = [_section(section, links, address) for section in sections]
+    return render("results/sections.html", sections=shown, further="")
+
+
+# Sections that stand behind *More*, and columns whose content the caption or the sign of another gives.
+_FOLDED = ("Calibration of validity", "By position", "By class", "The classes of ")
+_REPEATED = ("above_baselines", "n_solutions", "n_steps")
+
+
+def excerpt_html(sections: Sequence[Section], links: Links, address: Mapping[str, str]) -> Markup:
+    """Render the sections on a dataset: the tables that most readers come for with the best row first and one
+    baseline, and everything else behind *More*."""
+    first: list[dict[str, object]] = []
+    for section in sections:
+        tables = [content for content in section.contents if isinstance(content, Table)]
+        if tables and not section.title.startswith(_FOLDED):
+            shown = [table for table in tables if "published" not in table.name]
+            contents: list[Markup] = []
+            for table in shown:
+                best = _best_first(table)
+                wrap = links.wrap(best, names=not first and not contents)
+                files = macro(_MACROS, "folded_files", file_links(table.name, address))
+                contents.append(table_html(best, wrap, files))
+            first.append({"title": section.title, "cells": "", "contents": contents})
+    # A section without a table or a figure is a sentence, which has its place at the end.
+    further = sorted(sections, key=lambda section: all(isinstance(content, str) for content in section.contents))
+    return render("results/sections.html", sections=first, further=sections_html(further, links, address))
+
+
+def _best_first(table: Table) -> Table:
+    """Return the table with the row of the highest first figure first and of the baselines only the best one,
+    without published rows."""
+    if table.columns[0] != EVALUATOR or len({row[0] for row in table.rows}) < len(table.rows):
+        return table
+    place = next(i for i, column in enumerate(table.columns) if column.kind != CellKind.TEXT)
+    measured = [row for i, row in enumerate(table.rows) if i not in table.faint]
+
+    def rank(row: Sequence[Cell]) -> float:
+        cell = row[place]
+        number = cell.number if isinstance(cell, Value) and cell.exists else cell
+        return -number if isinstance(number, int | float) else inf
+
+    own = sorted((row for row in measured if not str(row[0]).startswith(PREFIX)), key=rank)
+    rows = [*own, *sorted((row for row in measured if row not in own), key=rank)[:1]]
+    left_out = tuple(str(row[0]) for row in table.rows if row not in rows)
+    kept = [i for i, column in enumerate(table.columns) if column.key not in _REPEATED]
+    return replace(
+        table,
+        name=f"{table.name}-best",
+        columns=tuple(table.columns[i] for i in kept),
+        rows=tuple(tuple(row[i] for i in kept) for row in rows),
+        notes=tuple(note for note in table.notes if not note.startswith(left_out)),
+        rules=(len(own),) if own and len(rows) > len(own) else (),
+        faint=(),
+    )
 
 
 def _section(section: Section, links: Links, address: Mapping[str, str]) -> dict[str, object]:
@@ -259,10 +315,16 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
     return overview
 
 
-def overview_rows(columns: Sequence[OverviewColumn]) -> list[OverviewRow]:
-    """List the evaluators by name, followed by the baselines and the evaluators with only published figures."""
+def overview_rows(columns: Sequence[OverviewColumn], figure: Figure) -> list[OverviewRow]:
+    """List the evaluators, followed by the baselines and the evaluators with only published figures. The best on
+    the first dataset comes first, and of those that have no figure there the best on the next."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
-    measured = sorted(names, key=lambda name: (name.startswith(PREFIX), "" if name.startswith(PREFIX) else name))
+
+    def rank(name: str) -> tuple[bool, list[float]]:
+        values = [column.rows[name].measured[figure] if name in column.rows else _NONE for column in columns]
+        return name.startswith(PREFIX), [-value.number if value.exists else inf for value in values]
+
+    measured = sorted(names, key=rank)
     published = dict.fromkeys(name for column in columns for name in column.published)
     return [OverviewRow(name) for name in measured] + [OverviewRow(name, published=True) for name in published]
 
@@ -273,7 +335,7 @@ def overview_table(columns: Sequence[OverviewColumn], figure: Figure, mode: Mode
     If `reference` is not "", each figure has its difference from the reference beside it. Published figures have
     rows of their own.
     """
-    rows = overview_rows(columns)
+    rows = overview_rows(columns, figure)
     cells: list[dict[Column, Cell]] = []
     for row in rows:
         cells.append({EVALUATOR: row.evaluator, _SOURCE: "published" if row.published else "measured"})
@@ -318,7 +380,7 @@ def overview_html(
 ) -> Markup:
     """Render the overview table. Columns link to the pages of their datasets. The difference from the reference and
     any remarks are shown below each figure."""
-    rows = overview_rows(columns)
+    rows = overview_rows(columns, figure)
 
     def wrap(row: int, column: int, html: Markup) -> Markup:
         if column < 2:

@@ -16,8 +16,8 @@ from stepsight.app.access.current import current_request, is_local
 from stepsight.app.access.rights import LOGIN, LOOKING, Right, Rules, cookie_name, refusal, rights_of
 from stepsight.app.scoring.batcher import client_context
 from stepsight.app.web.failures import address_of, error_response, failure_response, is_api, is_navigation
+from stepsight.app.web.pages import find_moved
 from stepsight.core.errors import UserError
-from stepsight.core.gone import PAGES
 from stepsight.core.scoring.client import API
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.jobs.jobs import count_active
@@ -62,6 +62,10 @@ class Access:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
+            return
+        moved = find_moved(scope["path"], scope.get("query_string", b"").decode("latin-1"))
+        if moved and scope["method"] in ("GET", "HEAD"):
+            await RedirectResponse(moved, 308)(scope, receive, send)
             return
         # All routes of the application exist by its first request.
         rules = self._rules = self._rules or Rules(scope["app"].routes)
@@ -155,10 +159,9 @@ def _unknown(scope: Scope, rules: Rules) -> Response:
         response = failure_response(scope, 405, "This route does not take that method.", f"See {API}/docs.")
         response.headers["allow"] = ", ".join(methods)
         return response
-    instead = PAGES.get(scope["path"])
     if is_api(scope):
-        return failure_response(scope, 404, "There is no such route.", instead or f"See {API}/docs.")
-    return failure_response(scope, 404, "There is no such page.", instead or "Check the address.")
+        return failure_response(scope, 404, "There is no such route.", f"See {API}/docs.")
+    return failure_response(scope, 404, "There is no such page.", "Check the address.")
 
 
 def _refusal(scope: Scope, rights: Collection[Right], requester: Requester) -> Response:

@@ -38,10 +38,9 @@ _KEPT = 800_000
 
 @dataclass(frozen=True)
 class ComparedEvaluator:
-    """The comparison of an evaluator with the trivial baselines, with the URL of the evaluator's card."""
+    """The comparison of an evaluator with the trivial baselines."""
 
     check: BaselineCheck
-    card: str
 
     @property
     def figure(self) -> str:
@@ -95,12 +94,10 @@ class BaselineChecks:
         """Render a line that names the evaluators, out of those on the page, that do not beat the baselines. It is
         empty if there are none. While the comparison is being computed, it says so, and the page's script requests
         the page again."""
-        checks = [(row, self.find(dataset, row, Mode(mode))) for row in evaluators[:_MOST]]
-        if any(isinstance(check, Pending) for _, check in checks):
+        checks = [self.find(dataset, row, Mode(mode)) for row in evaluators[:_MOST]]
+        if any(isinstance(check, Pending) for check in checks):
             return macro(_TEMPLATE, "pending", dataset.name)
-        return line_html(
-            dataset.name, shortfalls((row, check) for row, check in checks if isinstance(check, BaselineCheck))
-        )
+        return line_html(dataset.name, shortfalls(check for check in checks if isinstance(check, BaselineCheck)))
 
     def strength_html(self, name: str, fingerprint: str) -> Markup:
         """Render a line on an evaluator that does not beat the baselines on half of the datasets measured, or on
@@ -125,9 +122,9 @@ class BaselineChecks:
         return clears
 
 
-def shortfalls(checks: Iterable[tuple[StoredEvaluator, BaselineCheck]]) -> list[ComparedEvaluator]:
+def shortfalls(checks: Iterable[BaselineCheck]) -> list[ComparedEvaluator]:
     """Return the evaluators that do not beat the baselines."""
-    return [ComparedEvaluator(check, card_address(evaluator)) for evaluator, check in checks if not check.clears]
+    return [ComparedEvaluator(check) for check in checks if not check.clears]
 
 
 def line_html(dataset: str, evaluators: Sequence[ComparedEvaluator]) -> Markup:
@@ -140,7 +137,3 @@ def card_id(fingerprint: str) -> str:
     """Return the HTML id of an evaluator's card on the Evaluators page."""
     # The fingerprint of a score file may be any text, and an id has no spaces.
     return f"card-{hashlib.sha256(fingerprint.encode()).hexdigest()[:12]}"
-
-
-def card_address(evaluator: StoredEvaluator) -> str:
-    return f"/evaluators#{card_id(evaluator.fingerprint)}"

@@ -131,7 +131,6 @@ class FreshFiles(StaticFiles):
 
 _TEMPLATES = load_templates(Path(__file__).parent / "templates")
 _TEMPLATES.globals.update(API=API, PAGES=PAGES, BUNDLES=ADDRESSES)
-_TEMPLATES.globals.update(WITHIN={page.name: page.within for page in PAGES})
 _TEMPLATES.globals.update(nonce=script_nonce, current_request=current_request)
 _TEMPLATES.globals.update(MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
 _TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, format_bytes=format_bytes)

@@ -242,3 +242,36 @@ def client_disconnected(request: HTTPConnection) -> bool:
         # No server runs this thread, or it has stopped; a stopping server answers its waiting clients itself. The
         # first response of a page has no channel on which its client could leave.
         return False
+
+
+MOVED: dict[str, str] = {
+    "/relabel*": "/annotate*",
+    "/browse/views": "/browse",
+    "/results/stress": "/help/measure#stress-tests",
+    "/evidence/stress": "/help/measure#stress-tests",
+    "/results/doubtful": "/help/measure#doubtful-labels",
+    "/results/doubtful/file": "/help/measure#doubtful-labels",
+    "/results/card": "/help/measure#the-card-of-an-evaluator",
+    "/help/people": "/help/deployment#people",
+    "/help/stress": "/help/measure#stress-tests",
+    "/help/demo": "/help/score#demo",
+    "/help/rerank": "/help/choose#rerank",
+    "/help/paper": "/help/training#the-papers-results",
+    "/help/development": "/help",
+    "/help/record": "/help/api#the-record-of-a-judgment",
+    "/help/stability": "/help/commands#what-stays",
+    "/help/filtering": "/help/choose#filter-a-pool",
+    "/help/experiments": "/help/training#a-grid",
+}
+"""By the path of a page that went, the address of its content. `*` is the rest of the path, and the query."""
+
+
+def find_moved(path: str, query: str) -> str:
+    """Return the address of what a page that is there no longer had, or "" if there never was such a page."""
+    for entry, instead in MOVED.items():
+        prefix = entry.removesuffix("*")
+        if path == entry:
+            return instead
+        if prefix != entry and path.startswith(prefix):
+            return instead.removesuffix("*") + path.removeprefix(prefix) + (f"?{query}" if query else "")
+    return ""

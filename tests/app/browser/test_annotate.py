@@ -568,6 +568,7 @@ def test_a_campaign_is_made_of_what_browse_shows(store, opened):
     add(store, traces, "chosen ones")
     with opened(expected=TROUBLES) as page:
         page.goto("/browse?dataset=chosen ones&gold=error")
+        page.get_by_text("More: order").click()
         page.get_by_role("link", name="Label these traces").click()
         expect(page.locator("form .chosen")).to_contain_text("1 trace of chosen ones")
         page.wait_for_load_state()

@@ -33,5 +33,3 @@ def test_the_line_takes_neither_the_focus_nor_what_is_typed(opened, tmp_path, mo
             expect(page.locator("input[name=q]")).to_be_focused()
             expect(page.locator("input[name=q]")).to_have_value("half a wor")
             assert in_both_schemes(page, "p.baseline-check a") == {}
-            page.get_by_role("link", name="Its card").click()
-            expect(page.locator("tr:target")).to_contain_text("many")

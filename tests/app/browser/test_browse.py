@@ -66,6 +66,7 @@ def test_a_list_is_walked_by_key_from_trace_to_trace_and_back(page):
 def test_the_gallery_is_filtered_by_metadata_and_bins(page):
     page.goto("/browse?dataset=gallery")
     metadata = page.locator(".metadata")
+    metadata.get_by_text("Metadata").click()
     metadata.get_by_text("focus").click()
     opened = metadata.locator("a[aria-expanded=true]")
     # The focus stays on the field, which is open now.
@@ -81,11 +82,11 @@ def test_the_gallery_is_filtered_by_metadata_and_bins(page):
     page.locator(".chips .chip", has_text="focus ≥ 2").click()
     expect(page.locator(".chips .chip")).to_have_count(1)
     expect(page.locator(".chips .chip")).to_have_text(re.compile("focus: 3"))
-    bar = page.locator(".distribution .bars.pos a", has=page.locator("[style='height:100.0%']")).first
-    bar.click()
+    page.locator(".distribution summary").click()
+    page.locator(".distribution td a").first.click()
     expect(page.locator(".distribution .chosen")).to_have_count(1)
     expect(page.locator(".chips .chip")).to_have_count(2)
-    page.locator(".distribution summary").click()
+    # What was unfolded stays so.
     expect(page.locator(".distribution td a[aria-current=true]")).to_be_visible()
     assert sticking_out(page) == []
 
@@ -143,6 +144,7 @@ def test_buttons_keys_and_fields_work_before_the_script_is_there(opened):
             page.keyboard.press("j")
         expect(page.locator("a.open").nth(2)).to_be_focused()
         page.goto("/browse?dataset=gallery&gold=error", wait_until="commit")
+        page.get_by_text("More: order").click()
         page.get_by_label("Order").select_option(index=2)
         page.wait_for_url(re.compile("gold=error.*sort=|sort=.*gold=error"))
         page.goto("/browse?dataset=gallery", wait_until="commit")

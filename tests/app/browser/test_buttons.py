@@ -38,7 +38,6 @@ PAGES = [
     "/browse?trace=2",
     "/results",
     "/results?dataset=gallery",
-    "/results?dataset=gallery&card=mini-bidir",
     "/annotate",
     "/annotate/new?dataset=gallery",
     "/annotate/campaign?campaign=1",

@@ -96,30 +96,3 @@ def test_score_waits_for_an_evaluator_that_is_being_loaded_and_goes_on_by_itself
         let.set()
         expect(page.locator("#result section.scored")).to_contain_text(NAME)
         expect(page.locator("#refusal [data-again]")).to_have_count(0)
-
-
-def test_public_evaluators_are_searched_filtered_and_sorted(opened, fresh):
-    _, address = fresh
-    with opened(base=address) as page:
-        page.route("**/evaluators/fetch", lambda route: route.fulfill(status=201, json={"job": 1}))
-        page.goto("/evaluators")
-        rows = page.locator("table.public > tbody > tr:visible")
-        page.get_by_role("searchbox", name="Search").fill("skywork 7b")
-        expect(rows).to_have_count(1)
-        expect(rows.first).to_be_in_viewport()
-        expect(page.get_by_role("status").filter(has_text="1 of ")).to_be_visible()
-        page.get_by_role("searchbox", name="Search").fill("")
-        page.get_by_role("combobox", name="Show").select_option("redundancy")
-        expect(rows).to_have_count(2)
-        # What is found stays found when the server sends the table again.
-        sent = page.request.get("/evaluators/state").text()
-        page.route("**/evaluators/state", lambda route: route.fulfill(body=sent.replace("by GAIR", "by others")))
-        rows.get_by_role("button", name="Fetch").first.click()
-        expect(rows.first).to_contain_text("by others")
-        expect(rows).to_have_count(2)
-        page.get_by_role("button", name="Size", exact=True).click()
-        expect(rows.first).to_have_attribute("data-repo", "GAIR/ReasonEval-7B")
-        page.get_by_role("button", name="Size", exact=True).click()
-        expect(rows.first).to_have_attribute("data-repo", "GAIR/ReasonEval-34B")
-        expect(page.locator("th[aria-sort]")).to_have_attribute("aria-sort", "descending")
-        assert violations(page) == []

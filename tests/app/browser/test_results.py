@@ -35,8 +35,10 @@ def test_from_the_overview_to_the_traces_behind_a_number(page):
 
     page.get_by_role("link", name="gallery, invalid errors").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("gallery")
+    page.get_by_text("More: curves").click(timeout=MEASURED)
     confusion = page.get_by_role("region", name="labels by the gold and by argmax")
-    expect(confusion).to_be_visible(timeout=MEASURED)
+    expect(confusion).to_be_visible()
+    page.get_by_text("Download").first.click()
     with page.expect_download() as download:
         page.locator(".finding").first.get_by_role("link", name="CSV").click()
     rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8-sig").splitlines()))
@@ -55,7 +57,8 @@ def test_from_the_overview_to_the_traces_behind_a_number(page):
 @pytest.mark.slow
 def test_figures_are_drawn_when_they_are_near_and_their_cells_lead_on_also_on_a_phone(page):
     page.goto("/results?dataset=gallery&mode=online")
-    expect(page.locator(".plot").first).to_be_visible(timeout=MEASURED)
+    page.get_by_text("More: curves").click(timeout=MEASURED)
+    expect(page.locator(".plot").first).to_be_visible()
     expect(page.locator(".plot .main-svg").first).to_be_attached(timeout=MEASURED)
     assert page.locator(".plot:has(.main-svg)").count() < page.locator(".plot").count()
     button = page.locator(".legend button").first

@@ -53,8 +53,9 @@ def test_an_empty_store_offers_benchmarks_and_a_place_for_files(client):
     assert len(fetching(page)) == 9
     (first, *_) = fetching(page)
     assert first["data-fetch"] == "mr-math-invalid"
-    assert "licence: none stated" in page.text
-    assert "Its hash is not known to us" in page.text
+    assert "none stated" in page.text
+    assert "Their hash is not known to us" in page.text
+    assert "open" in page.one("details", data_key="catalogue").attributes
 
 
 def test_a_file_is_looked_at_added_and_listed(client, sqlite_store):
@@ -77,7 +78,7 @@ def test_a_file_is_looked_at_added_and_listed(client, sqlite_store):
     assert (started.json(), job.state, job.dataset) == ({"jobs": [job.id]}, State.DONE, "mine")
     after = read(client.get("/data/state").text)
     assert "mine" in after.text
-    assert "SHA-256" in after.text
+    assert any(cell.attributes.get("title", "").startswith("SHA-256 ") for cell in after.all("td"))
     assert "Being added" not in after.text
     assert "mine: 2 traces added; 2 in the dataset." in client.get("/jobs/list").text
     described = client.get(f"/api/v1/jobs/{job.id}").json()
@@ -246,7 +247,7 @@ def test_fetching_is_a_job(client, sqlite_store):
     assert "Being fetched" in client.get("/data/state").text
     take_job(sqlite_store, "w")
     update_job(sqlite_store, job.id, "w", state=State.FAILED, reason="no network.")
-    card = page_of(client).one("li", data_card="mr-math-invalid")
+    card = page_of(client).one("tr", data_card="mr-math-invalid")
     assert "no network." in card.text
     assert "Fetch again" in card.text
     assert client.post("/data/fetch", json={"benchmark": "odd"}).json()["error"].startswith("There is no benchmark")

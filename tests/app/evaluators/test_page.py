@@ -14,7 +14,7 @@ from stepsight.app.evaluators import page as evaluators_page
 from stepsight.app.evaluators.page import card_html, state_html
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.baseline_check import card_address
+from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.pages import PART
 from stepsight.core.evaluators.opening import describe_fetched
 from stepsight.core.hubs import hub_cache
@@ -25,14 +25,14 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.paths import asset
 from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job
-from stepsight.storage.judgments.evaluators import list_evaluators, register_evaluator
+from stepsight.storage.judgments.evaluators import list_evaluators
 from tests.app.client import asking
 from tests.app.elements import read
 from tests.app.evaluators.conftest import OTHER, SMALL
 from tests.checkpoints import QWEN2, write_adapter, write_language_model
 from tests.core.formats.cases import tokenizer_of
 from tests.hub import COMMIT, point_to
-from tests.storage.samples import add, evaluator
+from tests.storage.samples import add
 
 NAME = "Qwen2-0.5B-Reward-Math-Sheperd"
 WEIGHTS = "model.safetensors"
@@ -128,7 +128,7 @@ def test_a_model_too_large_for_this_machine_is_not_offered_and_is_refused(
         monkeypatch.setattr(module, "total_memory", lambda: 8_000_000_000)
     page = page_of(client)
     assert "Qwen/Qwen2.5-Math-PRM-7B" not in offered(page)
-    assert page.text.count("this machine has 8.0 GB of memory") == 1
+    assert page.text.count("This machine has 8.0 GB of memory") == 1
     assert "No room" in page.one("tr", data_card="Qwen/Qwen2.5-Math-PRM-7B").text
     assert SMALL in offered(page)
     answer = fetch(client, "Qwen/Qwen2.5-Math-PRM-7B")
@@ -317,12 +317,6 @@ def test_public_evaluators_stand_in_the_order_of_their_use(client, sqlite_store,
     assert listed(page_of(client))[:2] == [SMALL, small]
 
 
-def test_imported_scores_are_listed(client, sqlite_store):
-    register_evaluator(sqlite_store, name="GPT", fingerprint="g", format="scores", attention="none",
-                       info={"outputs": "validity"})  # fmt: skip
-    assert "GPT" in client.get("/evaluators").text
-
-
 @pytest.mark.parametrize("name", shipped_evaluators())
 def test_the_card_of_a_shipped_evaluator_is_whole(name):
     text = (asset("evaluators", name) / "README.md").read_text(encoding="utf-8")
@@ -340,10 +334,9 @@ def test_an_evaluator_that_is_not_shipped_has_no_card():
 
 
 def test_every_evaluator_has_a_place_that_its_card_is_found_at(sqlite_store):
-    imported = evaluator(sqlite_store, "imported")
     evaluators = Evaluators([*shipped_evaluators()[:1], EQUATIONS], shipped=False)
     page = read(state_html(sqlite_store, evaluators, may_fetch=False))
-    rows = [evaluators.register(sqlite_store, name) for name in evaluators.all_names] + [imported]
-    places = [page.one(id=card_address(row).partition("#")[2]) for row in rows]
-    assert [place.tag for place in places] == ["div", "tr", "tr"]
-    assert page.one("details", cls="model-card").one("summary").text == f"Model card of {rows[0].name}"
+    rows = [evaluators.register(sqlite_store, name) for name in evaluators.all_names]
+    places = [page.one(id=card_id(row.fingerprint)) for row in rows]
+    assert [place.tag for place in places] == ["div", "tr"]
+    assert page.all("details", cls="model-card")[0].one("summary").text == f"Model card of {rows[0].name}"

@@ -14,14 +14,11 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.app.server import build_app
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import Gap
 from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from tests.app.held_up import check_end
 from tests.messages import refused
-
-DELETED = Gap.DELETED
 
 
 @pytest.fixture
@@ -36,21 +33,21 @@ def evidence(evaluators):
 
 def test_it_is_worked_out_once(evidence):
     kept, one = LeftOuts(), evidence()
-    first = kept.of(one, DELETED)
-    assert kept.of(evidence(), DELETED) is first
+    first = kept.of(one)
+    assert kept.of(evidence()) is first
     np.testing.assert_allclose(first.rows()[2], one.scorer().score_one(
         Trace.of("What is 1 + 1?", ["It is 3.", "Check."]), "offline").offline.probs, atol=1e-5)  # fmt: skip
 
 
 def test_one_that_cannot_score_here_says_so(evidence):
     with refused():
-        LeftOuts().of(evidence(runs=False), DELETED)
+        LeftOuts().of(evidence(runs=False))
 
 
 def test_too_much_is_refused(evidence, monkeypatch):
     monkeypatch.setattr(leave_one_out, "_MOST_TOKENS", 100)
     with refused():
-        LeftOuts().of(evidence(), DELETED)
+        LeftOuts().of(evidence())
 
 
 def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evidence, monkeypatch):
@@ -69,11 +66,11 @@ def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evide
 
     monkeypatch.setattr(leave_one_out, "_LOOKS", 0)
     monkeypatch.setattr(Scorer, "stream_left_out", held)
-    key = (one.about.fingerprint, one.trace.digest, DELETED)
+    key = (one.about.fingerprint, one.trace.digest)
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(kept.of, one, DELETED, has_left)
+        first = pool.submit(kept.of, one, has_left)
         assert begun.wait(20)
-        second = pool.submit(kept.of, one, DELETED)
+        second = pool.submit(kept.of, one)
         while not kept._cache.claim(key)[0]._condition._waiters:
             pass
         waits.set()
@@ -99,15 +96,15 @@ def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
     monkeypatch.setattr(Scorer, "stream_left_out", slow)
     one, two, three = (evidence((f"{i}.", "b")) for i in range(3))
     with ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(kept.of, one, DELETED)]
+        waiting = [pool.submit(kept.of, one)]
         assert started.acquire(timeout=20)
-        waiting.append(pool.submit(kept.of, two, DELETED))
+        waiting.append(pool.submit(kept.of, two))
         while kept._places._value:
             pass
         with pytest.raises(BusyError):
-            kept.of(three, DELETED)
+            kept.of(three)
         held.set()
         assert all(isinstance(future.exception(), UserError) for future in waiting)
     # The places are free again.
     with refused():
-        kept.of(three, DELETED)
+        kept.of(three)

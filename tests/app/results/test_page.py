@@ -1,6 +1,5 @@
 import csv
 import io
-import json
 
 import pytest
 from fastapi.testclient import TestClient
@@ -9,11 +8,10 @@ from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import PLOTLY, ResultsPage
 from stepsight.app.web import background_cache
 from stepsight.app.web.background_cache import Pending
-from stepsight.app.web.baseline_check import card_address
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.core.trace import Trace
-from stepsight.storage.judgments.evaluators import evaluators_of, register_evaluator
+from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_dispute
 from stepsight.storage.people.users import Role
@@ -36,8 +34,6 @@ def kept(module_store, evaluators):
     for mode in found.modes:
         for errors in found.kinds:
             results.excerpt(found, mode, errors, patience=60)
-    for evaluator in found.evaluators:
-        results.find_card(evaluator.fingerprint, patience=60)
     for reference in ("words", "nobody", "baseline:length"):
         results.minus(found, reference, patience=60)
     return ResultsPage(module_store, evaluators, results)
@@ -95,10 +91,10 @@ def test_the_overview_has_its_choices_and_says_what_it_waits_for(sqlite_store, e
 
 
 def test_evaluators_that_do_not_clear_the_baselines_are_named(sqlite_store, show):
-    guessing = judged(sqlite_store, "many", right=0.5)
+    judged(sqlite_store, "many", right=0.5)
     line = show(dataset="many").one("p", cls="baseline-check")
     assert line.text.startswith("On many, many does not clear the trivial baselines: offline Step-AUC 0.")
-    assert [link["href"] for link in line.all("a")] == [card_address(guessing), "/evaluators"]
+    assert [link["href"] for link in line.all("a")] == ["/evaluators"]
     judged(sqlite_store, "known")
     assert show(dataset="known").all("p", cls="baseline-check") == []
     assert (
@@ -110,7 +106,7 @@ def test_evaluators_that_do_not_clear_the_baselines_are_named(sqlite_store, show
 def test_a_dataset_with_its_choices_outcomes_by_length_and_differences(kept, page_of, drawn):
     query = {"dataset": NAME, "mode": "offline", "errors": "redundant", "by": "steps", "against": "words"}
     drawn(kept.content(query).html)
-    assert len(page_of(dataset=NAME, by="no such field").all("section")) == 8
+    assert len(page_of(dataset=NAME, by="no such field").all("section")) == 12
     assert page_of(dataset=NAME, against="nobody").all("section")[0].one("h2").text == "Solutions and steps"
 
 
@@ -231,48 +227,6 @@ def test_labels_of_disputes_are_asked_for_where_none_is_accepted(page_of):
     assert notices(page_of(dataset=NAME, gold="patched")) == [
         "No dispute of three_way is accepted. Choose the benchmark's own gold."
     ]
-
-
-def test_a_card_has_its_sections_and_its_files(page_of):
-    page = page_of(card="one_mind")
-    assert page.one("h1").text == "one_mind"
-    titles = [one.text for one in page.all("h2")]
-    assert titles[:2] == ["Solutions and steps", "Calibration of validity"]
-    assert titles[-3:] == ["Length and place of a step", "Agreement with people", "What was measured"]
-    assert page.all("div", cls="plot")
-    links = (link["href"] for link in page.one("p", cls="out").all("a"))
-    files = [href for href in links if "format=" in href]
-    assert [href.partition("format=")[2] for href in files] == ["markdown", "json"]
-    assert page.all("p", role="status") == []
-
-
-def test_a_card_is_found_by_fingerprint_and_from_its_dataset(page_of):
-    links = [link["href"] for link in page_of(dataset=NAME).all("a")]
-    assert f"/results?dataset={NAME}&card=f1" in links
-    assert page_of(card="f1", dataset=NAME).one("h1").text == "one_mind"
-
-
-def test_what_has_no_card_is_said(sqlite_store, show):
-    fill(sqlite_store)
-    add(sqlite_store, dataset="other")
-    register_evaluator(sqlite_store, name="idle", fingerprint="f9", format="stepsight", attention="causal")
-    said = [show(**query).one("div", cls="notice").text for query in (
-        {"card": "nobody"}, {"card": "idle"}, {"card": "one_mind", "dataset": "other"},
-    )]  # fmt: skip
-    assert said == [
-        "There is no evaluator 'nobody' in the store. It has idle, one_mind, words.",
-        "idle has judged no dataset. Have it judge one on the Jobs page.",
-        f"one_mind has not judged other. It has judged {NAME}.",
-    ]
-
-
-def test_files_have_the_card(client):
-    asked = {"dataset": NAME, "card": "one_mind"}
-    answer = client.get("/results/card", params=asked | {"format": "json"})
-    assert json.loads(answer.text)["title"] == f"one_mind on {NAME}"
-    answer = client.get("/results/card", params=asked)
-    assert answer.text.startswith("## one\\_mind on three\\_way\n")
-    assert answer.headers["content-disposition"] == 'attachment; filename="one-mind-on-three-way-card.md"'
 
 
 def test_a_table_of_a_dataset_in_each_format(client):

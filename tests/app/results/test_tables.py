@@ -64,7 +64,7 @@ def test_a_row_for_each_evaluator_and_a_column_for_each_dataset_and_kind_of_erro
         "three_way, invalid errors, 4 traces", "three_way, redundant errors, 4 traces",
     ]  # fmt: skip
     assert [row[0] for row in table.rows] == [
-        "one_mind", "words", "baseline:constant", "baseline:position", "baseline:length", "baseline:last-step"
+        "one_mind", "words", "baseline:position", "baseline:last-step", "baseline:constant", "baseline:length"
     ]  # fmt: skip
     assert table.rules == (2,)
     row = row_of(measured(sqlite_store, NAME, results).evaluation, Mode.OFFLINE)

@@ -44,7 +44,7 @@ ROUTES = {
     "looking": """
         GET / GET /evidence GET /evidence/ GET /evidence/left-out GET /evidence/file
         GET /browse GET /browse/ GET /browse/trace.json GET /browse/trace.csv GET /browse/export
-        GET /results GET /results/ GET /results/table GET /results/report GET /results/card
+        GET /results GET /results/ GET /results/table GET /results/report
         GET /jobs GET /jobs/ GET /jobs/list
         GET /evaluators GET /evaluators/ GET /evaluators/state
         GET /data GET /data/ GET /data/state GET /data/left-out GET /score/result.json

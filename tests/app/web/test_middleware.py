@@ -14,7 +14,7 @@ from stepsight.app.access.current import current_request, request_id
 from stepsight.app.access.rights import PAGES
 from stepsight.app.web.logs import ACCESS, FIELDS
 from stepsight.app.web.middleware import LARGEST_BODY, Failures, Gate, Requests, path_in_log
-from stepsight.core import gone
+from stepsight.app.web.pages import MOVED
 from stepsight.storage.jobs.jobs import start_job
 from tests.app.client import PAGE, asking, who
 from tests.app.web.test_access import ROUTES, concrete
@@ -188,11 +188,21 @@ def test_what_is_no_page_is_404(guarded, path):
     assert "nonce-" in response.headers["content-security-policy"]
 
 
-@pytest.mark.parametrize("path", sorted(gone.PAGES))
-def test_an_address_that_went_names_what_there_is_instead(guarded, path):
-    response = guarded.get(path, headers=PAGE)
-    assert response.status_code == 404
-    assert gone.PAGES[path] in response.text
+@pytest.mark.parametrize("path", sorted(MOVED))
+def test_an_address_that_went_leads_to_its_content(guarded, path):
+    path = path.removesuffix("*")
+    moved = guarded.get(path, headers=PAGE, follow_redirects=False)
+    assert moved.status_code == 308
+    response = guarded.get(moved.headers["location"], headers=PAGE, follow_redirects=False)
+    assert response.status_code == 200
+    anchor = moved.headers["location"].partition("#")[2]
+    assert not anchor or f'id="{anchor}"' in response.text
+    assert guarded.post(path, headers=PAGE).status_code == (405 if path.startswith("/help/") else 404)
+
+
+def test_an_address_below_one_that_went_keeps_its_rest(guarded):
+    moved = guarded.get("/relabel/label?campaign=3&x=%0d%0aa", follow_redirects=False)
+    assert moved.headers["location"] == "/annotate/label?campaign=3&x=%0d%0aa"
 
 
 @each("path", ["/api/v1/score", "/api/v1/jobs", "/score/score"])

@@ -132,7 +132,7 @@ def test_each_cell_can_be_wrapped_the_header_too():
 
 
 def test_a_line_on_files_stands_where_there_is_one():
-    assert '<p class="files">here</p>' in table_html(TABLE, files="here")
+    assert '<div class="files">here</div>' in table_html(TABLE, files="here")
     assert "files" not in table_html(TABLE)
 
 

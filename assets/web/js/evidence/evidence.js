@@ -50,7 +50,6 @@ export class Evidence extends RevealedJudgment {
     const { section } = this;
     this.slider.addEventListener("input", () => this.reveal(Number(this.slider.value) - 1));
     section.addEventListener("change", (event) => event.target.name === "value" && this.choose(event.target.value));
-    section.addEventListener("change", (event) => event.target.name === "gap" && this.rests.choose(event.target.value));
     section.addEventListener("click", (event) => this.click(event));
     section.addEventListener("keydown", (event) => this.pressInside(event));
   }
@@ -143,8 +142,8 @@ export class Evidence extends RevealedJudgment {
     setText(this.section.querySelector(".story > [role=status]"), told?.textContent ?? "");
     this.showCurve();
     this.rests.show();
-    this.section.querySelector(".story .saving").dataset.name = `step-${this.names[this.step]}-${this.value}`;
-    this.section.querySelector(".matrix .saving").dataset.name = `hindsight-${this.value}`;
+    this.section.querySelector(".saving[data-of$=curve]").dataset.name = `step-${this.names[this.step]}-${this.value}`;
+    this.section.querySelector(".saving[data-of$=matrix]").dataset.name = `hindsight-${this.value}`;
   }
 
   isShown(step) {
@@ -204,8 +203,6 @@ export class Evidence extends RevealedJudgment {
       else query.set("after", this.names[this.after]);
       if (this.value === "validity") query.delete("value");
       else query.set("value", this.value);
-      if (this.rests.gap === "deleted") query.delete("gap");
-      else query.set("gap", this.rests.gap);
       return `${url.pathname}?${query}`;
     };
     const link = document.querySelector("a.file");

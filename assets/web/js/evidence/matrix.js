@@ -48,7 +48,7 @@ export class Matrix {
   /** Draw the table again if other groups are open, or if the numbers have changed. */
   show() {
     const [rows, columns] = [this.spans(this.row), this.spans(this.page.step)];
-    const drawn = JSON.stringify([rows, columns, this.page.value, this.page.rests.gap, Boolean(this.page.rests.rows)]);
+    const drawn = JSON.stringify([rows, columns, this.page.value, Boolean(this.page.rests.rows)]);
     if (drawn !== this.drawn) this.draw(rows, columns);
     this.drawn = drawn;
     this.showState();

@@ -10,7 +10,6 @@ export class Rests {
   constructor(page) {
     const { section } = page;
     Object.assign(this, { page, section, rows: null, leftOut: null });
-    this.gap = section.querySelector("input[name=gap]:checked")?.value ?? "deleted";
     this.list = section.querySelector("ol.steps");
     new ResizeObserver(() => this.rows && this.drawArcs()).observe(this.list);
   }
@@ -23,18 +22,8 @@ export class Rests {
     else if (ask && (!offer || offer.hidden)) this.ask();
   }
 
-  choose(gap) {
-    this.gap = gap;
-    this.rows = this.leftOut = null;
-    this.page.changed();
-    const button = this.section.querySelector("button.offer");
-    if (button) button.hidden = false;
-    else this.ask();
-  }
-
   async ask(button) {
     const { ask } = this.section.dataset;
-    const { gap } = this;
     if (!ask) return;
     if (button) button.hidden = true;
     // Room for what the answer brings, or it would move what is below.
@@ -43,9 +32,9 @@ export class Rests {
     this.list.parentElement.classList.add("with-arcs");
     this.wait("Leaving out one step at a time …");
     try {
-      const answer = await fetch(`${ask}&gap=${gap}`);
+      const answer = await fetch(ask);
       const found = await answer.json();
-      if (gap !== this.gap || !this.section.isConnected) return;
+      if (!this.section.isConnected) return;
       if (answer.ok) this.learned(found);
       else this.wait(`${found.error} ${found.hint}`);
     } catch {

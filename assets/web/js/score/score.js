@@ -1,6 +1,6 @@
 // The Score page: sends the input to the server, and puts the result into the page and its link into the address.
 import { AGAIN, ask, latest } from "../shared/connection.js";
-import { html, replaceContent, setText } from "../shared/dom.js";
+import { announce, html, replaceContent, setText } from "../shared/dom.js";
 import { register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { isPlain, wasMoved } from "../shared/navigation.js";
@@ -66,6 +66,12 @@ const tellCost = latest(async (signal, state) => {
 });
 
 const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.idle);
+
+// The sentence that heads the result is read out, and stands there alone.
+const tellResult = () => {
+  tell("");
+  announce(sentence()?.dataset.said ?? "");
+};
 
 // A busy button can be pressed again, and the last press counts.
 const setBusy = (isBusy) => {
@@ -136,7 +142,7 @@ const put = (text, how, from = entered()) => {
     replaceResult(content);
   }
   settleResult(how);
-  tell(sentence()?.dataset.said);
+  tellResult();
   scored = from;
   markStale();
   wait();
@@ -279,7 +285,7 @@ const conclude = latest(async (signal) => {
   const content = html(answer.conclusion);
   drawMaths(content);
   sentence()?.replaceWith(content);
-  tell(sentence()?.dataset.said);
+  tellResult();
 });
 
 document.addEventListener("thresholds", ({ target: section }) => {

@@ -30,11 +30,13 @@ const nameOf = (node) =>
 
 /**
  * Replace the content of `room`. The focus moves to the same control in the new content, and with it what is being typed into a
- * field; the place on the screen stays.
+ * field; what was unfolded stays so, and the place on the screen stays.
  */
 export const replaceContent = (room, content) => {
   const held = room.contains(document.activeElement) ? document.activeElement : null;
+  const open = new Set([...room.querySelectorAll("details[open] > summary[data-key]")].map(({ dataset }) => dataset.key));
   room.replaceChildren(content);
+  for (const summary of room.querySelectorAll("details > summary[data-key]")) summary.parentElement.open ||= open.has(summary.dataset.key);
   if (!held) return;
   const controls = [...room.querySelectorAll("a, button, input, select, textarea, summary, [tabindex]")];
   const same = controls.find((node) => nameOf(node) === nameOf(held));

@@ -94,8 +94,9 @@ document.addEventListener("submit", (event) => {
 });
 
 document.addEventListener("change", (event) => {
-  const form = event.target.closest?.("form[data-go]");
-  if (form && event.target.tagName === "SELECT") submit(form);
+  // A select may stand outside the form that it belongs to.
+  const { form, tagName } = event.target;
+  if (tagName === "SELECT" && form?.matches("[data-go]")) submit(form);
 });
 
 window.addEventListener("popstate", () => {
