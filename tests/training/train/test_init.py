@@ -1,3 +1,4 @@
+import gc
 import json
 import math
 from dataclasses import replace
@@ -11,6 +12,7 @@ from transformers import AutoModelForCausalLM, GPTNeoConfig, LlamaConfig, LlamaM
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.model import StepModel
+from stepsight.core.models.pretrained import load_backbone
 from stepsight.training.data.mixture import Mixture
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.synth.corpus import generate
@@ -106,6 +108,21 @@ def test_an_evaluator_keeps_its_head_and_template(tmp_path, attention, own):
     state = source.model.state_dict()
     assert all(torch.equal(tensor, state[name]) for name, tensor in model.state_dict().items())
     assert looks_ahead(encoder, model) == (attention == "bidirectional")
+
+
+def test_the_weights_of_an_evaluator_are_held_once(tmp_path, monkeypatch):
+    def models():
+        return sum(type(thing) is StepModel for thing in gc.get_objects())
+
+    def load(checkpoint):
+        assert models() == before
+        return load_backbone(checkpoint)
+
+    write_evaluator(tmp_path / "start")
+    gc.collect()
+    before = models()
+    monkeypatch.setattr("stepsight.training.train.init.load_backbone", load)
+    begin(tmp_path / "start")
 
 
 def test_a_shipped_name_or_a_folder_beside_the_configuration_will_do(tmp_path):
@@ -346,6 +363,7 @@ def test_a_folder_that_is_here_tells_its_own_dimensions(tmp_path):
     weights = load_file(folder / "model.safetensors")
     found = network_of(replace(CONFIG, backbone=None, init="start"), tmp_path)
     assert (found.hidden, found.mlp) == (values["hidden_size"], values["intermediate_size"])
+    assert found.context == values["max_position_embeddings"] != 4096
     assert found.parameters == sum(tensor.numel() for tensor in weights.values())
 
 
