@@ -17,7 +17,7 @@ PATHS = """
     /browse?dataset=synthetic&gold=error&evaluator=1 /browse?dataset=gallery&q=lamps /browse?dataset=gallery&q=zzz
     /browse?dataset=synthetic&evaluator=1&with=2 /browse?trace=1 /browse?trace=50 /browse?trace=60 /browse?trace=abc
     /results /results?dataset=gallery /results?dataset=synthetic /results?dataset=sums
-    /data /evaluators /jobs /people /help /help/score /help/browse /login /login/password
+    /data /jobs /people /help /help/score /help/browse /login /login/password
     /annotate /annotate/new?dataset=gallery /annotate/campaign?campaign=1 /annotate/campaign?campaign=3
     /annotate/agreement?campaign=1 /annotate/agreement?campaign=2 /annotate/adjudicate?campaign=1
     /annotate/label?campaign=1 /annotate/disputes /annotate/dispute?trace=1 /annotate/export?campaign=1

@@ -13,6 +13,7 @@ from stepsight.core.hubs.hub_cache import find_fetched
 from stepsight.core.hubs.public import ProcessBenchFigures, PublicEvaluator
 from stepsight.core.judgment import Mode
 from stepsight.core.models import kernels, memory
+from stepsight.core.models.kernels import is_native
 from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.database.jobs_schema import State
@@ -64,9 +65,8 @@ def test_the_list_has_what_is_here_and_what_can_be_fetched(typed, hub):
     assert "Shipped: mini-bidir, mini-causal" in printed
     lines = {line.split(" ")[0]: line for line in printed.splitlines() if line}
     assert lines["Qwen/Qwen2.5-Math-PRM-7B"].split()[1:5] == ["7B", "validity", "73.5", "65.5"]
-    assert "GAIR/ReasonEval-7B" in lines
-    # Two models of 7B in bfloat16.
-    assert lines["PRIME-RL/EurusPRM-Stage1"].endswith("32.5 GB")
+    # Two models of 7B in bfloat16, which some processors do not compute.
+    assert lines["PRIME-RL/EurusPRM-Stage1"].endswith("32.5 GB" if is_native("bfloat16") else "64.7 GB")
     typed.run(f"evaluators fetch {REPO}")
     assert f"Fetched: {REPO} at {COMMIT[:12]}, " in typed.run("evaluators").out
 
