@@ -385,7 +385,7 @@ def test_a_step_is_edited_where_it_stands_and_scored_when_typing_pauses(page):
     page.wait_for_url(lambda url: parse_qs(urlsplit(url).query).get("before") == [token])
     page.keyboard.press("Control+Enter")
     expect(page.locator("ol.steps textarea")).to_have_count(0)
-    expect(page.locator("#scoring")).to_contain_text(re.compile("mini-bidir (blames|is|does)"))
+    expect(page.locator("#announced")).to_contain_text(re.compile("mini-bidir (blames|is|does)"))
     expect(page.locator("ol.steps > li").last.locator(".katex")).to_have_count(1)
     page.go_back()
     expect(page.locator("ol.steps > li").last.locator(".num").last).to_have_text(was)
@@ -422,7 +422,7 @@ def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(pag
         page.get_by_label("Problem").fill("Count to 12.")
         page.keyboard.press(key)
         expect(page.locator("ol.steps > li")).to_have_count(12)
-        expect(page.locator("#scoring.live")).to_have_text(
+        expect(page.locator("#announced")).to_have_text(
             re.compile("mini-bidir (blames|is|,)|^No step is called wrong")
         )
         page.get_by_role("button", name="Correct step 2", exact=True).click()
