@@ -101,7 +101,7 @@ def sections_html(sections: Iterable[Section], links: Links, address: Mapping[st
 
 # Sections that stand behind *More*, and columns whose content the caption or the sign of another gives.
 _FOLDED = ("Calibration of validity", "By position", "By class", "The classes of ")
-_REPEATED = ("above_baselines", "n_solutions", "n_steps")
+_REPEATED = ("above_baselines", "n_solutions", "n_steps", "source")
 
 
 def excerpt_html(sections: Sequence[Section], links: Links, address: Mapping[str, str]) -> Markup:
