@@ -56,7 +56,7 @@ SHOTS = (
     Shot("evidence", "/evidence?trace=2", "text=rests on 2", 1110),
     Shot("browse", "/browse?dataset=gallery&gold=error", "#browse .katex", 720),
     Shot("trace", "/browse?trace=2", "ol.steps .katex", 860),
-    Shot("results", "/results?dataset=gallery", "main .js-plotly-plot .main-svg", 1130),
+    Shot("results", "/results?dataset=gallery", "main table caption, main table tbody", 1130),
     Shot("annotate", "/annotate/new", "#labelling .labels", 800, first=_begin_to_label),
 )
 
