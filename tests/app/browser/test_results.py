@@ -38,7 +38,7 @@ def test_from_the_overview_to_the_traces_behind_a_number(page):
     page.get_by_text("More: curves").click(timeout=MEASURED)
     confusion = page.get_by_role("region", name="labels by the gold and by argmax")
     expect(confusion).to_be_visible()
-    page.get_by_text("Download").first.click()
+    page.locator(".finding summary").first.click()
     with page.expect_download() as download:
         page.locator(".finding").first.get_by_role("link", name="CSV").click()
     rows = list(csv.DictReader(Path(download.value.path()).read_text(encoding="utf-8-sig").splitlines()))

@@ -19,6 +19,7 @@ from stepsight.training.train.config import Backbone, Expected, Lora, read_confi
 from stepsight.training.train.estimate import Estimate, Network, Work, estimate_run, work_of
 from stepsight.training.train.init import llama_config
 from stepsight.training.train.lora import adapted
+from stepsight.training.train.run import step_losses
 from tests.checkpoints import write_backbone, write_llada
 from tests.conftest import ROOT
 from tests.messages import refused
@@ -71,7 +72,8 @@ def saved_bytes(hidden, mlp, layers, bf16, lora=None):
         torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor),
         torch.autocast("cpu", torch.bfloat16, enabled=bf16, cache_enabled=False),
     ):
-        model(ids, torch.ones_like(ids), ends, torch.zeros((2, 1), dtype=torch.long))
+        logits = model(ids, torch.ones_like(ids), ends)
+        step_losses(logits.float(), torch.zeros((2, 1), dtype=torch.long)).sum()
     copies = 2 * layers * (4 * hidden * hidden + 3 * hidden * mlp) if bf16 and not lora else 0
     return (sum(seen.values()) - copies) / (2 * tokens)
 
@@ -215,4 +217,4 @@ def test_the_grid_does_a_run(root):
     (of_run,) = result.runs
     assert (of_run.about["examples"], of_run.about["steps"]) == (8, 6)
     # Of the first four records those with a balance ratio of one half.
-    assert 0 < of_run.tests["PRM800K"]["offline"].traces <= 4
+    assert 0 < of_run.tests["PRM800K"]["offline"]["traces"] <= 4
