@@ -144,7 +144,7 @@ def _opened(evidence: Evidence, address: EvidenceAddress) -> tuple[str, int, int
 _LARGEST = 1_000_000
 _STYLES = ("style.css", "evidence.css")
 _SCRIPTS = ("shared/maths.js", "shared/hints.js", "steps/long_trace.js", "evidence/evidence.js")
-_FACE = re.compile(r"@font-face\{[^}]*\}")
+_FACE = re.compile(r"@font-face\{[^{}]*\}")
 # The KaTeX fonts that most formulas need, and the commands that need others.
 _COMMON = ("Main-Regular", "Math-Italic", "AMS-Regular", "Size1", "Size2", "Size3", "Size4")
 _ASKED = {

@@ -52,7 +52,7 @@ const look = (node) =>
 // The elements by their look, and those that are in one scene more often than in another.
 const scene = () => Map.groupBy(shown("body, body *"), look);
 const surplus = (one, other) => [...one].flatMap(([key, all]) => all.slice(other.get(key)?.length ?? 0));
-const alerts = () => shown("[role=alert]");
+window.alerts = () => shown("[role=alert]");
 
 // What holds a button together with what is said about it.
 const HOLDERS = "dialog, form, [data-card], .card, li, tr, details";

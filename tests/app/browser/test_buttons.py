@@ -212,7 +212,7 @@ class Presser:
             if self._find(way[-1]):
                 self._click()
                 if self._has_stayed():
-                    self._look(["filled", *way])
+                    self._look(["filled", *way], again=True)
         names = self._names() if self.page.url == address else []
         if has_asked:
             self._refuse(way)
@@ -222,9 +222,9 @@ class Presser:
         """False if another document was loaded, from its beginning."""
         return self.page.evaluate("'was' in window")
 
-    def _look(self, way: list[str]) -> bool:
-        """Complain of what a press has not shown; whether it led to errors."""
-        if wrong := self.page.evaluate("compare()"):
+    def _look(self, way: list[str], *, again: bool = False) -> bool:
+        """Complain of what a press has not shown, `again` unless an error is still there; whether it led to any."""
+        if (wrong := self.page.evaluate("compare()")) and not (again and self.page.evaluate("alerts().length")):
             self._complain(way, wrong)
         errors = self.page.evaluate("errors()")
         for text, far in errors:
