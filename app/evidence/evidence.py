@@ -286,7 +286,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     offers = [choice for choice in listed if choice.outputs.has_scores]
     offer = find_choice(offers, address.evaluator or _first_key(store, offers, trace) or evaluators.default)
     (answer,) = judge_trace(store, evaluators, [offer], trace, patience)
-    left_out = {id for id, gaps in evaluators_with_left_out(store, trace.trace_id).items() if Gap.DELETED in gaps}
+    left_out = evaluators_with_left_out(store, trace.trace_id)
     has_left_out = offer.id in left_out
     stored = answer.by_mode.get(Mode.HINDSIGHT)
     judgment = stored or _constant(offer.row, answer, has_left_out=has_left_out)

@@ -99,8 +99,7 @@ def sections_html(sections: Iterable[Section], links: Links, address: Mapping[st
     return render("results/sections.html", sections=shown, further="")
 
 
-# Sections that stand behind *More*, and columns whose content the caption or the sign of another gives.
-_FOLDED = ("Calibration of validity", "By position", "By class", "The classes of ")
+# Columns whose content the caption or the sign of another gives.
 _REPEATED = ("above_baselines", "n_solutions", "n_steps", "source")
 
 
@@ -110,7 +109,7 @@ def excerpt_html(sections: Sequence[Section], links: Links, address: Mapping[str
     first: list[dict[str, object]] = []
     for section in sections:
         tables = [content for content in section.contents if isinstance(content, Table)]
-        if tables and not section.title.startswith(_FOLDED):
+        if tables and not section.is_detail:
             shown = [table for table in tables if "published" not in table.name]
             contents: list[Markup] = []
             for table in shown:

@@ -396,7 +396,7 @@ class DecoderNetwork:
         return states, projected
 
     def attention(
-        self, layer: int, query: Tensor, key: Tensor, value: Tensor, queries: "Queries | None" = None
+        self, layer: int, query: Tensor, key: Tensor, value: Tensor, queries: Queries | None = None
     ) -> Tensor:
         """Compute the attention of a layer within one input, for tensors of shape (rows, heads, tokens, width).
 

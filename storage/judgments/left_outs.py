@@ -103,15 +103,11 @@ def iterate_left_out(
         yield from ((trace, left_out) for trace, left_out in zip(part, scores, strict=True) if left_out is not None)
 
 
-def evaluators_with_left_out(store: Store, trace_id: int) -> dict[int, tuple[Gap, ...]]:
-    """Return, keyed by evaluator id, the gaps used where evaluators scored a trace with steps left out."""
-    columns = LeftOutScoresRow.evaluator_id, LeftOutScoresRow.gap
-    gaps: dict[int, tuple[Gap, ...]] = {}
+def evaluators_with_left_out(store: Store, trace_id: int) -> set[int]:
+    """Return the ids of the evaluators that scored a trace with each step deleted."""
+    deleted = LeftOutScoresRow.gap == Gap.DELETED.value
     with store.read() as session:
-        statement = select(*columns).where(*_of_trace(trace_id)).distinct().order_by(*columns)
-        for evaluator_id, gap in session.execute(statement):
-            gaps[evaluator_id] = (*gaps.get(evaluator_id, ()), Gap(gap))
-    return gaps
+        return set(session.scalars(select(LeftOutScoresRow.evaluator_id).where(*_of_trace(trace_id), deleted)))
 
 
 def measure_needed(store: Store, dataset: Dataset, evaluators: Sequence[tuple[str, int]]) -> dict[str, NeededSteps]:

@@ -73,6 +73,7 @@ _SHARES_ALONE = (
     "These traces have soft labels alone. A share says neither valid nor wrong, so that figures of verdicts, first"
     " errors, calibration and classes are left out."
 )
+_DETAILS = ("Calibration of validity", "By position", "By class")
 _NO_PAIR = "No evaluator has judged these traces both online and offline; hindsight judgments give both."
 
 
@@ -107,7 +108,8 @@ def _sections(both: Evaluation, of_mode: Evaluation, of_errors: Evaluation, look
         "By class": _classes(of_mode, look),
     }
     sections = [
-        Section(title, [content for content in parts if content is not None]) for title, parts in contents.items()
+        Section(title, [content for content in parts if content is not None], title in _DETAILS)
+        for title, parts in contents.items()
     ]
     return [section for section in sections if section.contents]
 
@@ -185,7 +187,7 @@ def excerpt(evaluation: Evaluation, mode: Mode, errors: Errors) -> Excerpt:
         row.evaluator: replace(of_mode, rows=[other for other in of_mode.rows if other.evaluator == row.evaluator])
         for row in three_way_rows(of_mode)
     }
-    classes_of = {name: Section(f"The classes of {name}", _neutral(own, look)) for name, own in alone.items()}
+    classes_of = {name: Section(f"The classes of {name}", _neutral(own, look), True) for name, own in alone.items()}
     return Excerpt(sections, classes_of)
 
 

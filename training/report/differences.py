@@ -15,15 +15,7 @@ from stepsight.core.metrics.figures import METRICS, PROTOCOL, less_is_better
 from stepsight.core.metrics.reasoneval import Errors
 from stepsight.training.evaluate.diagnostics import by_retroactive_change, pairs
 from stepsight.training.evaluate.evaluation import Evaluation, PairedComparison, Row, compare, minus
-from stepsight.training.report.results import (
-    EVALUATOR,
-    TRACES,
-    Cells,
-    cells,
-    has_pairs,
-    make_table,
-    ordered,
-)
+from stepsight.training.report.results import EVALUATOR, TRACES, Cells, cells, has_pairs, make_table, ordered
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
 
 Compared = Sequence[tuple[Row, PairedComparison]]

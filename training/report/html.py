@@ -30,10 +30,12 @@ _PARTS: Any = _TEMPLATES.get_template("parts.html").module
 
 @dataclass(frozen=True)
 class Section:
-    """A titled section that consists of paragraphs, tables and groups of figures."""
+    """A titled section that consists of paragraphs, tables and groups of figures. `is_detail` is True if a page
+    shows it behind *More*."""
 
     title: str
     contents: Sequence[Content]
+    is_detail: bool = False
 
     @property
     def written(self) -> list[str | Table]:

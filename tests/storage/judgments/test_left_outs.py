@@ -64,7 +64,7 @@ def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(store, tra
     assert judgment.mode == Mode.OFFLINE
     np.testing.assert_allclose(judgment.result.probs, found.whole.probs)
     assert find_left_out(store, evaluator.fingerprint, traces[0], Gap.PLACEHOLDER) is None
-    assert evaluators_with_left_out(store, traces[1].trace_id) == {evaluator.id: (Gap.DELETED,)}
+    assert evaluators_with_left_out(store, traces[1].trace_id) == {evaluator.id}
     # Another file of the same evaluator adds to them.
     imported(store, traces, tmp_path, [OURS[0] | {"left_out": 3, "scores": [0.9, 0.8]}])
     again = find_left_out(store, evaluator.fingerprint, traces[0], Gap.DELETED)
