@@ -87,6 +87,14 @@ class PostgreSQL:
             connection.execute(text("SELECT tests.empty()"))
         return Store(self._shared.engine, self._shared.name)
 
+    def stop(self) -> None:
+        """Stop the server, which ends every connection."""
+        self._server.stop()
+
+    def start(self) -> None:
+        """Start the server again, at the same address."""
+        self._server.start()
+
     def close(self) -> None:
         self._shared.close()
 
