@@ -176,7 +176,6 @@ _MEANINGS = (
 _SECTIONS = (
     ("People", ("annotators", "pairs")),
     ("Gold", ("gold", "gold-items")),
-    ("Step numbers", ("positions",)),
     ("Views", ("views", "majorities", "minds", "later", "evidence")),
 )
 
@@ -310,12 +309,29 @@ def figures(table: Table) -> list[dict[str, object]]:
             {
                 "name": name,
                 "meaning": meaning,
-                "alpha": show(alpha, CellKind.NUMBER),
+                "alpha": show(alpha, CellKind.NUMBER).with_minus,
                 "verdict": verdict(alpha),
                 "pairs": share if agreeing.exists else "",
             }
         )
     return cards
+
+
+def headline(table: Table) -> str:
+    """Say whose labels lower the agreement, given `agreement_tables.annotator_table`: the person without whom alpha
+    rises most, if the interval of the rise lies above zero. Returns "" if there is no such person."""
+    places = {column.key: place for place, column in enumerate(table.columns)}
+    rises = [(row[places["change"]], row[places["without"]], row[places["annotator"]]) for row in table.rows]
+    certain = [
+        (change.number, without.number, name)
+        for change, without, name in rises
+        if isinstance(change, Value) and isinstance(without, Value) and change.exists and change.low > 0
+    ]
+    if not certain:
+        return ""
+    change, alpha, name = max(certain)
+    less, more = (show(Value(number), CellKind.NUMBER).with_minus.text for number in (alpha - change, alpha))
+    return f"{name} disagrees with the others: without {name}, alpha is {more} instead of {less}."
 
 
 def verdict(alpha: Value) -> str:
@@ -396,7 +412,9 @@ def _page(
 ) -> Markup:
     campaign = measured.ratings.campaign
     others = [(str(other.id), other.name) for other in list_campaigns(store) if other.id != campaign.id]
-    pairs = measured.table("pairs")
+    pairs, annotators, positions = map(measured.table, ("pairs", "annotators", "positions"))
+    # People look for the agreement on labels and on first errors; the other two differ little from the first.
+    in_order, equal, validity, first_errors = figures(measured.find_table("agreement"))
 
     def link(trace: LabelledItem, disagreed: bool) -> str:
         """Return the URL that a trace's cells link to: the trace's adjudication if annotators disagree and the user
@@ -412,7 +430,10 @@ def _page(
         terms=terms(campaign),
         others=[("", "no other"), *others],
         summary=_summary(measured.ratings),
-        figures=figures(measured.find_table("agreement")),
+        headline=headline(annotators) if annotators is not None else "",
+        figures=[in_order, first_errors],
+        more_figures=[equal, validity],
+        positions=partial(table_html, positions) if positions is not None else None,
         rows=heatmap_rows(heatmap, address.page, link),
         page=min(address.page, heatmap.pages),
         pages=heatmap.pages,

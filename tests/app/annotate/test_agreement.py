@@ -11,12 +11,13 @@ from stepsight.app.annotate.agreement import (
     Heatmap,
     Order,
     figures,
+    headline,
     heatmap_rows,
     matrix,
     measure_agreement,
     verdict,
 )
-from stepsight.app.annotate.agreement_tables import overall_table, pair_table
+from stepsight.app.annotate.agreement_tables import annotator_table, overall_table, pair_table
 from stepsight.app.web.html import render
 from stepsight.core.metrics.agreement import ONE_ANNOTATOR
 from stepsight.core.metrics.bootstrap import Value, resamples
@@ -241,6 +242,15 @@ DRAWS = resamples(2, 50)
 )
 def test_a_verdict_follows_from_alpha_and_its_interval(alpha, said):
     assert verdict(alpha) == said
+
+
+def test_the_head_names_the_person_without_whom_alpha_certainly_rises():
+    odd = annotator_table(rated("np np np np", "np np np np", "pn pn pn pn"), resamples(4, 50))
+    # Of 24 labels, 12 of each; in each step 2 of 6 ordered pairs agree: 1 - 23 * (2 / 3) * 24 / (2 * 12 * 12).
+    assert headline(odd) == "c disagrees with the others: without c, alpha is 1.000 instead of −0.278."
+    assert headline(annotator_table(rated("np np", "np np", "np pp"), resamples(2, 50))) == ""
+    # Without either of two people there is no alpha.
+    assert headline(annotator_table(rated("np np", "pn pn"), resamples(2, 50))) == ""
 
 
 def test_a_card_for_each_figure():
