@@ -82,11 +82,15 @@ class ScriptedServer(LocalServer):
                     return
                 content = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
                 self.send_response(reply.status)
-                own = {"content-type": reply.kind, "content-length": str(len(content))}
-                for name, value in (own | reply.headers).items():
-                    self.send_header(name, value)
+                own = {"content-type": reply.kind, "content-length": str(len(content))} | reply.headers
+                is_chunked = "transfer-encoding" in own
+                for name, value in own.items():
+                    if not (is_chunked and name == "content-length"):
+                        self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(content)
+                # A body that is shorter than its head says was cut off.
+                self.close_connection = is_chunked or own["content-length"] != str(len(content))
 
             do_GET = do_POST  # noqa: N815
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from time import time
+from time import sleep, time
 from typing import Any, TypeVar
 
 import httpx2
@@ -23,6 +23,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import parse_json
 
 ClientKind = TypeVar("ClientKind", httpx2.Client, httpx2.AsyncClient)
+Answer = TypeVar("Answer")
 
 BROKEN = (httpx2.TransportError, httpx2.DecodingError)
 """Raised if a connection fails or delivers damaged data."""
@@ -72,6 +73,16 @@ class Retries:
     def progressed(self) -> None:
         """Forget all failures so far, because the request has made progress."""
         self._failures, self._pauses, self._waited = 0, 0, 0.0
+
+    def run(self, attempt: Callable[[], Answer], wait: Callable[[float], None] = sleep) -> Answer:
+        """Return the result of `attempt`, repeating it while it raises `FailedAttemptError` and attempts are left.
+        `wait` spends the seconds between two attempts."""
+        while True:
+            try:
+                return attempt()
+            except FailedAttemptError as failure:
+                seconds = self.pause(failure)
+            wait(seconds)
 
     def pause(self, failure: FailedAttemptError) -> float:
         """Count a failure and return the number of seconds to wait before the next attempt. Raises the failure's

@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import Any, Self
@@ -46,6 +46,8 @@ _LONGEST_ID = 200
 # The longest line in bytes: the triangle of 1,000 steps takes 20 MB.
 _LONGEST_LINE = 64_000_000
 _LARGEST_FAILURE = 1_000_000
+# The longest time in seconds that a server may have a trace wait.
+_LONGEST_WAIT = 3600.0
 # The attempts of a request, and the first and longest pause between two in seconds; it doubles each time.
 _ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE = 5, 0.5, 30.0
 
@@ -103,8 +105,12 @@ class Client(AbstractScorer):
     @cached_property
     def evaluator(self) -> EvaluatorSummary:
         """The server's description of the evaluator. Raises `UserError` if the server has no such evaluator."""
-        with closing(self._opened("GET", "/evaluators", None, self._retries())) as response:
-            content = _body(response, _LONGEST_LINE)
+
+        def listing() -> bytes:
+            with self._response("GET", "/evaluators") as response:
+                return read_bounded(response, _LONGEST_LINE) or b""
+
+        content = self._retries().run(listing)
         try:
             infos = parse_json(content)
         except ValueError:
@@ -131,11 +137,8 @@ class Client(AbstractScorer):
         for chunk in _chunks(traces):
             judged: dict[int, Judgment | UserError] = {}
             following = 0
-
-            def body(left: Sequence[int], chunk: Sequence[tuple[Trace, Line]] = chunk) -> Line:
-                return {"mode": mode, "traces": [chunk[place][1] for place in left], **self._of_evaluator}
-
-            with closing(self._lines("/score/batch", body, len(chunk))) as lines:
+            lines = self._lines("/score/batch", {"mode": mode}, "traces", [body for _, body in chunk])
+            with closing(lines):
                 for place, line in lines:
                     if isinstance(line, UserError):
                         judged[place] = line
@@ -163,9 +166,8 @@ class Client(AbstractScorer):
     ) -> Floats32:
         """Like `Scorer.score_next`, but the server does the work."""
         texts = check_candidates(candidates)
-        request: Line = {"problem": problem, "steps": _texts(steps), **self._of_evaluator}
         rows = np.zeros((len(texts), len(LABEL_NAMES)), np.float32)
-        lines = self._lines("/next", lambda left: request | {"candidates": [texts[i] for i in left]}, len(texts))
+        lines = self._lines("/next", {"problem": problem, "steps": _texts(steps)}, "candidates", texts)
         with closing(lines):
             for place, line in lines:
                 if isinstance(line, UserError):
@@ -173,10 +175,6 @@ class Client(AbstractScorer):
                 with self._understood():
                     rows[place] = probabilities([StepRecord.model_validate(line).cell])[0]
         return rows
-
-    @property
-    def _of_evaluator(self) -> dict[str, str]:
-        return {} if self._name is None else {"evaluator": self._name}
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
@@ -191,31 +189,38 @@ class Client(AbstractScorer):
             ) from None
 
     def _lines(
-        self, path: str, body: Callable[[Sequence[int]], object], count: int
+        self, path: str, request: Line, field: str, items: Sequence[object]
     ) -> Generator[tuple[int, Line | UserError]]:
-        """Request `count` items and yield each item's index, with its line of the response, as it arrives.
+        """Send `request` with the `items` as its `field`. Yield each item's index, with its line of the response or
+        the error that the line reports, as it arrives.
 
-        Items that the server postpones, or that are lost because the connection breaks, are requested again. `body`
-        builds the request for the indices of the missing items.
+        Items that the server postpones, or that are lost because the connection breaks, are requested again.
         """
-        left, retries = list(range(count)), self._retries()
+        own = {} if self._name is None else {"evaluator": self._name}
+        left, retries = list(range(len(items))), self._retries()
         while left:
             failed = self._failed("the answer ends too early")
             done: set[int] = set()
             waits: list[float] = []
             try:
-                with closing(self._opened("POST", path, body(left), retries)) as response:
+                body = {**request, **own, field: [items[item] for item in left]}
+                with self._response("POST", path, body) as response:
                     for text in read_lines(response, _LONGEST_LINE):
                         with self._understood():
-                            place, line = _line(text, len(left))
-                        if isinstance(line, float):
-                            waits.append(line)
-                            continue
+                            line = parse_json(text)
+                            place = line["index"]
+                            if type(place) is not int or not 0 <= place < len(left):
+                                raise ValueError(f"there is no place {place!r:.20}")
+                            if line.get("retry_after") is not None:
+                                waits.append(max(0.0, min(float(line["retry_after"]), _LONGEST_WAIT)))
+                                continue
+                            if "error" in line:
+                                line = UserError(str(line["error"]), str(line["hint"]))
                         done.add(place)
                         retries.progressed()
                         yield left[place], line
-            except BROKEN as error:
-                failed = self._failed(reason(error))
+            except FailedAttemptError as error:
+                failed = error
             else:
                 if waits:
                     busy = f"{self.address} has had no time for this for {self._patience:g} s."
@@ -224,31 +229,34 @@ class Client(AbstractScorer):
             if left:
                 time.sleep(retries.pause(failed))
 
-    def _opened(self, method: str, path: str, body: object, retries: Retries) -> httpx2.Response:
-        """Return a response with status 200, which the caller must close.
-
-        Raises `UserError` if all attempts fail.
-        """
+    @contextmanager
+    def _response(self, method: str, path: str, body: object = None) -> Iterator[httpx2.Response]:
+        """Send a request and yield its response of status 200. Raises `FailedAttemptError`, also while the response
+        is read, if repeating the request may help, and `UserError` if not."""
         content = None if body is None else json.dumps(body).encode()
-        while True:
-            try:
-                return self._attempt(method, path, content)
-            except FailedAttemptError as failed:
-                pause = retries.pause(failed)
-            time.sleep(pause)
-
-    def _attempt(self, method: str, path: str, content: bytes | None) -> httpx2.Response:
         try:
-            request = self._connections.build_request(method, f"{self.address}{API}{path}", content=content)
-            response = self._connections.send(request, stream=True)
+            with self._connections.stream(method, f"{self.address}{API}{path}", content=content) as response:
+                if response.status_code != 200:
+                    raise failed_attempt(response, self._refusal(response))
+                yield response
         except BROKEN as error:
             raise self._failed(reason(error)) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise self._failed(reason(error)).error from None
-        if response.status_code == 200:
-            return response
-        with closing(response):
-            raise failed_attempt(response, _refusal(response, self.address))
+
+    def _refusal(self, response: httpx2.Response) -> UserError:
+        """Return the error for a refused request. It contains the server's own message, if there is one."""
+        try:
+            values = parse_json(read_bounded(response, _LARGEST_FAILURE) or b"")
+        except ValueError:
+            values = None
+        if not isinstance(values, Mapping) or not isinstance(values.get("error"), str):
+            message = f"{self.address} answered with status {response.status_code}."
+            return UserError(message, "Check that StepSight runs there.")
+        hint = values.get("hint")
+        if response.status_code == 401:
+            hint = f"Give the key that stepsight user key prints, or set {KEY_VARIABLE}."
+        return UserError(values["error"], hint if isinstance(hint, str) else "")
 
     def _retries(self) -> Retries:
         return Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, self._patience)
@@ -280,50 +288,3 @@ def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:
 
 def _texts(steps: Sequence[str | Sequence[str]]) -> list[str | list[str]]:
     return [step if isinstance(step, str) else list(step) for step in steps]
-
-
-def _body(response: httpx2.Response, most: int) -> bytes:
-    """Return the body of a response. It is empty if the response breaks off or has more than `most` bytes."""
-    try:
-        return read_bounded(response, most) or b""
-    except BROKEN:
-        return b""
-
-
-def _refusal(response: httpx2.Response, address: str) -> UserError:
-    """Return the error for a refused request. It contains the server's own message, if there is one."""
-    try:
-        values = parse_json(_body(response, _LARGEST_FAILURE))
-    except ValueError:
-        values = None
-    if isinstance(values, Mapping) and isinstance(values.get("error"), str):
-        hint = values.get("hint")
-        if response.status_code == 401:
-            hint = f"Give the key that stepsight user key prints, or set {KEY_VARIABLE}."
-        return UserError(values["error"], hint if isinstance(hint, str) else "")
-    return UserError(f"{address} answered with status {response.status_code}.", "Check that StepSight runs there.")
-
-
-def _seconds(text: Any) -> float | None:
-    """Parse the number of seconds after which a trace may be sent again, limited to one hour. Returns None if the
-    server gives no number."""
-    try:
-        return max(0.0, min(float(text), 3600.0))
-    except (TypeError, ValueError):
-        return None
-
-
-def _line(text: bytes, count: int) -> tuple[int, Line | UserError | float]:
-    """Parse a line of a response. Return the index of the item that it is about, and its content.
-
-    The content is the parsed line, the error that it reports, or the number of seconds to wait before the item may
-    be requested again. Raises `ValueError`, `KeyError` or `TypeError` if the line is malformed.
-    """
-    line = parse_json(text)
-    place = line["index"]
-    if type(place) is not int or not 0 <= place < count:
-        raise ValueError(f"there is no place {place!r:.20}")
-    if "error" not in line:
-        return place, line
-    after = _seconds(line.get("retry_after"))
-    return place, UserError(str(line["error"]), str(line["hint"])) if after is None else after

@@ -100,17 +100,16 @@ def _download(url: str, digest: str, path: Path, progress: Progress) -> None:
     server refuses the request or if the digest differs, and `httpx2.ConnectError` if the server cannot be
     reached."""
     partial, retries = _partial(path), Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
+
+    def wait(seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            progress(0, None)
+            time.sleep(_TICK)
+
     try:
         with make_client(httpx2.Client, _SECONDS) as client:
-            while True:
-                try:
-                    size = _receive(client, url, partial, progress)
-                    break
-                except FailedAttemptError as failure:
-                    until = time.monotonic() + retries.pause(failure)
-                while time.monotonic() < until:
-                    progress(0, None)
-                    time.sleep(_TICK)
+            size = retries.run(lambda: _receive(client, url, partial, progress), wait)
         actual = digest_of(partial, digest, lambda: progress(size, size))
         if actual != digest:
             kind = "SHA-256" if len(actual) == 64 else "the Git name"
