@@ -37,6 +37,7 @@ from stepsight.storage.labelling.annotation import Key, NewEvent
 from stepsight.storage.labelling.assignments import SUBMITTED, load_slot
 from stepsight.storage.labelling.campaigns import (
     add_guideline,
+    check_annotator,
     close_campaign,
     create_campaign,
     get_campaign,
@@ -113,6 +114,8 @@ def labelling_routes(store: Store) -> APIRouter:
     @routes.get(f"{LABEL}/guideline")
     def guideline(request: Request, user: Annotator) -> HTMLResponse:
         campaign = get_campaign(store, read_number(request.query_params, "campaign"))
+        with store.read() as session:
+            check_annotator(session, campaign, user)
         text = guideline_text(store, campaign.id)
         return HTMLResponse(macro("annotate/parts.html", "guideline_text", campaign.guideline, text))
 

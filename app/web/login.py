@@ -23,7 +23,15 @@ from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import render
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
-from stepsight.storage.people.logins import LimitError, WrongLoginError, log_in, log_out, open_login, user_of
+from stepsight.storage.people.logins import (
+    LimitError,
+    WrongLoginError,
+    check_password,
+    log_in,
+    log_out,
+    open_login,
+    user_of,
+)
 from stepsight.storage.people.users import LOCAL, SHORTEST, User, has_users, set_password
 
 LOGOUT = "/logout"
@@ -81,7 +89,7 @@ def _add_password_page(routes: APIRouter, store: Store) -> None:
             if new != again:
                 raise UserError("The two new passwords differ.", "Type both again.")
             # Counted like a login, so that nobody can try out passwords here.
-            log_in(store, user.name, present, _network_address(request))
+            check_password(store, user.name, present, _network_address(request))
             set_password(store, user.name, new, lets_in=False)
         except WrongLoginError as error:
             error.message, error.hint = "The current password is wrong.", "Try again."

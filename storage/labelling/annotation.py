@@ -184,6 +184,9 @@ _VALUES: dict[str, Any] = {
 }
 
 
+_BY_STEP = ("labels", "comments", "corrections", "errors", "suggested", "evidence")
+
+
 @dataclass(frozen=True)
 class Annotation:
     """One person's labels and notes on one trace, derived from events. The tuples of texts have one value per step.
@@ -221,8 +224,10 @@ class Annotation:
         return columns.get(kind, self.errors)[step]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the annotation as the JSON object that is sent to the labelling page."""
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name != "first"}
+        """Return the annotation as the JSON object that is sent to the labelling page. Of the steps that are not
+        revealed yet it has one, if there are any, because their number is hidden too."""
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "first"}
+        return values | {name: values[name][: self.revealed + 1] for name in _BY_STEP}
 
 
 def needed_steps(labels: Sequence[str | None], after_error: bool) -> int:

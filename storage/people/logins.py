@@ -6,6 +6,8 @@ are remembered.
 
 import hashlib
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, ip_address, ip_network
@@ -182,11 +184,25 @@ class Login:
 
 
 def log_in(store: Store, name: str, password: str, address: str) -> str:
-    """Log a user in and return the token. `address` is the client's network address as far as the server knows it.
+    """Log a user in and return the token. Raises the same errors as `check_password`."""
+    with _checked(store, name, password, address) as (session, user_id):
+        return _open(session, user_id)
+
+
+def check_password(store: Store, name: str, password: str, address: str) -> None:
+    """Check a user's name and password. `address` is the client's network address as far as the server knows it.
 
     Raises `WrongLoginError` if the name or the password is wrong, and `storage.people.logins.LimitError` after
     too many such failures. Rejecting an unknown name takes as long as rejecting a wrong password.
     """
+    with _checked(store, name, password, address):
+        pass
+
+
+@contextmanager
+def _checked(store: Store, name: str, password: str, address: str) -> Iterator[tuple[Session, int]]:
+    """Check a name and password as `check_password` does, and yield the session that records it, with the user's
+    id."""
     name = name.strip()
     # One name may not be tried in several forms.
     attempt = begin_attempt(store, as_compared(name), address)
@@ -201,7 +217,7 @@ def log_in(store: Store, name: str, password: str, address: str) -> str:
         if not result.rowcount:  # type: ignore[attr-defined]
             raise WrongLoginError()
         forgive(session, attempt)
-        return _open(session, user_id)
+        yield session, user_id
 
 
 def open_login(store: Store, user: User) -> str:

@@ -141,8 +141,8 @@ FORMS: dict[str, dict[str, str]] = {
     "/people/invitations": {"name": "ada", "role": "annotator", "campaign": "1"},
     "/people/users/1/role": {"role": "viewer"},
     "/login": {"name": "ada", "password": "a" * 12, "next": "/browse"},
-    "/password": {"present": "a" * 12, "new": "b" * 12, "again": "b" * 12},
-    "/invitation": {"token": "abc", "name": "ada", "password": "b" * 12, "again": "b" * 12},
+    "/login/password": {"present": "a" * 12, "new": "b" * 12, "again": "b" * 12},
+    "/login/invitation": {"token": "abc", "name": "ada", "password": "b" * 12, "again": "b" * 12},
 }
 
 

@@ -22,6 +22,7 @@ from stepsight.storage.labelling.campaigns import (
     get_campaign,
     guideline_text,
     list_campaigns,
+    set_annotators,
 )
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import User, local_user
@@ -212,6 +213,32 @@ def test_step_by_step_later_steps_are_in_no_answer(store, ann):
     assert ann.do(slot, "reveal", None, 2)[1]["state"]["revealed"] == 2
     ann.ask("GET", f"label/steps?slot={slot}&from=1")
     assert ann.has_seen("So 3.", "Done.") == ["So 3.", "Done."]
+
+
+def test_step_by_step_no_answer_tells_how_many_steps_there_are(store, ann):
+    made = campaign(store, [Trace.of("Many?", ["A sum."] * 300, id="many")], view="stepwise")
+    slot = ann.take(made)
+    ann.do(slot, "label", 0, "pos")
+    revealed = ann.do(slot, "reveal", None, 2)[1]["state"]
+    # The two that are revealed, and that there are more.
+    by_step = ("labels", "comments", "corrections", "errors", "suggested", "evidence")
+    assert {len(revealed[name]) for name in by_step} == {3}
+    ann.slot(slot)
+    ann.ask("GET", f"label?slot={slot}")
+    assert ann.has_seen("300", "299", ", null" * 3, "null," * 3) == []
+
+
+def test_a_guideline_is_for_the_annotators_of_its_campaign(store, evaluators):
+    made, people = campaign(store, [TWO]), [person(store, name) for name in ("ann", "bob")]
+    with asking(store, evaluators) as client:
+
+        def statuses() -> list[int]:
+            path = f"label/guideline?campaign={made.id}"
+            return [Browser(client, store, user).ask("GET", path)[0] for user in people]
+
+        assert statuses() == [200, 200]
+        set_annotators(store, made.id, [people[0].id], person(store, "boss"))
+        assert statuses() == [200, 403]
 
 
 @pytest.mark.parametrize("after", ["nothing", "gold"])

@@ -21,7 +21,17 @@ def test_the_script_folds_events_as_the_server_does(browser):
     prepared = [_prepare(case) for case in CASES]
     found = run_script(browser, "annotate/annotation.js", _FOLDS, prepared)
     for case, folded in zip(prepared, found, strict=True):
-        assert folded == [case["states"][-1]] * len(case["states"]), case["name"]
+        last = case["states"][-1]
+        for count, state in enumerate(folded):
+            # An earlier answer does not tell how many steps there are, which a submission reveals.
+            unknown = len(case["states"][count]["labels"]) < len(last["labels"])
+            if not (unknown and any(event["kind"] == "submit" for event in case["events"][count:])):
+                whole = {name: _as_long(value, last[name]) for name, value in state.items()}
+                assert whole == last, (case["name"], count)
+
+
+def _as_long(value, other):
+    return value + [None] * (len(other) - len(value)) if isinstance(value, list) else value
 
 
 def _prepare(case):

@@ -4,7 +4,7 @@ import re
 import secrets
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, func, select
 from starlette.testclient import TestClient
 
 from stepsight.app.access.rights import COOKIE
@@ -233,6 +233,9 @@ def test_a_password_that_cannot_be_is_told_and_nothing_changes(client, store, pr
     assert response.status_code == status
     assert why in response.text
     assert user_of(store, token).name == "ada"
+    # Nobody would hold the login of a refused change.
+    with store.read() as session:
+        assert session.scalar(select(func.count()).select_from(LoginRow)) == 1
     assert log_in(client).status_code == 303
 
 

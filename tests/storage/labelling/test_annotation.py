@@ -1,5 +1,8 @@
 """The log of annotation events: what cannot be one, reading it, and the annotation that follows from it."""
 
+import json
+from dataclasses import asdict
+
 import pytest
 
 from stepsight.core.validation import validate
@@ -17,7 +20,7 @@ from stepsight.storage.labelling.annotation import (
 from stepsight.storage.labelling.plan import ERROR_KINDS
 from tests.cases import each
 from tests.messages import refused
-from tests.storage.labelling.folds import CASES, Log, as_json, states
+from tests.storage.labelling.folds import CASES, Log, states
 from tests.storage.labelling.samples import ONE, Scene
 
 
@@ -135,7 +138,7 @@ def test_a_log_is_one_persons_in_order_and_without_decisions(store):
 @each("case", CASES)
 def test_the_annotation_after_all_events(case):
     *_, log = states(case)
-    annotation = as_json(log.annotation)
+    annotation = json.loads(json.dumps(asdict(log.annotation)))
     assert {name: annotation[name] for name in case["annotation"]} == case["annotation"]
 
 

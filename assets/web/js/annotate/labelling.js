@@ -172,8 +172,8 @@ const adopt = (page, { expires, state }) => {
 
 class Labelling {
   constructor(section) {
-    const { slot, person, campaign, guideline, steps, annotation, after } = section.dataset;
-    Object.assign(this, { section, person, campaign, after, slot, guideline: Number(guideline), steps: Number(steps) });
+    const { slot, person, campaign, guideline, annotation, after } = section.dataset;
+    Object.assign(this, { section, person, campaign, after, slot, guideline: Number(guideline) });
     this.stepwise = "stepwise" in section.dataset;
     this.afterError = "afterError" in section.dataset;
     // The server's last annotation, and the events that it stored since the page was opened, by key; the events that will
@@ -219,7 +219,7 @@ class Labelling {
     const { labels, suggested } = this.annotation;
     // Suggested labels have not been reviewed yet.
     const open = labels.slice(0, this.needed).findIndex((label, step) => label === null || suggested[step] !== null);
-    const step = kept === null ? (open < 0 ? this.steps : open) : Number(kept);
+    const step = kept === null ? (open < 0 ? labels.length : open) : Number(kept);
     return Math.min(step, this.rows.length - 1);
   }
 
@@ -238,6 +238,11 @@ class Labelling {
 
   get isClosed() {
     return this.over || this.outbox.events.some(({ kind }) => kind === "submit" || kind === "skip");
+  }
+
+  /** True if no step is left to reveal. The server's lists have one more place than there are revealed steps, unless all are. */
+  get isWhole() {
+    return !this.stepwise || this.annotation.revealed >= this.annotation.labels.length;
   }
 
   /** The first step without a label, -1 if there is none. */
@@ -376,7 +381,7 @@ class Labelling {
   reveal() {
     const { labels, revealed } = this.annotation;
     const ended = !this.afterError && labels.includes("neg");
-    if (!this.stepwise || ended || revealed >= this.steps || labels[revealed - 1] === null) return;
+    if (ended || this.isWhole || labels[revealed - 1] === null) return;
     this.record("reveal", { new: revealed + 1 });
   }
 
@@ -492,8 +497,7 @@ class Labelling {
     find("[data-act=flag]").setAttribute("aria-pressed", annotation.flag !== null);
     find(".flagged").hidden = annotation.flag === null;
     setText(find(".flagged span"), annotation.flag ?? "");
-    const whole = !this.stepwise || annotation.revealed >= this.steps;
-    setText(find(".status"), statusText(shown, outbox.away, whole));
+    setText(find(".status"), statusText(shown, outbox.away, this.isWhole));
     if (outbox.away && !this.away) this.announce("Your labels are kept here and sent when the server answers.");
     this.away = outbox.away;
   }
