@@ -8,7 +8,7 @@ one in windows of whole steps (see `core.prompts.encoding`).
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -47,20 +47,20 @@ _SPELT = re.compile(
 )
 
 
-@dataclass(frozen=True)
-class Rereading:
+@record(frozen=True, config=STRICT)
+class Rereading(Record):
     """A reading for an evaluator. None stands for the evaluator's own reading. With `window`, long solutions are
     read in windows of that many tokens.
 
-    `str` gives a suffix for the evaluator's name, as in `mini-causal, read in both orders`. Loading the name with
-    the suffix gives the evaluator with this reading.
+    `str` gives a suffix for the evaluator's name, as in `mini-causal, read in both orders`, or "" for its own
+    reading. Loading the name with the suffix gives the evaluator with this reading.
     """
 
-    reading: Reading | None = None
-    window: int | None = None
+    reading: Annotated[Reading, Strict(False)] | None = None
+    window: Annotated[int, Field(gt=0)] | None = None
 
     def __str__(self) -> str:
-        return f", read {self.words}"
+        return f", read {self.words}" if self.words else ""
 
     @property
     def words(self) -> str:
@@ -102,9 +102,9 @@ class Rereading:
         return hashlib.sha256(f"{own} {self.reading} own{more}".encode()).hexdigest()
 
     def note(self, name: str) -> str:
-        """Return a note on the scores that the evaluator called `name` gives with this reading: that it was not
-        trained for the reading, and that it reads windows."""
-        return " ".join(self._notes(name))
+        """Return a note on the scores of the evaluator called `name`, which has this reading: that it was not
+        trained for the reading, and that it reads windows. It is "" for the evaluator's own reading."""
+        return " ".join(self._notes(name.removesuffix(str(self))))
 
     def _notes(self, name: str) -> Iterator[str]:
         if self.reading is not None:
@@ -121,19 +121,18 @@ def causal_attention(reading: Reading) -> str:
     return CAUSAL if reading == Reading.ONCE else f"{CAUSAL}{Rereading(reading)}"
 
 
-def split_reading(name: str) -> tuple[str, Rereading | None]:
-    """Split an evaluator's name into the bare name and the reading, which is None if the name includes none."""
-    match = _SPELT.fullmatch(name)
+def split_reading(spec: str) -> tuple[str, Rereading | None]:
+    """Split what somebody gave to name an evaluator into the bare name, path, hub id or address, and the reading,
+    which is None if there is none.
+
+    Evaluators and their rows in the store hold their reading themselves. Of a file of scores, the name is all that
+    is known.
+    """
+    match = _SPELT.fullmatch(spec)
     if match is None:
-        return name, None
+        return spec, None
     reading = next((way for way, words in _WORDS.items() if words == match["reading"]), None)
     return match["name"], Rereading(reading, int(match["window"]) if match["window"] else None)
-
-
-def reading_note(name: str) -> str:
-    """Return the note on an evaluator whose name includes a reading, or "" for any other evaluator."""
-    bare, reading = split_reading(name)
-    return "" if reading is None else reading.note(bare)
 
 
 SERVED = "served"
@@ -150,7 +149,7 @@ def _thresholds(values: Any) -> Any:
 @record(frozen=True, config=STRICT)
 class EvaluatorSummary(Record):
     """The properties of an evaluator, recorded when it was last loaded so that they are known without its weights.
-    `seconds` is the time that loading took."""
+    `seconds` is the time that loading took. `reading` is the evaluator's own, unless it is part of the name."""
 
     name: str
     fingerprint: str
@@ -162,6 +161,7 @@ class EvaluatorSummary(Record):
     context: Annotated[int, Field(gt=0, lt=2**63)] | None
     thresholds: Annotated[Thresholds, BeforeValidator(_thresholds)]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
+    reading: Rereading = Rereading()
 
     @property
     def sees_later_steps(self) -> bool:
@@ -176,7 +176,7 @@ class EvaluatorSummary(Record):
     @property
     def reading_note(self) -> str:
         """A note that the evaluator was not trained for its reading, or "" if the reading is its own."""
-        return reading_note(self.name)
+        return self.reading.note(self.name)
 
     def reread(self, reading: Rereading) -> "EvaluatorSummary":
         """Return the summary of this evaluator with another reading (see `Evaluator.reread`). Raises `UserError` if
@@ -192,4 +192,4 @@ class EvaluatorSummary(Record):
         if reading == Rereading():
             return self
         name, fingerprint = f"{self.name}{reading}", reading.fingerprint(self.fingerprint)
-        return replace(self, name=name, fingerprint=fingerprint, attention=attention)
+        return replace(self, name=name, fingerprint=fingerprint, attention=attention, reading=reading)

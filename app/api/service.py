@@ -92,6 +92,7 @@ def _add_changes(parent: APIRouter, context: Context) -> None:
             spec=spec,
             fingerprint=evaluator.fingerprint,
             mode=request.mode,
+            dtype=evaluator.dtype,
         )
         return _info(started)
 

@@ -26,13 +26,13 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluators.opening import fetch_evaluator
 from stepsight.core.judgment import Event, Judgment, Mode, judgments_of
 from stepsight.core.models.memory import check_memory, has_room
-from stepsight.core.models.placement import Placement, dtype_in_name
+from stepsight.core.models.placement import Placement
 from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
 from stepsight.storage.jobs.imports import run_import
 from stepsight.storage.jobs.jobs import Judging, read_fetch, read_judging
-from stepsight.storage.judgments.evaluators import list_evaluators, register_loaded
+from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import find_dataset
 
@@ -246,9 +246,7 @@ class Worker:
         """
         if evaluator.fingerprint == request.fingerprint:
             return ""
-        # The type for which the job was queued: that of the stored evaluator, or else the one in the name.
-        stored = (row.dtype for row in list_evaluators(self.store) if row.fingerprint == request.fingerprint)
-        if evaluator.dtype != (next(stored, None) or dtype_in_name(request.evaluator)):
+        if evaluator.dtype != request.dtype:
             raise UserError(
                 f"{request.spec}: the job was started for another type of weights than {evaluator.dtype}.",
                 "Start it again.",

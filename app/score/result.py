@@ -337,7 +337,7 @@ def exports_html(
     specs = {name: evaluators.spec(name) for name in names}
     if read_only:
         # Folders of this server stay private; a reader has the evaluator elsewhere, or not at all.
-        bare = {name: untyped_name(name, dtype) for name, dtype in types.items()}
+        bare = {name: untyped_name(name, types[name], evaluators.about(name).reading) for name in names}
         specs = {name: spec if is_shipped(spec) else bare[name] for name, spec in specs.items()}
     # If no type was requested or chosen, the program requests none either.
     chosen = evaluators.place.dtype != STORED or set(types.values()) != {"float32"}

@@ -109,7 +109,8 @@ class Evaluators:
 
         evaluator = load_evaluator(spec, self.place.device, self.place.dtype, self.place.device_map)
         if evaluator.name in self._offered:
-            evaluator = replace(evaluator, name=typed_name(str(spec), evaluator.dtype))
+            base, reading = split_reading(str(spec))
+            evaluator = replace(evaluator, name=f"{typed_name(base, evaluator.dtype)}{reading or ''}")
         batcher = self._batcher(evaluator)
         self._offered[evaluator.name] = LocalEvaluator(evaluator.description(), _spec(spec), batcher)
 
@@ -221,12 +222,12 @@ class Evaluators:
             about = known_description(fetched, self.place)
             if about is None or self.is_given(fetched):
                 continue
-            name = typed_name(fetched.repo, about.dtype) if about.name in offered else about.name
+            if about.name in offered:
+                about = replace(about, name=typed_name(fetched.repo, about.dtype))
             local = before.get((fetched.repo, fetched.revision))
             if local is None or (local.coming is None and local.description.fingerprint != about.fingerprint):
-                about = replace(about, name=name)
                 local = LocalEvaluator(about, str(fetched.folder), place=self.place, fetched=fetched)
-            offered[name] = local
+            offered[about.name] = local
         return offered
 
     def is_given(self, fetched: HubModel) -> bool:

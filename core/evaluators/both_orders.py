@@ -58,6 +58,7 @@ class BothOrders(BatchEvaluator):
             outputs=model.outputs,
             scorer=reread(scorer, Rereading(window=reading.window)),
             identify=lambda: reading.fingerprint(model.fingerprint),
+            reading=reading,
         )
 
     @property
@@ -102,6 +103,7 @@ class BothOrders(BatchEvaluator):
             name=f"{self.name}{windows}",
             scorer=scorer,
             identify=lambda: windows.fingerprint(self.fingerprint),
+            reading=windows,
         )
 
     def encode(self, trace: Trace) -> Encoded:

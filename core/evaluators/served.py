@@ -117,7 +117,7 @@ class VllmEvaluator(ServedEvaluator):
     server: Server
     model: ServedModel
     encoder: Encoder
-    reading: _Classes | _Answers
+    response: _Classes | _Answers
     causal: bool
     longest: int | None
     identity: str
@@ -137,7 +137,7 @@ class VllmEvaluator(ServedEvaluator):
     @property
     def described(self) -> str:
         limit = "" if self.longest is None else f", inputs of up to {self.longest:,} tokens"
-        how = "one request per step" if isinstance(self.reading, _Answers) else "its classes read token by token"
+        how = "one request per step" if isinstance(self.response, _Answers) else "its classes read token by token"
         return (
             f"{self.name}: {self.format} format, served at {self.server.url}, {self.attention}, {how}{limit}. "
             "Its weights cannot be seen: judgments are kept by its name."
@@ -173,7 +173,7 @@ class VllmEvaluator(ServedEvaluator):
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
         """Return the inputs of `mode_inputs` if the server classifies tokens. A language model answers at the end
         of its input, so it needs one input per sub-step."""
-        if isinstance(self.reading, _Answers):
+        if isinstance(self.response, _Answers):
             return [Input(encoded.ids, int(read) + 1, np.array([read])) for read in encoded.reads]
         return mode_inputs(trace, encoded, mode, causal=self.causal)
 
@@ -181,11 +181,11 @@ class VllmEvaluator(ServedEvaluator):
         """Return the probabilities at the read positions of an input, with shape (reads, 3). Raises `ServerError`
         if the request fails."""
         ids = item.ids[: item.length]
-        if isinstance(self.reading, _Answers):
-            likely = await next_tokens(self.server, self.model.name, ids.tolist(), self.reading.tokens)
-            return self.reading.probabilities(likely)
-        rows = await classify_tokens(self.server, self.model.name, ids.tolist(), self.reading.columns)
-        return self.reading.probabilities(_at(rows, ids, item.reads, self.encoder, self.server.url))
+        if isinstance(self.response, _Answers):
+            likely = await next_tokens(self.server, self.model.name, ids.tolist(), self.response.tokens)
+            return self.response.probabilities(likely)
+        rows = await classify_tokens(self.server, self.model.name, ids.tolist(), self.response.columns)
+        return self.response.probabilities(_at(rows, ids, item.reads, self.encoder, self.server.url))
 
 
 def open_served(address: ServerAddress) -> VllmEvaluator:
@@ -209,21 +209,21 @@ def _opened(server: Server, address: ServerAddress) -> VllmEvaluator:
     kind = recognise(checkpoint)
     encoder, thresholds, provenance = read_card_of(checkpoint, kind)
     _check_tokenizer(server, address, checkpoint, model)
-    reading, causal = _tried(server, model, checkpoint, kind, encoder)
+    response, causal = _tried(server, model, checkpoint, kind, encoder)
     name = address.model.rstrip("/").rpartition("/")[2]
     return VllmEvaluator(
         name=f"{name} (vllm)",
         format=format_of(checkpoint, kind),
         thresholds=thresholds,
         provenance=provenance,
-        outputs=outputs_of(reading.rows if isinstance(reading, _Classes) else VALIDITY),
+        outputs=outputs_of(response.rows if isinstance(response, _Classes) else VALIDITY),
         server=server,
         model=model,
         encoder=encoder,
-        reading=reading,
+        response=response,
         causal=causal,
-        longest=_longest(checkpoint, model, reading),
-        identity=_identity(address.model, kind, encoder.template, checkpoint, reading, causal=causal),
+        longest=_longest(checkpoint, model, response),
+        identity=_identity(address.model, kind, encoder.template, checkpoint, response, causal=causal),
     )
 
 
@@ -271,10 +271,10 @@ def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpo
         )
 
 
-def _longest(checkpoint: Checkpoint, model: ServedModel, reading: _Classes | _Answers) -> int | None:
+def _longest(checkpoint: Checkpoint, model: ServedModel, response: _Classes | _Answers) -> int | None:
     """Return the maximum input length in tokens, or None if it is unknown. For a language model, one token is
     reserved for its answer."""
-    limits = [] if model.context is None else [model.context - isinstance(reading, _Answers)]
+    limits = [] if model.context is None else [model.context - isinstance(response, _Answers)]
     own = checkpoint.config.get("max_position_embeddings")
     limits += [own] if isinstance(own, int) and not isinstance(own, bool) else []
     return min(limits, default=None)
@@ -285,14 +285,14 @@ def _identity(
     kind: CheckpointFormat,
     template: PromptTemplate,
     checkpoint: Checkpoint,
-    reading: _Classes | _Answers,
+    response: _Classes | _Answers,
     *,
     causal: bool,
 ) -> str:
     """Return the hash that identifies the evaluator. It is the same whether a language model is served as such or
     as a classifier."""
-    rows = reading.rows if isinstance(reading, _Classes) and not isinstance(kind, AnswerFormat) else VALIDITY
-    whole = isinstance(reading, _Answers) and reading.whole
+    rows = response.rows if isinstance(response, _Classes) and not isinstance(kind, AnswerFormat) else VALIDITY
+    whole = isinstance(response, _Answers) and response.whole
     tokenizer = hashlib.sha256(checkpoint.tokenizer.read[0].read_bytes()).hexdigest()
     parts = ["vllm", name, kind.name, template.to_dict(), tokenizer, rows, whole, ATTENTIONS[causal]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
@@ -323,9 +323,9 @@ def _tried(
     values = server.now(classes())
     if values is None and isinstance(kind, AnswerFormat):
         wrong, right = kind.answers(checkpoint)
-        reading = _Answers((wrong, right), softmax_of(checkpoint) == VOCABULARY)
-        server.now(next_tokens(server, model.name, ids, reading.tokens))
-        return reading, True
+        response = _Answers((wrong, right), softmax_of(checkpoint) == VOCABULARY)
+        server.now(next_tokens(server, model.name, ids, response.tokens))
+        return response, True
     if values is None:
         raise ServerError(
             f"{server.url}: the server writes text with {model.name}, and does not classify tokens.",

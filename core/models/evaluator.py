@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import Rereading, split_reading
+from stepsight.core.evaluator_summary import Rereading
 from stepsight.core.hubs.checkpoint_files import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint
@@ -35,14 +35,14 @@ class ModelEvaluator(Evaluator):
     `format` is the format of its checkpoint. `outputs` is three-way or validity; for validity `v`, the
     probabilities are `(1 - v, 0, v)` and redundancy is meaningless. `identify` computes the fingerprint. It is
     called only when needed, because reading all weights of a large model takes longer than judging a trace. If
-    `window` is given, long traces are read in windows of at most that many tokens (see `core.prompts.encoding`).
+    `reading` has a window, long traces are read in windows of at most that many tokens (see
+    `core.prompts.encoding`).
     """
 
     model: StepModel
     encoder: Encoder
     identify: Callable[[], str]
     format: str = "stepsight"
-    window: int | None = None
 
     @cached_property
     def fingerprint(self) -> str:
@@ -60,13 +60,13 @@ class ModelEvaluator(Evaluator):
         `core.evaluators.both_orders.reread` also has a model read in both orders."""
         reading.check(self.name, is_causal=self.is_causal, context=self.context)
         windows = Rereading(window=reading.window)
-        if reading.window in (None, self.window):
+        if windows in (Rereading(), self.reading):
             return self
         return replace(
             self,
             name=f"{self.name}{windows}",
             identify=lambda: windows.fingerprint(self.fingerprint),
-            window=reading.window,
+            reading=windows,
         )
 
     @property
@@ -107,18 +107,17 @@ class ModelEvaluator(Evaluator):
         Raises `UserError`, with a message that names the trace, its token count and the limit, if the trace is
         longer than the context, or if it is read in windows and one of its steps is longer than a window.
         """
-        if self.window is not None:
+        if self.reading.window is not None:
             one_pass = self.is_causal or self.encoder.asks_each_step
             try:
-                return encode_in_windows(self.encoder, trace, self.window, one_pass=one_pass)
+                return encode_in_windows(self.encoder, trace, self.reading.window, one_pass=one_pass)
             except UserError as error:
                 raise error.at(named(trace)) from None
         encoded = self.encoder.encode(trace)
         if len(encoded) <= self.context:
             return encoded
-        name, _ = split_reading(self.name)
         raise UserError(
-            f"{named(trace)} has {len(encoded):,} tokens, {name} reads at most {self.context:,}.",
+            f"{named(trace)} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
             f"Shorten it (or read windows of it with --window {self.context}, or use --skip-too-long).",
         )
 

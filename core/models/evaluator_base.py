@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary, Rereading, reading_note, sees_later_steps
+from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary, Rereading, sees_later_steps
 from stepsight.core.judgment import Event, Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
@@ -19,7 +19,7 @@ class Evaluator(ABC):
     """The base class of everything that turns traces into judgments.
 
     `format` is the kind of evaluator; for a model, it is the format of the checkpoint. `provenance` describes how
-    the evaluator was trained.
+    the evaluator was trained. `reading` is the evaluator's own, unless it is part of the name.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Evaluator(ABC):
     thresholds: Thresholds = field(default_factory=Thresholds)
     provenance: dict[str, Any] = field(default_factory=dict)
     outputs: Outputs = Outputs.THREE_WAY
+    reading: Rereading = field(default_factory=Rereading)
 
     @property
     @abstractmethod
@@ -50,7 +51,7 @@ class Evaluator(ABC):
     @property
     def reading_note(self) -> str:
         """A note that the evaluator was not trained for its reading, or "" if the reading is its own."""
-        return reading_note(self.name)
+        return self.reading.note(self.name)
 
     def reread(self, reading: Rereading) -> "Evaluator":
         """Return this evaluator with another reading. The copy shares its weights.
@@ -95,6 +96,7 @@ class Evaluator(ABC):
             context=self.context,
             thresholds=self.thresholds,
             seconds=seconds,
+            reading=self.reading,
         )
 
     @abstractmethod

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepsight.core.evaluator_summary import split_reading
+from stepsight.core.evaluator_summary import Rereading
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The types that weights can be given; scores are float32 in any case."""
@@ -49,20 +49,13 @@ class Placement:
 def typed_name(name: str, dtype: str) -> str:
     """Return an evaluator's name with the data type of its weights. The type is not added if it is float32. It is
     part of the name because scores in other types differ."""
-    bare, reading = split_reading(name)
-    return name if dtype == "float32" else f"{bare} ({dtype}){reading or ''}"
+    return name if dtype == "float32" else f"{name} ({dtype})"
 
 
-def dtype_in_name(name: str) -> str:
-    """Return the data type that `typed_name` added to a name, or float32 if it added none."""
-    bare, _ = split_reading(name)
-    return next((dtype for dtype in DTYPES if bare == typed_name(bare.partition(" (")[0], dtype)), "float32")
-
-
-def untyped_name(name: str, dtype: str) -> str:
-    """Return the name without the data type that `typed_name` appended."""
-    bare, reading = split_reading(name)
-    return f"{bare.removesuffix(f' ({dtype})')}{reading or ''}"
+def untyped_name(name: str, dtype: str, reading: Rereading) -> str:
+    """Return the name, which ends with `reading`, without the data type that `typed_name` appended."""
+    typed = name.removesuffix(str(reading))
+    return f"{typed if dtype == 'float32' else typed.removesuffix(f' ({dtype})')}{reading}"
 
 
 def computed_dtype(stored: str, place: Placement) -> str:

@@ -57,7 +57,7 @@ class Scorer(AbstractScorer):
         self._next: NextSteps | None = None
         if isinstance(evaluator, ModelEvaluator):
             forward = forward or fastest_forward(evaluator)
-            if evaluator.window is None:
+            if evaluator.reading.window is None:
                 self._next = NextSteps(evaluator, forward)
         self.forward = forward
         # Padded batches want many inputs of similar length; the other passes gain nothing from a long wait.
@@ -173,7 +173,7 @@ class Scorer(AbstractScorer):
 
     @property
     def _reads_windows(self) -> bool:
-        return isinstance(self.evaluator, ModelEvaluator) and self.evaluator.window is not None
+        return isinstance(self.evaluator, ModelEvaluator) and self.evaluator.reading.window is not None
 
     def _inputs(self, trace: Trace, encoded: Encoded, mode: Mode) -> list[Input]:
         assert isinstance(self.evaluator, ModelEvaluator)

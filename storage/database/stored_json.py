@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import JSON, Dialect, TypeDecorator
 
 from stepsight.core.errors import UserError
+from stepsight.core.evaluator_summary import Reading
 from stepsight.core.files.whole_files import parse_json
 from stepsight.core.scores import Outputs
 from stepsight.core.validation import choice, user_error
@@ -43,6 +44,13 @@ class _OwnThresholds(BaseModel):
     redundancy: Share = 0.15
 
 
+class _Reading(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    reading: Annotated[str, choice(tuple(Reading))] | None = None
+    window: Annotated[int, Field(gt=0, le=MOST_NUMBER)] | None = None
+
+
 class EvaluatorFacts(_Kept):
     """The facts about an evaluator that are stored as JSON because they have no columns of their own."""
 
@@ -52,6 +60,7 @@ class EvaluatorFacts(_Kept):
     parameters: Annotated[int, Field(ge=0, le=MOST_NUMBER)] | None = None
     context: Annotated[int, Field(ge=0, le=MOST_NUMBER)] | None = None
     files: dict[str, str] = {}
+    reading: _Reading = _Reading()
 
 
 class CalibrationInfo(_Kept):

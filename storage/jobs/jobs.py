@@ -39,12 +39,14 @@ _ATTEMPTS = 3
 @dataclass(frozen=True, config=STRICT)
 class Judging(Record):
     """A request to judge a dataset. `evaluator` is a name to show to users, `spec` is the shipped name or the
-    folder from which a worker loads the evaluator, and `mode` is one of `core.judgment.Mode`."""
+    folder from which a worker loads the evaluator, `mode` is one of `core.judgment.Mode`, and `dtype` is the data
+    type of the weights."""
 
     evaluator: str
     spec: str
     fingerprint: str
     mode: str
+    dtype: str = "float32"
 
 
 @contextmanager
@@ -76,13 +78,14 @@ def start_job(
     spec: str,
     fingerprint: str,
     mode: Mode | str,
+    dtype: str = "float32",
 ) -> Job:
     """Queue a judging job and return it. If a job for the same work is already queued or running, return that job.
 
     Raises `NotFoundError` if the dataset does not exist, and `UserError` if the evaluator's name cannot be stored.
     """
     check_name(evaluator, "the name of the evaluator")
-    request = Judging(evaluator, spec, fingerprint, Mode(mode).value)
+    request = Judging(evaluator, spec, fingerprint, Mode(mode).value, dtype)
     with _queueing(store) as session:
         if session.get(DatasetRow, in_range(dataset_id)) is None:
             raise NotFoundError(f"There is no dataset {dataset_id}.", "It may have been deleted.")

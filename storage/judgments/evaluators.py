@@ -5,7 +5,7 @@ Thresholds are kept as a history, in which the newest thresholds are in force.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +14,7 @@ from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import reading_note, sees_later_steps
+from stepsight.core.evaluator_summary import Rereading, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -62,7 +62,12 @@ class StoredEvaluator:
     @property
     def reading_note(self) -> str:
         """A note that the evaluator was not trained for its reading, or "" if the reading is its own."""
-        return reading_note(self.name)
+        return self.reading.note(self.name)
+
+    @property
+    def reading(self) -> Rereading:
+        """Its reading, if that is not its own."""
+        return Rereading(**self.info.get("reading", {}))
 
     @property
     def outputs(self) -> Outputs:
@@ -132,13 +137,14 @@ def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> 
     # Without the usual ones.
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     kind |= {} if evaluator.dtype == _DTYPE else {"dtype": evaluator.dtype}
+    reading = {} if evaluator.reading == Rereading() else {"reading": asdict(evaluator.reading)}
     stored = register_evaluator(
         store,
         name=evaluator.name,
         fingerprint=evaluator.fingerprint,
         format=evaluator.format,
         attention=evaluator.attention,
-        info=own | {"parameters": evaluator.parameters, "context": evaluator.context} | kind,
+        info=own | {"parameters": evaluator.parameters, "context": evaluator.context} | kind | reading,
     )
     if stored.thresholds == evaluator.thresholds:
         return stored

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import CAUSAL
+from stepsight.core.evaluator_summary import CAUSAL, split_reading
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.files.compression import unpacked
 from stepsight.core.files.jsonl import open_input
@@ -315,7 +315,9 @@ def _save_attention(session: Session, evaluator: StoredEvaluator, seen: _Attenti
 def _register(session: Session, name: str, outputs: Outputs, path: str) -> StoredEvaluator:
     fixed = {"fingerprint": f"{FORMAT}:{name}", "format": FORMAT, "attention": UNKNOWN}
     # Two files of one evaluator add to what the other has stored, so that one waits for the other.
-    row = add_evaluator(session, fixed | {"name": name, "info": {"outputs": outputs.value}}, lock=True)
+    _, reading = split_reading(name)
+    more = {} if reading is None else {"reading": asdict(reading)}
+    row = add_evaluator(session, fixed | {"name": name, "info": more | {"outputs": outputs.value}}, lock=True)
     if row.outputs != outputs:
         raise UserError(
             f"{path}: scores of kind {outputs}, {name!r} has scores of kind {row.outputs}.",

@@ -129,7 +129,7 @@ def find_evaluators(
         for evaluator in evaluators:
             # The model behind an address may have changed, and calls may cost money. An evaluator that has judged
             # everything is not loaded, which would take more time and memory than measuring most datasets.
-            name = untyped_name(evaluator.name, evaluator.dtype)
+            name = untyped_name(evaluator.name, evaluator.dtype, evaluator.reading)
             can_resume = can_load(name) and not is_address(name)
             if can_resume and count_missing(store, dataset.id, evaluator.id, mode):
                 completion().resume(name, evaluator)

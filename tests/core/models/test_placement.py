@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, ElectraConfig, LlamaConfig
 
+from stepsight.core.evaluator_summary import Reading, Rereading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models import kernels, memory
 from stepsight.core.models.checkpoint_resolver import (
@@ -20,7 +21,15 @@ from stepsight.core.models.checkpoint_resolver import (
 from stepsight.core.models.devices import check_placement, torch_dtype
 from stepsight.core.models.location import shipped_evaluators
 from stepsight.core.models.memory import check_memory, free_memory, needed_memory, total_memory
-from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement, computed_dtype, typed_name
+from stepsight.core.models.placement import (
+    DTYPES,
+    SPREADS,
+    STORED,
+    Placement,
+    computed_dtype,
+    typed_name,
+    untyped_name,
+)
 from stepsight.core.models.pretrained import check_split
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.training.evaluate.strength import read_gallery
@@ -104,6 +113,16 @@ def test_scores_in_another_type_are_those_of_another_evaluator(tmp_path):
         assert evaluator.dtype == name
         assert {weight.dtype for weight in evaluator.model.parameters()} == {torch_dtype(name)}
         assert typed_name("own", evaluator.dtype) == evaluator.name
+
+
+@pytest.mark.parametrize(
+    "reading", [Rereading(), Rereading(Reading.BOTH_ORDERS, window=512)], ids=["own", "reread"]
+)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("bare", ["own", "own (float32)", "own (bfloat16)"])
+def test_a_name_without_its_type_is_the_evaluators_own(bare, dtype, reading):
+    """Also where a folder is called like the type of weights."""
+    assert untyped_name(f"{typed_name(bare, dtype)}{reading}", dtype, reading) == f"{bare}{reading}"
 
 
 def test_scores_in_another_type_are_close():

@@ -110,6 +110,7 @@ def test_windows_are_named_with_the_evaluator_and_its_fingerprint(models, readin
     assert found.fingerprint == summary.fingerprint
     others = [replace(reading, window=90), reading.plain]
     assert found.fingerprint not in {reread(scorer, other).evaluator.fingerprint for other in others}
+    assert found.reading == summary.reading == reading
     assert split_reading(found.name) == ("causal", reading)
     assert "windows of at most 104 tokens" in found.reading_note
 

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import StatementError
 
+from stepsight.core.evaluator_summary import Reading, Rereading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
@@ -47,6 +48,17 @@ def test_one_that_says_how_valid_a_step_is_is_kept_as_such(sqlite_store, tmp_pat
     row = register_loaded(sqlite_store, load_evaluator(tmp_path / "math-shepherd"))
     assert (row.format, row.attention, row.outputs) == ("math-shepherd", "causal", Outputs.VALIDITY)
     assert register_loaded(sqlite_store, load_evaluator("mini-causal")).outputs == Outputs.THREE_WAY
+
+
+def test_a_reading_is_stored_beside_the_name_which_is_not_parsed(store):
+    windows = Rereading(Reading.BOTH_ORDERS, window=512)
+    added = register_loaded(store, load_evaluator("mini-causal").description().reread(windows))
+    (row,) = list_evaluators(store)
+    assert row == added
+    assert (row.name, row.reading) == ("mini-causal, read in both orders, in windows of 512 tokens", windows)
+    assert row.reading_note.startswith("mini-causal was not trained to be read in both orders.")
+    called_so = evaluator(store, "causal, read in both orders")
+    assert (called_so.reading, called_so.reading_note) == (Rereading(), "")
 
 
 def test_an_unusable_name(store):
