@@ -74,6 +74,7 @@ def test_a_campaign_is_decided_by_keys(store, made, page):
     assert [one.label for one in past_decisions(store, first.item.id)] == ["neg", None, "neu"]
 
 
+@pytest.mark.slow
 def test_the_label_that_most_gave_is_taken_with_one_key(store, made, page):
     first, second = read_adjudication(store, made.id).items
     start(page, made)
@@ -111,6 +112,7 @@ def test_the_label_that_most_gave_is_taken_with_one_key(store, made, page):
     assert len(past_decisions(store, first.item.id)) == 2
 
 
+@pytest.mark.slow
 def test_a_decision_made_elsewhere_meanwhile_is_shown_before_another_is_stored(store, made, opened):
     boss, item = person(store, "boss"), read_adjudication(store, made.id).items[0].item.id
     with opened(expected=TROUBLES) as page:
@@ -138,6 +140,7 @@ def test_a_decision_made_elsewhere_meanwhile_is_shown_before_another_is_stored(s
     assert [one.label for one in past_decisions(store, item)][:3] == ["pos", "neg", "pos"]
 
 
+@pytest.mark.slow
 def test_a_reason_typed_of_a_trace_stays_out_of_another(store, made, page):
     first, second = read_adjudication(store, made.id).items
     start(page, made)
@@ -154,6 +157,7 @@ def test_a_reason_typed_of_a_trace_stays_out_of_another(store, made, page):
     expect(page.locator("#step-3 input[name=reason]")).to_have_value("")
 
 
+@pytest.mark.slow
 def test_a_typed_decision_stays_while_the_server_is_away(store, made, opened):
     with opened(expected=TROUBLES) as page:
         traffic = Traffic(page, "**/annotate/adjudicate/decisions")
@@ -181,6 +185,7 @@ def test_a_typed_decision_stays_while_the_server_is_away(store, made, opened):
         expect(page.locator("#step-3 .notice")).to_have_text("The decision has no reason. Give a short reason.")
 
 
+@pytest.mark.slow
 def test_a_label_is_disputed_once_and_the_dispute_is_accepted(store, opened):
     (trace,) = add(store, [ERROR])
     with opened(expected=TROUBLES) as page:

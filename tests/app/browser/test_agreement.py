@@ -32,6 +32,7 @@ def address(module_store, evaluators):
         yield base
 
 
+@pytest.mark.slow
 def test_arrows_move_through_the_heatmap_and_enter_opens_the_trace(page):
     page.goto(f"{PATH}?campaign=1")
     first = page.get_by_role("link", name="a-long-trace")
@@ -53,6 +54,7 @@ def test_arrows_move_through_the_heatmap_and_enter_opens_the_trace(page):
     page.wait_for_url("**/annotate/adjudicate?campaign=1&item=2")
 
 
+@pytest.mark.slow
 def test_tables_are_taken_away_as_drawings_on_white(opened):
     drawings = []
     for scheme in ("light", "dark"):
@@ -72,6 +74,7 @@ def test_tables_are_taken_away_as_drawings_on_white(opened):
     assert drawings[2:] == drawings[:2]
 
 
+@pytest.mark.slow
 def test_the_heatmap_scrolls_within_a_phone(opened):
     with opened(width=390, height=800) as page:
         page.goto(f"{PATH}?campaign=1")

@@ -376,6 +376,7 @@ def warns(page):
     )
 
 
+@pytest.mark.slow
 def test_a_closed_tab_sends_the_rest_later_and_one_resumes_where_one_was(store, opened):
     made = campaign(store, trace(5))
     is_away = False
@@ -458,6 +459,7 @@ def test_two_windows_on_one_trace_agree(store, opened):
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_step_by_step_reveals_nothing_early(store, opened):
     made = campaign(store, trace(3, "a", ["pos", "pos", "neg"]), trace(3, "b"), view="stepwise")
     bodies: list[str] = []
@@ -594,6 +596,7 @@ def log_in_on(store, page, base, name):
     return token
 
 
+@pytest.mark.slow
 def test_a_login_that_ran_out_loses_nothing(evaluators, sqlite_store, opened):
     store = sqlite_store
     ann = add_user(store, "ann", Role.ANNOTATOR, "a long password")

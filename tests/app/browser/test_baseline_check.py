@@ -2,6 +2,7 @@
 
 import threading
 
+import pytest
 from playwright.sync_api import expect
 
 from stepsight.app.scoring.evaluators import Evaluators
@@ -13,6 +14,7 @@ from tests.serving import served
 from tests.training.evaluate.test_baseline_check import judged
 
 
+@pytest.mark.slow
 def test_the_line_takes_neither_the_focus_nor_what_is_typed(opened, tmp_path, monkeypatch):
     go = threading.Event()
 

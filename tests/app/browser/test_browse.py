@@ -63,6 +63,7 @@ def test_a_list_is_walked_by_key_from_trace_to_trace_and_back(page):
     expect(page.locator(f"a.open[data-key='trace {trace}']")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_the_gallery_is_filtered_by_metadata_and_bins(page):
     page.goto("/browse?dataset=gallery")
     metadata = page.locator(".metadata")
@@ -91,6 +92,7 @@ def test_the_gallery_is_filtered_by_metadata_and_bins(page):
     assert sticking_out(page) == []
 
 
+@pytest.mark.slow
 def test_keys_that_are_quicker_than_the_page_lead_on(page):
     page.goto("/browse?dataset=gallery")
     page.locator("a.open").first.click()
@@ -104,6 +106,7 @@ def test_keys_that_are_quicker_than_the_page_lead_on(page):
     page.keyboard.press("Escape")
 
 
+@pytest.mark.slow
 def test_a_phone_has_the_conditions_in_a_sheet(opened):
     with opened(width=390, height=800) as page:
         page.goto("/browse?dataset=gallery")
@@ -204,6 +207,7 @@ def stays_within(page):
         assert sticking_out(page) == [], width
 
 
+@pytest.mark.slow
 def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward):
     with opened(awkward, width=390, height=800) as page:
         page.goto("/browse?dataset=gallery&field=focus&meta=focus>=2")
@@ -230,6 +234,7 @@ def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward):
         expect(page.locator("a.open")).to_have_count(3)
 
 
+@pytest.mark.slow
 def test_stretches_without_a_flag_fold_by_key_and_open_by_click(opened, awkward):
     with opened(awkward, width=390, height=800) as page:
         page.goto("/browse?dataset=jsonl&evaluator=equations")

@@ -154,6 +154,7 @@ def test_a_file_is_sent_again_after_a_break_and_its_import_goes_on_without_the_p
     assert find_dataset(store, "long").traces == 500
 
 
+@pytest.mark.slow
 def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(opened, fresh):
     store, address = fresh
     user = local_user(store)
@@ -177,6 +178,7 @@ def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(op
         assert list_uploads(store, user.id) == list_jobs(store) == []
 
 
+@pytest.mark.slow
 def test_a_campaign_is_deleted_once_its_events_were_downloaded(opened, fresh):
     store, address = fresh
     made, user = campaign(store), local_user(store)
@@ -195,6 +197,7 @@ def test_a_campaign_is_deleted_once_its_events_were_downloaded(opened, fresh):
         expect(page.get_by_text("There is no campaign yet.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_file_without_a_name_is_left_and_scores_find_the_traces_beside_them(opened, fresh, tmp_path):
     store, address = fresh
     for name in ("sums", "others"):

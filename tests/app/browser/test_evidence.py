@@ -173,6 +173,7 @@ def test_the_gallery_leads_from_trace_to_trace(page):
     expect(page.locator(f".pager[data-trace='{trace[1]}']")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_long_solution_fits_and_is_read_from_flag_to_flag_and_group_by_group(opened):
     steps = "\n".join(f"{i}. Then $x_{{{i}}} = {i} + {i} = {2 * i + (i == 50)}$." for i in range(1, 70))
     # A table of a step is none of the page's own.
@@ -228,6 +229,7 @@ def opens_group_by_group(page):
     expect(page.locator(".matrix td[tabindex]")).to_be_focused()
 
 
+@pytest.mark.slow
 def test_the_file_works_by_itself(page, browser, tmp_path):
     steps = [f"{text} $x^{{{i}}}$" for i, text in enumerate(HTML[:12])]
     form = typed(HTML[1] + " Solve $x^2$.", json.dumps(steps), ("mini-bidir",))

@@ -145,6 +145,7 @@ def stored(page):
     expect(page.locator(".status")).not_to_contain_text("not saved")
 
 
+@pytest.mark.slow
 def test_enter_held_down_submits_one_trace(store, page):
     made = suggesting(store, "held", 5)
     start(page, made)
@@ -158,6 +159,7 @@ def test_enter_held_down_submits_one_trace(store, page):
     submitted(store, page, made, 3)
 
 
+@pytest.mark.slow
 def test_a_key_held_down_acts_once_unless_it_moves(store, page):
     made = campaign(store, trace(4, "held once"))
     start(page, made)

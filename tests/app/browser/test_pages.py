@@ -27,46 +27,46 @@ from tests.storage.samples import ERROR, add
 
 class Visit(NamedTuple):
     """How a page is looked at: by axe-core once what `read` selects is there, by Tab once what `tabbed` selects is,
-    and by its `terms`, the words that are first met on it, in their order. `slow` ones have a like beside them."""
+    and by its `terms`, the words that are first met on it, in their order. `quick` ones are in `make test`, in light colours."""
 
     read: str = ""
     tabbed: str = ""
     terms: str | None = None
-    slow: bool = False
+    quick: bool = False
 
 
 # Of the gallery.
 PAGES = {
-    "/": Visit("#examples", "", "evaluator online offline"),
+    "/": Visit("#examples", "", "evaluator online offline", quick=True),
     "/evidence": Visit("main h1", "ol.turns", "online offline hindsight"),
     "/evidence?trace=1": Visit("main h1"),
     "/evidence?trace=1&present=4": Visit(".presents li.newest"),
     "/evidence?trace=1&present=gold": Visit(".presents .g"),
-    "/evidence?trace=2": Visit("", "table[role=grid]", "equations hindsight"),
-    "/browse?trace=abc": Visit("#browse .notice ~ .shelf a.open", slow=True),
-    "/browse?dataset=gallery": Visit("", "a.open", "offline"),
+    "/evidence?trace=2": Visit("", "table[role=grid]", "equations hindsight", quick=True),
+    "/browse?trace=abc": Visit("#browse .notice ~ .shelf a.open"),
+    "/browse?dataset=gallery": Visit("", "a.open", "offline", quick=True),
     "/browse?dataset=gallery&gold=error&q=lamps": Visit("#browse mark"),
     "/browse?dataset=gallery&gold=error&q=zzz": Visit(".empty a"),
-    "/browse?dataset=gallery&field=focus&bin=right-0.95": Visit("#browse .distribution .chosen", slow=True),
+    "/browse?dataset=gallery&field=focus&bin=right-0.95": Visit("#browse .distribution .chosen"),
     "/browse?trace=1": Visit(
-        "ol.steps > li", "ol.steps", "equations online offline retroactive-change neg neu pos"
+        "ol.steps > li", "ol.steps", "equations online offline retroactive-change neg neu pos", quick=True
     ),
-    "/results": Visit("main h1", "main table", "offline online"),
-    "/results?dataset=gallery": Visit("main h1", "main table", "offline online hindsight neg neu pos", slow=True),
-    "/data": Visit("main h1"),
+    "/results": Visit("main h1", "main table", "offline online", quick=True),
+    "/results?dataset=gallery": Visit("main h1", "main table", "offline online hindsight neg neu pos"),
+    "/data": Visit("main h1", quick=True),
     "/evaluators": Visit("main h1"),
-    "/jobs": Visit("main h1", "form", "online offline hindsight"),
+    "/jobs": Visit("main h1", "form", "online offline hindsight", quick=True),
     "/annotate/new?dataset=gallery": Visit("", "form"),
     "/people": Visit("", "h1"),
     "/nowhere": Visit("main h1", "h1"),
-    "/api/v1/docs": Visit("main h1", slow=True),
+    "/api/v1/docs": Visit("main h1"),
 }
 
 
 @pytest.mark.parametrize(
     ("path", "scheme"),
     [
-        pytest.param(path, scheme, marks=[pytest.mark.slow] if visit.slow or scheme == "dark" else [])
+        pytest.param(path, scheme, marks=[] if visit.quick and scheme == "light" else [pytest.mark.slow])
         for path, visit in PAGES.items()
         for scheme in ("light", "dark")
     ],
@@ -95,6 +95,7 @@ def test_it_can_be_read_its_words_are_explained_and_the_focus_is_seen(opened, pa
         assert {check: faults for check, faults in wrong.items() if faults} == {}
 
 
+@pytest.mark.slow
 def test_axe_finds_planted_faults(page):
     page.goto("/browse")
     expect(page.locator("#browse a[data-go]").first).to_be_visible()
@@ -115,6 +116,7 @@ def campaigns(module_store, evaluators):
         yield base
 
 
+@pytest.mark.slow
 def test_a_scored_solution_can_be_read_and_its_focus_is_seen_in_a_step_that_is_edited_too(opened):
     with opened(reduced_motion="reduce") as page:
         score(page, PROBLEM, SOLUTION)
@@ -137,6 +139,7 @@ def test_a_scored_solution_can_be_read_and_its_focus_is_seen_in_a_step_that_is_e
         assert in_both_schemes(page, "dialog.keys") == {}
 
 
+@pytest.mark.slow
 def test_the_focus_is_seen_around_a_campaign(opened, campaigns):
     with opened(base=campaigns, reduced_motion="reduce") as page:
         for name in ("campaign", "agreement", "adjudicate"):
@@ -174,6 +177,7 @@ def test_the_pages_of_a_campaign_can_be_read_and_fit_a_phone(opened, campaigns):
     assert {path: faults for path, faults in wrong.items() if faults} == {}
 
 
+@pytest.mark.slow
 def test_a_hidden_focus_is_found(page):
     page.goto("/jobs")
     listening(page)
@@ -219,6 +223,7 @@ def explains(page, terms):
     expect(hint(page)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_a_hint_comes_with_a_pointer_that_rests_and_with_the_focus(page):
     start(page, "/")
     before = box(page.get_by_label("Problem"))
@@ -285,6 +290,7 @@ def is_there_for_a_choice(page):
     expect(hint(page)).to_have_text(f"pos {TERMS['pos']}")
 
 
+@pytest.mark.slow
 def test_a_finger_opens_a_hint_within_a_phone_and_another_place_closes_it(opened):
     with opened(width=390, height=800, has_touch=True, reduced_motion="reduce") as page:
         start(page, "/")
@@ -301,6 +307,7 @@ def test_a_finger_opens_a_hint_within_a_phone_and_another_place_closes_it(opened
         expect(hint(page)).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_without_a_script_a_press_opens_it(browser, address):
     context = browser.new_context(base_url=address, java_script_enabled=False)
     try:
@@ -403,6 +410,7 @@ def test_fields_on_a_touch_screen_have_letters_that_no_phone_zooms_in_on(opened,
         assert min(sizes) >= 16
 
 
+@pytest.mark.slow
 def test_reduced_motion_stops_transitions_and_print_is_only_the_content(opened):
     with opened(reduced_motion="reduce") as page:
         page.goto("/browse?trace=1")

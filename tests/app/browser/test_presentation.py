@@ -3,6 +3,7 @@
 import json
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from stepsight.core.paths import asset
@@ -74,6 +75,7 @@ def plays_until_a_key(page):
     expect(page.locator(".player .now")).to_have_text(re.compile("^Step 3"))
 
 
+@pytest.mark.slow
 def test_an_address_opens_the_presentation_at_its_place(opened):
     with opened(width=390, height=844) as page:
         for named, place in {"2": "2", "evidence": PLACES[-2], "gold": PLACES[-2], "17": "problem"}.items():

@@ -185,6 +185,7 @@ def is_saved_and_found_again(page):
     expect(page.locator("ol.steps > li")).to_have_count(2)
 
 
+@pytest.mark.slow
 def test_the_split_of_a_solution_is_corrected(page):
     typed_anew(page)
     by_button(page)
@@ -276,6 +277,7 @@ def by_key(page):
     page.keyboard.press("Escape")
 
 
+@pytest.mark.slow
 def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened, sqlite_store, mixed):
     """Not by the page's scripts either, where a threshold of 0 takes everything else for redundant."""
     token = Entered.of(Trace.of(PROBLEM, STEPS[:3]), ["tiny", "two"]).token()
@@ -304,6 +306,7 @@ def place_of(part):
     return [x + left, y + top, width, height]
 
 
+@pytest.mark.slow
 def test_nothing_moves_that_a_person_aims_at_and_evaluators_fit_side_by_side(opened):
     with opened(width=390) as page:
         page.goto("/")
@@ -415,6 +418,7 @@ def is_given_up_with_escape(page):
     assert row.text_content() == before
 
 
+@pytest.mark.slow
 def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(page):
     for key in ("Control+Enter", "Shift+Enter"):
         page.goto("/")
@@ -468,6 +472,7 @@ def test_a_result_is_of_what_is_entered_although_the_text_is_split_after_it(page
     expect(page.locator("#result")).not_to_have_attribute("data-stale", "")
 
 
+@pytest.mark.slow
 def test_what_is_judged_so_far_is_shown_until_the_result_is_there(opened, tiny, tmp_path):
     evaluators, scorer = hold_up(tiny)
     scorer.known = [np.array([0.9, 0.05, 0.05], np.float32)]
