@@ -27,7 +27,8 @@ from tests.storage.samples import ERROR, add
 
 class Visit(NamedTuple):
     """How a page is looked at: by axe-core once what `read` selects is there, by Tab once what `tabbed` selects is,
-    and by its `terms`, the words that are first met on it, in their order. `quick` ones are in `make test`, in light colours."""
+    and by its `terms`, the words that are first met on it, in their order. `quick` ones are in `make test`, in
+    light colours."""
 
     read: str = ""
     tabbed: str = ""
