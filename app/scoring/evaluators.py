@@ -109,8 +109,7 @@ class Evaluators:
 
         evaluator = load_evaluator(spec, self.place.device, self.place.dtype, self.place.device_map)
         if evaluator.name in self._offered:
-            base, reading = split_reading(str(spec))
-            evaluator = replace(evaluator, name=f"{typed_name(base, evaluator.dtype)}{reading or ''}")
+            evaluator = replace(evaluator, name=typed_name(str(spec), evaluator.dtype))
         batcher = self._batcher(evaluator)
         self._offered[evaluator.name] = LocalEvaluator(evaluator.description(), _spec(spec), batcher)
 

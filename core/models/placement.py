@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepsight.core.evaluator_summary import Rereading
+from stepsight.core.evaluator_summary import Rereading, split_reading
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The types that weights can be given; scores are float32 in any case."""
@@ -46,10 +46,11 @@ class Placement:
         return self.device == "cpu" and self.device_map is None
 
 
-def typed_name(name: str, dtype: str) -> str:
-    """Return an evaluator's name with the data type of its weights. The type is not added if it is float32. It is
-    part of the name because scores in other types differ."""
-    return name if dtype == "float32" else f"{name} ({dtype})"
+def typed_name(spec: str, dtype: str) -> str:
+    """Return the name of the evaluator that `spec` names, with the data type of its weights. The type is not added
+    if it is float32. It is part of the name because scores in other types differ."""
+    name, reading = split_reading(spec)
+    return spec if dtype == "float32" else f"{name} ({dtype}){reading or ''}"
 
 
 def untyped_name(name: str, dtype: str, reading: Rereading) -> str:

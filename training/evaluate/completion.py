@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from stepsight.core.critics.critic import CallEstimate, Critic
-from stepsight.core.evaluator_summary import split_reading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.inference_servers.address import is_address, is_critic
 from stepsight.core.judgment import Judgment, Mode
@@ -55,10 +54,7 @@ class Completion:
         """
         if is_critic(name):
             return None
-        if not can_load(name):
-            return stored.get(name)
-        bare, reading = split_reading(name)
-        return stored.get(f"{typed_name(bare, self._dtype(bare))}{reading or ''}")
+        return stored.get(typed_name(name, self._dtype(name))) if can_load(name) else stored.get(name)
 
     def resume(self, name: str, stored: StoredEvaluator) -> None:
         """Complete the judgments of a stored evaluator, provided that its weights would be loaded in the
