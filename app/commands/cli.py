@@ -13,11 +13,14 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from tempfile import gettempdir
+from typing import TYPE_CHECKING
 
 import stepsight
-from stepsight.app.options.command import Command
 from stepsight.core.errors import UserError
 from stepsight.core.gone import on_command_line
+
+if TYPE_CHECKING:
+    from stepsight.app.options.command import Command
 
 COMMANDS = {
     "app": ("serve", "deployment.md", "serve the pages on this machine"),
@@ -86,6 +89,7 @@ def build_parser(loaded: Collection[str] = tuple(COMMANDS)) -> argparse.Argument
         parser = commands.add_parser(name, help=help_line)
         if name in loaded:
             _check_temporary_folder()
+            # Its options bring NumPy and pydantic, which `stepsight --help` can do without.
             command: Command = getattr(
                 import_module(f"{__package__}.{module}"), f"{name.replace('-', '_')}_command"
             )

@@ -250,6 +250,18 @@ sys.exit(any(codes) or " ".join(name for name in heavy if name in sys.modules) o
     assert "mini-causal" in done.stdout.partition("{")[0]
 
 
+def test_the_help_of_all_commands_imports_none_of_them():
+    code = """
+import sys
+from stepsight.app.commands.cli import main
+try:
+    main(["--help"])
+finally:
+    print([name for name in ("numpy", "pydantic", "sqlalchemy") if name in sys.modules], file=sys.stderr)"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
 def test_weights_of_another_type_are_measured_by_themselves(evaluated, sqlite_store, tiny):
     add(sqlite_store, traces())
     assert "tiny" in by_name(evaluated("sums --evaluator", tiny))
