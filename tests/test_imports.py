@@ -9,7 +9,7 @@ import pytest
 from setuptools import find_packages
 
 from tests.conftest import ROOT
-from tests.source import LAYERS, MODULES, imported_modules, imported_packages, name
+from tests.source import LAYERS, MODULES, code, imported_modules, imported_packages, name
 
 # Spelt in two, or this file would hold them.
 UNWANTED = ("TO" + "DO", "sub" + "agent")
@@ -65,6 +65,13 @@ def test_the_network_is_reached_from_few_modules():
 
 def test_storage_can_be_opened_without_a_model():
     assert packages_of("storage").isdisjoint({"torch", "transformers", "gradio"})
+
+
+def test_every_store_that_a_command_opens_is_closed_by_a_with():
+    calls = [line.strip() for path in MODULES for line in code(path).splitlines() if "open_store(" in line]
+    opened = [line for line in calls if not line.startswith("def ")]
+    assert len(opened) > 20
+    assert [line for line in opened if not line.startswith("with ")] == []
 
 
 def test_every_folder_is_packaged():

@@ -133,6 +133,9 @@ def _is_unrated(step: Step) -> bool:
 WEIGHTS = {"number": 4.0, "operation": 2.0, "remove": 1.0, "swap": 1.0, "repeat": 1.5}
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?|(?<=[a-zA-Z(\[{^_ ])\d+(?:\.\d+)?")
+# What stands before a number that counts steps, cases or equations, and behind one that counts the items of a list.
+_COUNTED = re.compile(r"\b(?:step|case|part|method|equation|eq\.) ?[(#]?$", re.IGNORECASE)
+_ITEM = re.compile(r"[.)]\*{0,2} [A-Za-z$*\\]")
 # An operator between two operands, not a minus at the start of a term or a hyphen between words.
 _OPERATOR = re.compile(r"(?<=[\w)}\]!])( ?)(\+|-|\*|/|\^|=|\\cdot|\\times|\\div|<|>)( ?)(?=[\w({\[\\$])")
 _OTHERS = {
@@ -158,13 +161,24 @@ def corrupt(trace: Trace, rng: random.Random, weights: dict[str, float] | None =
     return replace(trace, steps=tuple(steps), meta={**trace.meta, "corruption": kind})
 
 
+def _numbers(text: str) -> list[re.Match[str]]:
+    """Return the numbers in a text, without those that only count: `Step 2: we add 3 and 4` has 3 and 4."""
+    numbers = []
+    for match in _NUMBER.finditer(text):
+        line = text[text.rfind("\n", 0, match.start()) + 1 : match.start()]
+        is_item = not line.strip(" *#(") and _ITEM.match(text, match.end())
+        if not is_item and not _COUNTED.search(text, 0, match.start()):
+            numbers.append(match)
+    return numbers
+
+
 def _number(steps: list[Step], rng: random.Random) -> list[Step] | None:
     def change(text: str) -> str | None:
-        matches = list(_NUMBER.finditer(text))
+        matches = _numbers(text)
         if not matches:
             return None
         match = rng.choice(matches)
-        others = sorted({m[0] for step in steps for m in _NUMBER.finditer(step.text)} - {match[0]})
+        others = sorted({m[0] for step in steps for m in _numbers(step.text)} - {match[0]})
         other = _other_number(match[0], others, rng)
         return text[: match.start()] + other + text[match.end() :]
 
@@ -206,7 +220,7 @@ def _is_maths(text: str, match: re.Match[str]) -> bool:
 
 def _in_a_step(steps: list[Step], change: Callable[[str], str | None], rng: random.Random) -> list[Step] | None:
     # Like real slips, planted ones are more frequent in steps with more numbers.
-    places = [i for i, step in enumerate(steps) for _ in range(1 + len(_NUMBER.findall(step.text)))]
+    places = [i for i, step in enumerate(steps) for _ in range(1 + len(_numbers(step.text)))]
     for place in rng.sample(places, len(places)):
         substeps = list(steps[place].substeps)
         part = rng.randrange(len(substeps))

@@ -64,6 +64,14 @@ class MachineShare:
             return max(1, gpus // self.processes)
         return max(1, processors() // (self.processes * self.threads))
 
+    def check(self) -> None:
+        """Raise `UserError` if the machine has GPUs, but fewer than a run has processes."""
+        if 0 < gpus_here() < self.processes:
+            raise UserError(
+                f"a run has {self.processes} processes, each with a GPU, and this machine has {gpus_here()}.",
+                "Set a lower number of processes in the file.",
+            )
+
     def environment(self, slot: int) -> dict[str, str]:
         """Return the environment variables for the run in slot `slot`, including the GPUs that it may use."""
         threads = {"OMP_NUM_THREADS": str(self.threads)}
@@ -127,7 +135,9 @@ def run_here(runs: Sequence[PlannedRun], do: Callable[[PlannedRun], object], ann
 
 def run_in_processes(runs: Sequence[PlannedRun], share: MachineShare, jobs: int, announce: Announce) -> RunFailures:
     """Do each run in a process of its own, `jobs` at a time, and return the failures. A failed run does not stop
-    the others. If this process is interrupted or told to end, so are they. Call this in the main thread."""
+    the others. If this process is interrupted or told to end, so are they. Call this in the main thread. Raises
+    `UserError` in the same case as `MachineShare.check`."""
+    share.check()
     failures, waiting, done = RunFailures(len(runs)), list(runs), 0
     running: dict[int, tuple[PlannedRun, subprocess.Popen[bytes], int]] = {}
     before = signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))

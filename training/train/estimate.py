@@ -53,11 +53,6 @@ class Network:
     adapters: int = 0
     head: int = 0
 
-    @property
-    def trained(self) -> int:
-        """The number of parameters that are trained."""
-        return self.head + self.adapters if self.adapters else self.parameters
-
 
 def network_of(config: TrainConfig, root: Path) -> Network:
     """Return the size of the network that a run trains, from its configuration alone.
@@ -100,45 +95,39 @@ def network_of(config: TrainConfig, root: Path) -> Network:
     )
 
 
-@dataclass(frozen=True)
-class Work:
-    """The amount of training data: the number of traces in an epoch and their mean number of tokens. `counted` is
-    True if the numbers were counted in the data, and False if they come from the recipe."""
-
-    traces: int
-    tokens: float
-    counted: bool
-
-
-def work_of(config: TrainConfig, root: Path) -> Work:
-    """Return the amount of data that the recipe states or, if it states none, the amount counted in the data files
-    with `CHARACTERS` characters per token. Raises `UserError` if there are no traces to learn from."""
+def work_of(config: TrainConfig, root: Path) -> tuple[int, float, bool]:
+    """Return the number of traces in an epoch, their mean number of tokens, and whether these were counted in the
+    data files, with `CHARACTERS` characters per token, because the recipe does not state them. Raises `UserError`
+    if there are no traces to learn from."""
     expected = config.plan or Expected()
     if expected.traces and expected.tokens:
-        return Work(expected.traces, float(expected.tokens), counted=False)
+        return expected.traces, float(expected.tokens), False
     traces = characters = 0
     for trace in Mixture(config.data, root, config.truncation, config.seed):
         traces += 1
         characters += len(trace.problem) + sum(map(len, trace.substeps))
     if not traces:
         raise UserError("no trace is left to learn from.", "Check data.sources.")
-    return Work(traces, characters / traces / CHARACTERS, counted=True)
+    return traces, characters / traces / CHARACTERS, True
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated needs of a run on `devices` identical devices with `gpu` GiB of memory each."""
+    """The estimated needs of a run on `devices` identical devices with `gpu` GiB of memory each. `traces`, `tokens`
+    and `counted` are those of `work_of`."""
 
     config: TrainConfig
     network: Network
-    work: Work
     gpu: float
     devices: int
+    traces: int = 1
+    tokens: float = 1.0
+    counted: bool = True
 
     @property
     def steps(self) -> int:
         """The number of optimiser steps in all epochs."""
-        return math.ceil(self.work.traces / self.config.batch_size) * self.config.epochs
+        return math.ceil(self.traces / self.config.batch_size) * self.config.epochs
 
     @property
     def per_device(self) -> int:
@@ -153,7 +142,8 @@ class Estimate:
         config, net = self.config, self.network
         width = 2 if config.bf16 else 4
         share = self.devices if config.fsdp else 1
-        states = {name: size * net.trained / share for name, size in _STATE.items()}
+        trained = net.head + net.adapters if net.adapters else net.parameters
+        states = {name: size * trained / share for name, size in _STATE.items()}
         if net.adapters:
             states["weights"] += width * (net.parameters - net.head) / share
         wide, fed = _LAYER[width]
@@ -162,40 +152,32 @@ class Estimate:
         longest = min(net.context, config.max_length or net.context)
         return states | {"activations": float(self.per_device * longest * (kept + _ENDS * net.hidden))}
 
-    @property
-    def usable(self) -> float:
-        """The number of bytes of a device's memory that a run may use."""
-        return self.gpu * GIB * USABLE
-
-    @property
-    def fits(self) -> bool:
-        return sum(self.memory.values()) <= self.usable
-
     def check(self, activations: bool = True) -> None:
         """Raise `UserError` if the run, with or without its `activations`, does not fit in the devices' memory."""
         needed = sum(size for name, size in self.memory.items() if activations or name in _STATE)
-        if needed > self.usable:
+        if needed > self.gpu * GIB * USABLE:
             raise UserError(
-                f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.usable / GIB:.1f} of its "
+                f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.gpu * USABLE:.1f} of its "
                 f"{self.gpu:g} GiB.",
                 "Set activation_checkpointing or bf16, raise accumulation, lower max_length, divide it among more"
                 " devices with fsdp, or train adapters with lora.",
             )
 
     def __str__(self) -> str:
-        config, net, work = self.config, self.network, self.work
-        adapters = f" and {net.adapters:,} in adapters; {net.trained:,} are trained" if net.adapters else ""
-        source = "counted" if work.counted else "as the recipe says"
-        batch = f"{self.devices} devices x {self.per_device} traces x {config.accumulation} parts"
-        tokens = f"{work.traces * work.tokens * config.epochs:,.0f} tokens"
-        memory, parts = sum(self.memory.values()) / GIB, [f"{k} {v / GIB:.1f}" for k, v in self.memory.items()]
+        config, net, memory, usable = self.config, self.network, self.memory, self.gpu * USABLE
+        needed = sum(memory.values()) / GIB
+        trained = f" and {net.adapters:,} in adapters; {net.adapters + net.head:,} are trained"
+        tokens = f"{self.traces * self.tokens * config.epochs:,.0f} tokens"
         lines = {
-            "parameters": f"{net.parameters:,}{adapters}",
-            "data": f"{work.traces:,} traces of {work.tokens:.0f} tokens ({source})",
-            "batch": f"{config.batch_size} traces = {batch}",
+            "parameters": f"{net.parameters:,}{trained if net.adapters else ''}",
+            "data": f"{self.traces:,} traces of {self.tokens:.0f} tokens"
+            f" ({'counted' if self.counted else 'as the recipe says'})",
+            "batch": f"{config.batch_size} traces = {self.devices} devices x {self.per_device} traces"
+            f" x {config.accumulation} parts",
             "steps": f"{self.steps:,} in {config.epochs} epochs, {tokens}",
-            "memory": f"{memory:.1f} of {self.usable / GIB:.1f} GiB on each device: {', '.join(parts)}",
-            "fits": "yes" if self.fits else "no",
+            "memory": f"{needed:.1f} of {usable:.1f} GiB on each device: "
+            + ", ".join(f"{name} {size / GIB:.1f}" for name, size in memory.items()),
+            "fits": "yes" if needed <= usable else "no",
         }
         return "\n".join(f"{name:<14}{text}" for name, text in lines.items())
 
@@ -208,7 +190,7 @@ def estimate_run(config: TrainConfig, root: Path, gpu: float | None = None, devi
     """
     expected = config.plan or Expected()
     memory, count = gpu or expected.gpu or DEFAULT_MEMORY, devices or expected.devices
-    return Estimate(config, network_of(config, root), work_of(config, root), memory, count)
+    return Estimate(config, network_of(config, root), memory, count, *work_of(config, root))
 
 
 def check_devices(config: TrainConfig, root: Path) -> None:
@@ -223,5 +205,4 @@ def check_devices(config: TrainConfig, root: Path) -> None:
         network = network_of(config, root)
     except UserError:
         return
-    devices = int(os.environ.get("WORLD_SIZE", "1"))
-    Estimate(config, network, Work(1, 1.0, counted=False), gpu, devices).check(activations=False)
+    Estimate(config, network, gpu, int(os.environ.get("WORLD_SIZE", "1"))).check(activations=False)

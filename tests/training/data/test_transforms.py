@@ -178,6 +178,24 @@ def test_one_step_is_changed_and_wrong_and_the_others_stay(kind):
             assert sum(a != b for a, b in zip(old, new, strict=True)) == 1
 
 
+@each(
+    "text, left",
+    [
+        ("Step 2: we add 3 and 4.", "Step 2: we add "),
+        ("**2.** We add 3.\n(3) So $x$ = 4.", "**2.** We add "),
+        ("By equation (2), case 1 gives 7.", "By equation (2), case 1 gives "),
+        ("(3) + x = y", "("),
+        ("12.", ""),
+    ],
+)
+def test_a_number_that_only_counts_is_not_changed(text, left):
+    for seed in range(20):
+        changed = corrupt(Trace.of("q", [text], ["pos"]), random.Random(seed), {"number": 1.0}).steps[0].text
+        assert changed != text
+        assert changed.startswith(left)
+        assert ("(3) So" in changed) == ("(3) So" in text)
+
+
 def test_after_a_step_left_out_the_next_is_wrong():
     found = changed("remove", 1)
     assert len(found.steps) == 2

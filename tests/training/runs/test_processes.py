@@ -42,6 +42,8 @@ def test_gpus_are_shared_out_by_place(monkeypatch):
     assert share.environment(1)["CUDA_VISIBLE_DEVICES"] == "5,7"
     # Two runs of three of the four share two.
     assert MachineShare(3, 1).environment(1)["CUDA_VISIBLE_DEVICES"] == "7,4,6"
+    with refused():
+        run_in_processes([], MachineShare(5, 1), 1, lambda *_: None)
 
 
 def planned(folder, name, code):

@@ -79,10 +79,6 @@ class Filtering:
         "leave out rows whose query is a problem of this file, such as MATH-500's; may be repeated",
     ] = ()
 
-    def pool(self, store: Store, dataset: Dataset) -> Pool:
-        """Read the pool that the options describe. Raises `UserError` in the same cases as `Pool.read`."""
-        return Pool.read(store, dataset, self.where, self.sample, self.seed, self.benchmarks)
-
     def rule(self, evaluator: StoredEvaluator) -> SubsetRule:
         """Return the rule for choosing subsets. Raises `UserError` if there is no such subset, or if the rule needs
         redundancy but the evaluator gives none."""
@@ -112,7 +108,7 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
     If called again, return the manifest of the finished run. Raises `UserError` if an option is invalid, if a
     solution cannot be scored, if too few qualify, or if the folder belongs to a different run.
     """
-    pool = options.pool(store, dataset)
+    pool = Pool.read(store, dataset, options.where, options.sample, options.seed, options.benchmarks)
     loaded = open_evaluator(options.evaluator, options.place) if can_load(options.evaluator) else None
     evaluator = register_loaded(store, loaded) if loaded else find_by_name(store, options.evaluator)
     rule = options.rule(evaluator)
@@ -155,13 +151,17 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
     left_out = len(pool) - len(pool.problem_of) - len(scores)
     _check_scored(pool, left_out, errors, options.skip_bad)
     subsets = choose(scores, rule)
+    counts = {"scored": len(scores), "valid": int((scores.validity >= rule.thresholds.validity).sum())}
+    if evaluator.outputs == Outputs.THREE_WAY:
+        counts["redundant"] = int((scores.redundancy >= rule.thresholds.redundancy).sum())
+        counts["valid_and_not_redundant"] = int(scores.passing(rule.thresholds).sum())
     bad = [f"{row['file']} {row['place']}: {row['error']}" for row in list_left_out(store, dataset.id)]
     with folder.lock():
         folder.begin(manifest)
         hashes = {name: _write(store, pool, subset, paths[name]) for name, subset in subsets.items()}
         manifest |= {
             "size": max(len(subset.rows) for subset in subsets.values()),
-            "solutions": _counts(scores, rule.thresholds, evaluator.outputs),
+            "solutions": counts,
             "left_out": {"rows": left_out + len(bad), "first": [*bad, *errors][:_NAMED]},
             "subsets": {name: subset.as_json() | {"sha256": hashes[name]} for name, subset in subsets.items()},
             "shared": overlaps(subsets),
@@ -244,16 +244,6 @@ def _write(store: Store, pool: Pool, subset: ChosenSubset, path: Path) -> str:
             file.write(line)
             digest.update(line)
     return digest.hexdigest()
-
-
-def _counts(scores: PoolScores, thresholds: Thresholds, outputs: Outputs) -> dict[str, int]:
-    counts = {"scored": len(scores), "valid": int((scores.validity >= thresholds.validity).sum())}
-    if outputs != Outputs.THREE_WAY:
-        return counts
-    return counts | {
-        "redundant": int((scores.redundancy >= thresholds.redundancy).sum()),
-        "valid_and_not_redundant": int(scores.passing(thresholds).sum()),
-    }
 
 
 def summary(manifest: Mapping[str, Any], folder: Path) -> str:

@@ -257,4 +257,4 @@ def estimate_fine_tuning(recipe: Recipe, root: Path, gpu: float | None, devices:
     # A language-modelling head takes the place of the score head.
     network = estimate.network
     network = replace(network, parameters=network.parameters + network.embedding - 3 * network.hidden)
-    return replace(estimate, network=network, work=replace(estimate.work, counted=counted))
+    return replace(estimate, network=network, counted=counted)

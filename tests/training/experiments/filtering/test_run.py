@@ -11,6 +11,7 @@ from stepsight.core.paths import asset
 from stepsight.core.scores import judge_solution
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.storage.judgments.score_files import import_scores
+from stepsight.storage.traces.queries import iterate_traces
 from stepsight.training.experiments.filtering.pool import SUBSETS, import_pool
 from stepsight.training.experiments.filtering.run import Filtering, filter_pool, summary
 from tests.checkpoints import write_evaluator, write_math_shepherd
@@ -47,7 +48,7 @@ def test_four_subsets_of_one_size(tmp_path, sqlite_store, pool, tiny):
     manifest = filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny), lambda *done: seen.append(done))
     assert seen == [("solutions scored", number, 40) for number in range(1, 41)]
     scorer = Scorer(load_evaluator(tiny))
-    scores = [judge_solution(one.offline) for one in scorer.score(traces_of(sqlite_store, pool))]
+    scores = [judge_solution(one.offline) for one in scorer.score(iterate_traces(sqlite_store, pool.id))]
     passing = [row for row, one in enumerate(scores) if one.validity >= 0.3 and one.redundancy < 0.6]
     # Neither all nor none, or the test would show nothing.
     assert 4 <= len(passing) <= 36
@@ -62,13 +63,9 @@ def test_four_subsets_of_one_size(tmp_path, sqlite_store, pool, tiny):
     assert manifest["shared"]["val and red"] == len({*rows["val"]} & {*rows["red"]})
 
 
-def traces_of(store, dataset):
-    return options("", "").pool(store, dataset).traces(store)
-
-
 def test_the_manifest_says_how_it_was_chosen(tmp_path, sqlite_store, pool, tiny):
     manifest = filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny))
-    digests = "".join(f"{trace.digest}\n" for trace in traces_of(sqlite_store, pool))
+    digests = "".join(f"{trace.digest}\n" for trace in iterate_traces(sqlite_store, pool.id))
     assert manifest["pool"] == {
         "dataset": "pool", "sha256": hashlib.sha256(digests.encode()).hexdigest(), "rows": 40,
     }  # fmt: skip

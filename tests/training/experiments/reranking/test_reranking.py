@@ -41,6 +41,8 @@ def ranked(tmp_path, sqlite_store):
     def ranked(rows=ROWS, scored=SCORED, outputs=Outputs.THREE_WAY):
         path = write_rows(tmp_path / "c.jsonl", rows)
         pool = CandidateSet.read(sqlite_store, import_candidates(sqlite_store, path))
+        # A file is read once; a chosen candidate comes from the store.
+        path.unlink()
         with AnswerComparer(symbolic=False) as answers:
             found = rank(pool, scored, answers)
         ranking = RankedPool("tiny", outputs, scored, found, None)
