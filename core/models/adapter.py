@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from stepsight.core.errors import UserError
@@ -26,11 +25,10 @@ from stepsight.core.hubs.checkpoint_files import (
     ADAPTER,
     ADAPTER_PICKLE,
     ADAPTER_WEIGHTS,
-    check_header,
     read_adapter_file,
 )
 from stepsight.core.models import llada
-from stepsight.core.models.weights import CheckpointWeights, LowRank, read_pickle
+from stepsight.core.models.weights import CheckpointWeights, LowRank, names_in, read_pickle
 
 _PREFIX = "base_model.model."
 _PAIR = re.compile(r"(?P<module>.+)\.lora_(?P<embedding>embedding_)?(?P<side>[AB])(?:\.[^.]+)??(?:\.weight)?")
@@ -87,7 +85,7 @@ class Adapter:
 
         Raises `UserError` if a weight that the adapter changes is missing or has a different shape.
         """
-        names = {our_name(name): name for name in base}
+        names = {llada.renamed(name): name for name in base}
         changes = {}
         for module in self.pairs:
             name = self._candidate(f"{module}.weight", names)
@@ -154,19 +152,9 @@ class Adapter:
     def _candidate(name: str, base: Mapping[str, object]) -> str | None:
         """Return the name that the base model uses for a tensor of the adapter, or None if it has none. If a
         network is saved without its head, the first component of its names is missing."""
-        name = our_name(name)
+        name = llada.renamed(name)
         candidates = (name, name.partition(".")[2], f"model.{name}")
         return next((candidate for candidate in candidates if candidate in base), None)
-
-
-def our_name(name: str) -> str:
-    """Translate one of LLaDA's own weight or module names to the name in Transformers. Any other name is returned
-    unchanged."""
-    closed = f"{name}."
-    for pattern, ours in llada.NAMES.items():
-        if (translated := re.sub(pattern, ours, closed)) != closed:
-            return translated.removesuffix(".")
-    return name
 
 
 def _check_plain(folder: Path, config: Mapping[str, Any]) -> None:
@@ -188,9 +176,5 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
         return read_pickle(folder / ADAPTER_PICKLE)
     if not path.is_file():
         raise UserError(f"{folder}: {ADAPTER_WEIGHTS} is missing.", "Copy the adapter again.")
-    check_header(path)
-    try:
-        with safe_open(path, framework="pt") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: not a whole safetensors file ({error}).", "Copy it again.") from None
+    weights = CheckpointWeights(names_in(path))
+    return {name: weights.read(name) for name in weights}

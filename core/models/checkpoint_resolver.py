@@ -81,10 +81,7 @@ def model_folder(spec: str, revision: str | None = None, *, weights: bool = True
     try:
         return fetch_part_if_missing(spec, revision, weights=weights).folder
     except UnreachableError as error:
-        folder = kept_folder(spec, revision, weights=weights)
-        if folder is None:
-            raise _unreachable(spec, error) from None
-        return folder
+        return _kept_folder(spec, error, revision, weights=weights)
 
 
 def _fetch_evaluator(spec: str, place: Placement | None) -> Path:
@@ -95,14 +92,14 @@ def _fetch_evaluator(spec: str, place: Placement | None) -> Path:
     try:
         return fetch_if_missing(spec, check).folder
     except UnreachableError as error:
-        folder = kept_folder(spec)
-        if folder is None:
-            raise _unreachable(spec, error) from None
+        return _kept_folder(spec, error)
+
+
+def _kept_folder(spec: str, error: UserError, revision: str | None = None, *, weights: bool = True) -> Path:
+    """Like `kept_folder`, but raise `UserError` if there is none. `error` says why the hub cannot be reached."""
+    if (folder := kept_folder(spec, revision, weights=weights)) is not None:
         return folder
-
-
-def _unreachable(spec: str, error: UserError) -> UserError:
-    return UserError(
+    raise UserError(
         f"there is no folder {spec!r}, and no model {spec!r} in the cache of the model hub: {error.message}",
         error.hint,
     )

@@ -60,11 +60,11 @@ def recognises(config: Mapping[str, Any]) -> bool:
 
 
 def renamed(name: str) -> str:
-    """Translate the name of a weight in LLaDA's layers to Llama's. Other names are returned unchanged."""
+    """Translate the name of a weight or module in LLaDA's layers to Llama's. Other names are returned unchanged."""
     for pattern, other in NAMES.items():
-        name, count = re.subn(pattern, other, name)
+        translated, count = re.subn(pattern, other, f"{name}.")
         if count:
-            break
+            return translated.removesuffix(".")
     return name
 
 

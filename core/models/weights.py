@@ -242,13 +242,18 @@ def tensor_files(folder: Path) -> dict[str, Path]:
     for path in _weight_files(folder):
         if not path.is_file():
             raise UserError(f"{folder}: {path.name} is missing.", "An evaluator needs its safetensors weights.")
-        check_header(path)
-        try:
-            with safe_open(path, framework="pt") as file:
-                files |= dict.fromkeys(file.keys(), path)
-        except (SafetensorError, OSError) as error:
-            raise UserError(f"{path}: not a whole safetensors file ({error}).", "Copy it again.") from None
+        files |= names_in(path)
     return files
+
+
+def names_in(path: Path) -> dict[str, Path]:
+    """Map the name of each tensor in a safetensors file to the file. Raises `UserError` if the file is damaged."""
+    check_header(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            return dict.fromkeys(file.keys(), path)
+    except (SafetensorError, OSError) as error:
+        raise UserError(f"{path}: not a whole safetensors file ({error}).", "Copy it again.") from None
 
 
 def _weight_files(folder: Path) -> list[Path]:
