@@ -273,6 +273,7 @@ def test_commands_that_need_only_a_checkout_run(monkeypatch, capsys):
         assert "|" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_package_names_nothing_that_it_does_not_hold():
     """The docstring of a package says where to begin, in backticks: a class, function, module or folder in it."""
     for layer in LAYERS:

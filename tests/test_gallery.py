@@ -95,6 +95,7 @@ def test_the_equations_are_found():
     assert sum(count == 0 for count in counts) <= 2
 
 
+@pytest.mark.slow
 def test_it_is_not_in_the_training_data():
     """No problem is one of the generator's with other numbers."""
     generated = {_masked(trace.problem) for trace in generate(1, 3000)}

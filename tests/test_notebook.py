@@ -43,6 +43,7 @@ def names(tmp_path, monkeypatch):
     names["store"].close()
 
 
+@pytest.mark.slow
 def test_it_goes_from_a_file_to_a_figure_in_ten_cells(names):
     assert len(CODE) == 10
     shown = run([cell for cell in CODE if TAG not in cell["metadata"].get("tags", [])], names)

@@ -48,11 +48,13 @@ def run(folder, *arguments):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
 
 
+@pytest.mark.slow
 def test_the_public_names_can_be_imported_and_explain_themselves(elsewhere):
     done = run(elsewhere, "-c", PUBLIC)
     assert (done.stdout.split(), done.stderr) == (PUBLIC_NAMES, "")
 
 
+@pytest.mark.slow
 def test_commands_run_with_a_new_store(elsewhere):
     (elsewhere / "one.jsonl").write_text('{"id": "1", "problem": "2 + 3?", "steps": ["2 + 3 = 5."]}\n')
     stored = run(elsewhere, "-m", "stepsight", "import", "jsonl", "one.jsonl", "--dataset", "one", "--db", "a.db")

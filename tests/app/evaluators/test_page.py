@@ -161,6 +161,7 @@ def partial():
     return total
 
 
+@pytest.mark.slow
 def test_a_cancelled_one_stops_and_is_resumed(client, sqlite_store, hub, monkeypatch):
     monkeypatch.setattr("stepsight.app.jobs.worker._BEAT", 0.1)
     hub.pause = 1.0
@@ -183,6 +184,7 @@ def test_a_cancelled_one_stops_and_is_resumed(client, sqlite_store, hub, monkeyp
     assert get_job(sqlite_store, job).state == State.DONE
 
 
+@pytest.mark.slow
 def test_one_that_does_not_load_fails_with_its_reason_and_the_server_goes_on(
     client, sqlite_store, hub, evaluators, monkeypatch
 ):

@@ -218,6 +218,7 @@ def test_the_template_may_be_in_a_file_or_in_a_list(tmp_path):
     assert load_evaluator(tmp_path / CHAT).fingerprint == fingerprint
 
 
+@pytest.mark.slow
 @each(
     "template",
     [

@@ -89,6 +89,7 @@ def test_no_person_labels_a_trace_twice(store):
         session.add(SlotRow(**second, state="leased", expires=now()))
 
 
+@pytest.mark.slow
 def test_people_at_once_fill_every_slot_once(store):
     scene = Scene(store, SHORT, overlap=3, ordering="random")
     people = [scene.who(f"annotator {number}") for number in range(6)]

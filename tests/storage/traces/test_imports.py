@@ -162,6 +162,7 @@ def test_a_bounded_number_of_traces_is_held(store, file, monkeypatch):
     assert sizes == [500, 500, 300]
 
 
+@pytest.mark.slow
 def test_texts_that_a_log_refers_to_count_as_often_as_they_are_stored(sqlite_store, tmp_path):
     """11 times a million characters in a trace, and 6 traces of 9 million each, of a few thousand bytes."""
     for name, samples, references in (("trace", 1, 11), ("file", 6, 9)):

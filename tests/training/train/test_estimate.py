@@ -173,6 +173,7 @@ def extended(root, name, **changes):
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "init", "attention", "batch"),
     [("llada-prm-8b", "llada", "bidirectional", 8), ("wizardmath-control-held-out", "wizard", "causal", 8)],

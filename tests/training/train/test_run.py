@@ -162,6 +162,7 @@ def stop_at(monkeypatch, step, config, output, root=Path()):
             run.train(config, output, root)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_from_an_end_of_an_epoch(whole, tmp_path, monkeypatch):
     stop_at(monkeypatch, 33, CONFIG, tmp_path / "whole")
     # The checkpoint at step 30 ends the first epoch.
@@ -338,6 +339,7 @@ def test_weights_beyond_the_type_are_written_in_float32(tmp_path, capsys):
     assert "saved in float32: float16 cannot hold 100000." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_mixed_precision_keeps_the_weights_in_float32(tmp_path):
     config = replace(CONFIG, epochs=1, data=synthetic(80, seed=3))
     exact = run.train(config, tmp_path / "exact")
