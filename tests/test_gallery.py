@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from stepsight.core.equations.evaluator import checks_of, faults
 from stepsight.core.trace import Label
 from stepsight.training.evaluate.strength import CLEAN, CLEARED, EXPOSED, KINDS, VISIBLE, read_gallery
