@@ -113,20 +113,20 @@ def judge_trace(
     evaluators: Evaluators,
     chosen: Sequence[EvaluatorChoice],
     trace: StoredTrace,
-    patience: float | None = None,
+    patience: float,
 ) -> list[TraceJudgments]:
     """Return the judgments of a trace by each chosen evaluator, in the order of `chosen`.
 
     Stored judgments are used where they are still valid. Otherwise, the evaluator judges the trace now if it runs
     on this server. All evaluators together get `patience` seconds. A judgment that takes longer continues in the
-    background, for a later request. If `patience` is None, there is no time limit.
+    background, for a later request.
     """
     stored: defaultdict[int, list[StoredJudgment]] = defaultdict(list)
     for judgment in read_judgments(store, trace):
         stored[judgment.evaluator.id].append(judgment)
     # All are started before the first one is waited for.
     begun = [_begin(evaluators, choice, trace, stored[choice.id or 0]) for choice in chosen]
-    until = None if patience is None else time.monotonic() + patience
+    until = time.monotonic() + patience
     return [
         _judgments(choice, _thresholds(store, evaluators, choice), stored[choice.id or 0], made, until)
         for choice, made in zip(chosen, begun, strict=True)
@@ -156,14 +156,14 @@ def _judgments(
     thresholds: Thresholds,
     stored: Sequence[StoredJudgment],
     begun: "Future[Judgment] | None",
-    until: float | None,
+    until: float,
 ) -> TraceJudgments:
     by_mode = {mode: scores for mode in Mode if (scores := standing(stored, mode)) is not None}
     silence = "its judgment is of an earlier version of this trace" if stored else "has not judged this trace"
     waits = False
     if begun is not None:
         try:
-            made = begun.result(None if until is None else max(0.0, until - time.monotonic()))
+            made = begun.result(max(0.0, until - time.monotonic()))
             return TraceJudgments(choice.key, choice.outputs, thresholds, dict.fromkeys(Mode, made), runs=True)
         except TimeoutError:
             waits = True

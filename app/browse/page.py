@@ -27,11 +27,11 @@ from stepsight.app.browse.trace_list import comparison_html, list_html, list_ord
 from stepsight.app.browse.trace_view import PeopleLabels, dispute_links, trace_html
 from stepsight.app.markup.text import counted
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered
-from stepsight.app.score.files import judgment_files
+from stepsight.app.score.files import judgment_files, late_error
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
-from stepsight.app.web.pages import PageContent, Query, address_page, answer_query
+from stepsight.app.web.pages import DOWNLOAD_PATIENCE, PageContent, Query, address_page, answer_query
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import UserError
 from stepsight.core.judgment_record import ByMode
@@ -290,7 +290,11 @@ def trace_files(store: Store, evaluators: Evaluators) -> APIRouter:
         check_traces(store, find_user_of(request), trace.trace_id)
         shown = shown_choices(list_choices(store, evaluators, trace.dataset_id), address.shown)
         judgments: list[ByMode] = []
-        for choice, answer in zip(shown, judge_trace(store, evaluators, shown, trace), strict=True):
+        for choice, answer in zip(
+            shown, judge_trace(store, evaluators, shown, trace, DOWNLOAD_PATIENCE), strict=True
+        ):
+            if answer.waits:
+                raise late_error()
             evaluator = choice.row or evaluators.about(choice.key)
             records = {
                 judgment: concluded_record(judgment, evaluator, answer.thresholds, answer.name)

@@ -30,7 +30,15 @@ from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import render
-from stepsight.app.web.pages import PageContent, Query, address_page, answer_query, client_disconnected
+from stepsight.app.web.pages import (
+    DOWNLOAD_PATIENCE,
+    PageContent,
+    Query,
+    address_page,
+    answer_query,
+    client_disconnected,
+    waiting_route,
+)
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
@@ -44,8 +52,6 @@ _NOWHERE = ListPlace(Neighbours(None, None))
 
 LEFT_OUT = "/evidence/left-out"
 FILE = "/evidence/file"
-# Seconds that a file waits for a judgment, which the page has shown but the cache may have dropped.
-_FILE_PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
@@ -185,13 +191,11 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(RequiresRight(Right.READ))])
     left_outs = LeftOuts()
 
-    @routes.get(LEFT_OUT)
     def left_out(request: Request) -> JSONResponse:
         evidence, _ = _asked(store, evaluators, request)
         scores = left_outs.of(evidence, partial(client_disconnected, request))
         return JSONResponse(left_out_record(evidence, scores))
 
-    @routes.get(FILE)
     def file(request: Request) -> Response:
         evidence, address = _asked(store, evaluators, request)
         asks = evidence.has_left_out or (evidence.scorer is not None and not evidence.calls)
@@ -203,6 +207,8 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
         # Not as HTML, since the server writes its own policy into every HTML page.
         return Response(page, media_type="application/octet-stream", headers={"content-disposition": name})
 
+    routes.add_api_route(LEFT_OUT, waiting_route(left_out), methods=["GET"])
+    routes.add_api_route(FILE, waiting_route(file), methods=["GET"])
     return routes
 
 
@@ -212,6 +218,6 @@ def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evid
         raise UserError("The address names no trace.", "Open one on the Evidence page.")
     if address.trace is not None:
         check_traces(store, find_user_of(request), address.trace)
-    evidence = open_evidence(store, evaluators, address, _FILE_PATIENCE)
+    evidence = open_evidence(store, evaluators, address, DOWNLOAD_PATIENCE)
     check_texts(store, find_user_of(request), evidence.trace)
     return evidence, address

@@ -3,6 +3,7 @@ traces."""
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import wait
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
@@ -10,7 +11,9 @@ from starlette.responses import Response
 
 from stepsight.app.access.rights import RequiresRight, Right, find_user_of
 from stepsight.app.score.entered import Entered
+from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.pages import DOWNLOAD_PATIENCE, waiting_route
 from stepsight.core.escaping import csv_text
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.judgment import Mode
@@ -36,7 +39,9 @@ def score_files(store: Store, evaluators: Evaluators) -> APIRouter:
         trace = entered.trace
         names = dict.fromkeys(entered.evaluators or (evaluators.default,))
         fits = dict(evaluators.fit(name, trace) for name in names)
-        pending = {name: evaluators.submit(name, trace, mode) for name, mode in fits.items()}
+        pending = {name: evaluators.submit(name, trace, mode, comes_back=True) for name, mode in fits.items()}
+        if wait(pending.values(), timeout=DOWNLOAD_PATIENCE).not_done:
+            raise late_error()
         records = [
             concluded_record(future.result(), evaluators.about(name), entered.thresholds, name=name)
             for name, future in pending.items()
@@ -62,8 +67,14 @@ def judgment_files(json_path: str, csv_path: str, right: Right, read: Read) -> A
         return _file(f"{name}.json", text, "application/json")
 
     for path in (json_path, csv_path):
-        routes.add_api_route(path, answer, methods=["GET"])
+        routes.add_api_route(path, waiting_route(answer), methods=["GET"])
     return routes
+
+
+def late_error() -> ShortError:
+    """Return the error for a download whose judgments took longer than `DOWNLOAD_PATIENCE`. They continue in the
+    background."""
+    return ShortError("The solution is still being judged.", "Download it once the page shows the result.")
 
 
 def judgments_row(trace: Trace, judgments: Sequence[ByMode]) -> dict[str, Any]:

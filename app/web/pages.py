@@ -4,12 +4,12 @@ A browser gets the whole page, whereas the page's script gets only the content.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 from urllib.parse import parse_qs, urlencode
 
-from anyio import from_thread
+from anyio import CapacityLimiter, from_thread, to_thread
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup, escape
@@ -24,6 +24,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, PydanticKnownError
 from starlette.requests import HTTPConnection
+from starlette.responses import Response
 
 from stepsight.app.access.rights import PAGES, RequiresRight
 from stepsight.app.web.failures import page_status
@@ -231,6 +232,23 @@ def address_page(name: str, content: Content, part: str = "") -> APIRouter:
     for path in (page.path, f"{page.path}/"):
         routes.add_api_route(path, show, methods=["GET", "HEAD"], dependencies=[Depends(RequiresRight(page.right))])
     return routes
+
+
+DOWNLOAD_PATIENCE = 60.0
+"""Seconds that a download waits for a judgment."""
+
+_WAITING = 8
+
+
+def waiting_route(answer: Callable[[Request], Response]) -> Callable[[Request], Awaitable[Response]]:
+    """Return a route that runs `answer`, which may wait for a judgment, in one of a few threads of its own. The
+    threads that all other routes share stay free."""
+    limiter = CapacityLimiter(_WAITING)
+
+    async def run(request: Request) -> Response:
+        return await to_thread.run_sync(answer, request, limiter=limiter)
+
+    return run
 
 
 def client_disconnected(request: HTTPConnection) -> bool:

@@ -88,7 +88,7 @@ def trace(sqlite_store):
 
 def answers(store, evaluators, trace):
     offers = list_choices(store, evaluators, trace.dataset_id)
-    return {answer.name: answer for answer in judge_trace(store, evaluators, offers, trace)}
+    return {answer.name: answer for answer in judge_trace(store, evaluators, offers, trace, 60.0)}
 
 
 def test_a_loaded_evaluator_without_a_judgment_judges_now(sqlite_store, evaluators, trace):
@@ -162,7 +162,7 @@ def test_one_that_takes_longer_than_the_patience_is_still_at_it(sqlite_store, ti
         (answer,) = judge_trace(sqlite_store, evaluators, offers, trace, patience=0.01)
         # What is stored of it is shown meanwhile.
         assert (answer.waits, answer.stored, list(answer.modes)) == (True, True, [Mode.OFFLINE])
-    (answer,) = judge_trace(sqlite_store, evaluators, offers, trace)
+    (answer,) = judge_trace(sqlite_store, evaluators, offers, trace, 60.0)
     assert (answer.waits, list(answer.modes)) == (False, [Mode.ONLINE, Mode.OFFLINE])
 
 

@@ -248,7 +248,7 @@ def changes_exported(judged, parts):
 def check_page(judged, evaluators):
     choice = find_choice(list_choices(judged.store, evaluators, judged.dataset.id), EVALUATOR)
     for trace in judged.traces:
-        (answer,) = judge_trace(judged.store, evaluators, [choice], trace)
+        (answer,) = judge_trace(judged.store, evaluators, [choice], trace, 60.0)
         if judged.outputs == Outputs.SOLUTION:
             assert judged.shown(answer.solution) == judged.best(trace.id)
             continue
