@@ -34,7 +34,7 @@ from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.batcher import REQUEST_SECONDS
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.changes import write_dependencies
-from stepsight.app.web.failures import answer_errors, failure_json
+from stepsight.app.web.failures import answer_errors, failure_json, failure_response
 from stepsight.app.web.html import render
 from stepsight.core.scoring.client import API
 from stepsight.core.trace import Trace
@@ -251,10 +251,12 @@ async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     if isinstance(first["input"], bytes):
-        return failure_json(422, "The body was not sent as JSON.", "Add the header Content-Type: application/json.")
+        hint = "Add the header Content-Type: application/json."
+        return failure_response(request.scope, 422, "The body was not sent as JSON.", hint)
     where = ".".join(str(part) for part in first["loc"] if part != "body") or "the body"
     value = f", found {first['input']!r:.60}" if first["type"] not in ("missing", "json_invalid") else ""
-    return failure_json(422, f"{where}: {first['msg']}{value}.", f"{API}/docs says what is expected.")
+    message = f"{where}: {first['msg']}{value}."
+    return failure_response(request.scope, 422, message, f"{API}/docs says what is expected.")
 
 
 async def _refused(request: Request, error: Exception) -> Response:

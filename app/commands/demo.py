@@ -6,15 +6,16 @@ stepsight demo --evaluator mini-bidir
 import signal
 import sys
 from argparse import Namespace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-import gradio as gr
-import uvicorn
-from fastapi import FastAPI
-
-from stepsight.app.commands.serve import ADDRESS, listen
-from stepsight.app.demo.interface import LAUNCHED, demo
+from stepsight.app.commands.serve import ADDRESS, listen, public_names
+from stepsight.app.demo.mount import PATH
 from stepsight.app.options.command import PLACEMENT, command, read_placement, repeated
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.server import LOOPBACK, build_app, serve
+from stepsight.app.web.logs import TEXT, set_up_logs
+from stepsight.storage.database.store import open_store
 
 _DEFAULT = "mini-bidir"
 
@@ -30,13 +31,17 @@ _DEFAULT = "mini-bidir"
 )
 def demo_command(args: Namespace) -> None:
     """Serve a Gradio interface that scores solutions."""
-    with listen(args.port, args.host) as listener:
+    set_up_logs(TEXT, access=False)
+    with (
+        listen(args.port, args.host) as listener,
+        TemporaryDirectory(prefix="stepsight-") as folder,
+        open_store(str(Path(folder) / "empty.db")) as store,
+    ):
+        evaluators = Evaluators(args.evaluator or [_DEFAULT], shipped=False, place=read_placement(args))
+        hosts = [*LOOPBACK, *public_names(args.host, ())]
+        application = build_app(store, evaluators, read_only=True, hosts=hosts)
         host, port = listener.getsockname()[:2]
-        interface = demo(Evaluators(args.evaluator or [_DEFAULT], shipped=False, place=read_placement(args)))
-        application = gr.mount_gradio_app(FastAPI(), interface, path="/", **LAUNCHED)
-        print(f"Open http://{host}:{port} in a browser. Ctrl-C stops it.", file=sys.stderr)
+        print(f"Open http://{host}:{port}{PATH}/ in a browser. Ctrl-C stops it.", file=sys.stderr)
         # Uvicorn raises a signal again once it has stopped, and SIGTERM is the intended way to stop it.
         signal.signal(signal.SIGTERM, lambda *_: None)
-        # Open pages have a request each for as long as they are open.
-        server = uvicorn.Server(uvicorn.Config(application, log_level="error", timeout_graceful_shutdown=1))
-        server.run(sockets=[listener])
+        serve(application, listener)

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from anyio import to_thread
@@ -15,6 +15,7 @@ from starlette.types import Message, Receive, Scope, Send
 from stepsight.app.access.current import POLICY, content_policy
 from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import ClientLimit, too_many_open
 from stepsight.app.web.failures import error_json
 from stepsight.app.web.middleware import read_again
 from stepsight.core.errors import UserError
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     import gradio as gr
 
 PATH = "/demo"
+# The event streams of a client that are open at once. Each is for one solution that is being scored.
+_MOST_STREAMS = 8
+_STREAMS = ("/gradio_api/queue/data", "/gradio_api/call/")
 # Seconds after the last request. An open page has a request of its own for as long as it is open.
 _IDLE = 60.0
 
@@ -43,6 +47,7 @@ class DemoOnRequest:
         self._application: FastAPI | None = None
         self._running = AsyncExitStack()
         self._requests = self._answered = 0
+        self._streams = ClientLimit(_MOST_STREAMS)
 
     @property
     def is_running(self) -> bool:
@@ -75,7 +80,12 @@ class DemoOnRequest:
             if scope["path"] == f"{PATH}/":
                 # Gradio fails if its page is asked for with the name of another.
                 inner["query_string"] = b""
-            await _answer(application, inner, receive, send)
+            is_stream = scope["method"] == "GET" and scope["path"].removeprefix(PATH).startswith(_STREAMS)
+            with self._streams.held(scope["state"]["client"]) if is_stream else nullcontext(True) as is_within:
+                if is_within:
+                    await _answer(application, inner, receive, send)
+                else:
+                    await too_many_open(scope)(scope, receive, send)
         finally:
             self._requests -= 1
             self._answered += 1

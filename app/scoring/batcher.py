@@ -36,6 +36,8 @@ REQUEST_SECONDS = 120.0
 
 MOST_WAITING = 256
 """The number of traces that may wait for one evaluator, half of them from one client."""
+# The number of readings that are kept beside an evaluator's own.
+_MOST_READINGS = 16
 # The number of traces scored in one call; with more, the first one would wait too long for the last.
 _BATCH = 16
 # Work that takes longer than this many seconds has its own queue.
@@ -233,21 +235,30 @@ class Batcher:
     ) -> None:
         """Put queues in front of a scorer. At most `most` traces may wait, and each may take at most `tokens`
         tokens of computation. `places` are the semaphores that all batchers share."""
-        self._scorers: dict[Rereading | None, Scorer] = {None: scorer}
+        self._scorer = scorer
+        # The last ones that were asked for come last.
+        self._rereading: dict[Rereading, Scorer] = {}
         self._most, self._tokens = most, tokens
-        # Held during every access to the lanes.
+        # Held during every access to the lanes and to the readings.
         self._lock = threading.Lock()
         self._short, self._long = _Lane(places.short, _BATCH), _Lane(places.long, 1)
         self._rate = _RATE
 
     def scorer(self, reading: Rereading | None = None) -> "Scorer":
         """Return the scorer whose evaluator reads traces as `reading` says, by default in its own way."""
-        if reading is not None and reading not in self._scorers:
-            # It brings PyTorch, which is there with the first scorer.
-            from stepsight.core.evaluators.both_orders import reread
+        if reading is None:
+            return self._scorer
+        with self._lock:
+            scorer = self._rereading.pop(reading, None)
+            if scorer is None:
+                # It brings PyTorch, which is there with the first scorer.
+                from stepsight.core.evaluators.both_orders import reread
 
-            self._scorers[reading] = reread(self._scorers[None], reading)
-        return self._scorers[reading]
+                scorer = reread(self._scorer, reading)
+            self._rereading[reading] = scorer
+            if len(self._rereading) > _MOST_READINGS:
+                del self._rereading[next(iter(self._rereading))]
+        return scorer
 
     def submit(
         self,

@@ -37,7 +37,7 @@ from stepsight.core.models.placement import Placement, typed_name
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import NotFoundError, Store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, register_loaded
+from stepsight.storage.judgments.evaluators import StoredEvaluator, find_thresholds, is_stored, register_loaded
 
 if TYPE_CHECKING:
     from stepsight.core.models.evaluator_base import Evaluator
@@ -237,6 +237,10 @@ class Evaluators:
     def thresholds(self, store: Store, name: str) -> Thresholds:
         """Return the evaluator's thresholds in force: those chosen by calibration or, without a calibration, its
         own defaults."""
+        about = self.about(name)
+        if (store.name, about.fingerprint) not in self._rows and not is_stored(store, about.fingerprint):
+            # Whoever only looks writes nothing: each reading of an evaluator would have a row.
+            return about.thresholds
         return find_thresholds(store, self.register(store, name).id)
 
     def register(self, store: Store, name: str) -> StoredEvaluator:

@@ -1,8 +1,9 @@
 """Access control for routes: who made a request, and whether they have one of the rights that the route
 requires."""
 
-from collections.abc import Collection
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote
@@ -22,11 +23,42 @@ from stepsight.core.scoring.client import API
 from stepsight.storage.database.store import Store, UnavailableError
 from stepsight.storage.jobs.jobs import count_active
 from stepsight.storage.people.blindness import is_something_hidden
-from stepsight.storage.people.logins import find_login, renew
+from stepsight.storage.people.logins import address_key, find_login, renew
 from stepsight.storage.people.users import LOCAL, User, has_users, local_user
 
 # These rights need no store, so they work without one if nobody has to log in.
 _ALONE = frozenset({Right.SCORE})
+
+
+MOST_OPEN = 200
+"""The most requests of one client that are open at once: a quarter of the server's connections."""
+
+
+class ClientLimit:
+    """The number of requests of each client that are open, of which there may be `most`."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def held(self, client: str) -> Iterator[bool]:
+        """Count a request while the block runs. Yields False if its client has too many."""
+        self._open[client] += 1
+        try:
+            yield self._open[client] <= self._most
+        finally:
+            self._open[client] -= 1
+            if not self._open[client]:
+                del self._open[client]
+
+
+def too_many_open(scope: Scope) -> Response:
+    """Return the response to a request whose client has too many open."""
+    message = "Too many of your requests are open at once."
+    response = failure_response(scope, 429, message, "Wait until some have ended, then try again.")
+    response.headers["retry-after"] = "5"
+    return response
 
 
 @dataclass(frozen=True)
@@ -58,6 +90,7 @@ class Access:
         self.loopback = loopback
         self._rules: Rules | None = None
         self._had_users = has_users(store)
+        self._limit = ClientLimit(MOST_OPEN)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -95,8 +128,8 @@ class Access:
             answer = _unknown(scope, rules)
         elif rights and requester.rights.isdisjoint(rights):
             answer = _refusal(scope, rights, requester)
-        with client_context(client):
-            await answer(scope, receive, send)
+        with client_context(client), self._limit.held(client) as is_within:
+            await (answer if is_within else too_many_open(scope))(scope, receive, send)
         if requester.token is not None:
             # After the response, so that nobody waits while an import holds the database.
             with suppress(UnavailableError):
@@ -142,7 +175,7 @@ def _client(scope: Scope, requester: Requester) -> str:
     if requester.user is not None and requester.user.name != LOCAL:
         return f"{kind}person {requester.user.id}"
     address, _ = scope.get("client") or ("", 0)
-    return f"{kind}address {address}"
+    return f"{kind}{address_key(address)}"
 
 
 def _token(scope: Scope) -> str | None:

@@ -153,6 +153,12 @@ def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> 
     return replace(stored, info=dict(stored.info) | own)
 
 
+def is_stored(store: Store, fingerprint: str) -> bool:
+    """True if the store has the evaluator with this fingerprint."""
+    with store.read() as session:
+        return session.scalar(select(EvaluatorRow.id).where(EvaluatorRow.fingerprint == fingerprint)) is not None
+
+
 def list_evaluators(store: Store) -> list[StoredEvaluator]:
     """List all evaluators, sorted by name and then in the order they were added."""
     with store.read() as session:

@@ -99,7 +99,7 @@ def begin_attempt(store: Store, name: str, address: str) -> Attempt:
     """
     # Some people type their password into the field for the name, and it must not be readable here, nor must the
     # addresses be from which a person logs in.
-    by_name, by_address = f"name {_digest(name)}", _address_key(address)
+    by_name, by_address = f"name {_digest(name)}", address_key(address)
     home = f"home {_digest(f'{by_name} {by_address}')}"
     rows = [FailedLoginRow(key=key) for key in (by_name, by_address, home)]
     with store.write() as session:
@@ -144,7 +144,9 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _address_key(address: str) -> str:
+def address_key(address: str) -> str:
+    """Return the text under which what comes from a network address is counted. It is the same for all addresses of
+    an IPv6 network."""
     try:
         parsed = ip_address(address)
     except ValueError:

@@ -4,12 +4,15 @@ import json
 import re
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import gradio as gr
 import pytest
-from fastapi import FastAPI
+from anyio import to_thread
+from fastapi import FastAPI, Response
 from fastapi.testclient import TestClient
 from gradio_client import Client
 from gradio_client.exceptions import AppError
@@ -196,6 +199,28 @@ def test_an_unknown_event_or_page_ends_in_an_answer(application):
     with TestClient(application, base_url="http://127.0.0.1", client=HERE) as client:
         assert "<gradio-app" in client.get(f"{PATH}/", params={"page": "nowhere"}).text
         assert "404" in client.get(f"{PATH}/gradio_api/call/score/1").text
+
+
+def test_a_client_has_a_few_event_streams_at_once(application, monkeypatch):
+    held = threading.Barrier(9)
+
+    async def stream(application, scope, receive, send):
+        if "queue/data" in scope["path"]:
+            await to_thread.run_sync(held.wait, 60)
+        await Response("ended")(scope, receive, send)
+
+    monkeypatch.setattr(mount, "_answer", stream)
+    path = f"{PATH}/gradio_api/queue/data"
+    with (
+        TestClient(application, base_url="http://127.0.0.1", client=HERE) as client,
+        ThreadPoolExecutor(8) as threads,
+    ):
+        streams = [threads.submit(client.get, path) for _ in range(8)]
+        until(lambda: held.n_waiting == 8)
+        assert client.get(path).status_code == 429
+        assert client.get(f"{PATH}/config").status_code == 200
+        held.wait(60)
+        assert [stream.result().status_code for stream in streams] == [200] * 8
 
 
 FILE = {"path": "/etc/hostname", "meta": {"_type": "gradio.FileData"}}

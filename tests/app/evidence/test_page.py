@@ -259,11 +259,11 @@ def test_a_file_waits_for_a_judgment_and_then_answers_429(sqlite_store, held, mo
     evaluators, scorer = held
     (stored,) = add(sqlite_store, [FOUR], "four")
     with asking(sqlite_store, evaluators) as client:
-        monkeypatch.setattr("stepsight.app.evidence.page._FILE_PATIENCE", 0.05)
+        monkeypatch.setattr("stepsight.app.evidence.page.DOWNLOAD_PATIENCE", 0.05)
         late = client.get(f"/evidence/file?trace={stored.trace_id}")
         assert (late.status_code, late.json()["error"]) == (429, "tiny is judging this solution.")
         assert int(late.headers["retry-after"]) > 0
-        monkeypatch.setattr("stepsight.app.evidence.page._FILE_PATIENCE", 60)
+        monkeypatch.setattr("stepsight.app.evidence.page.DOWNLOAD_PATIENCE", 60)
         scorer.go.set()
         assert client.get(f"/evidence/file?trace={stored.trace_id}").status_code == 200
 

@@ -230,6 +230,17 @@ def test_none_at_all_and_one_that_does_not_load_are_refused(tmp_path):
         Evaluators([tmp_path / "nowhere"], shipped=False)
 
 
+def test_looking_at_many_readings_stores_none_and_keeps_a_few(evaluators, sqlite_store):
+    names = [f"tiny, read in windows of {size} tokens" for size in range(500, 520)]
+    for name in names:
+        assert evaluators.thresholds(sqlite_store, name) == evaluators.about("tiny").thresholds
+        kept = evaluators.scorer(name)
+        assert evaluators.scorer(name) is kept
+    assert list_evaluators(sqlite_store) == []
+    assert evaluators.scorer(names[-1]) is kept
+    assert len(evaluators._offered["tiny"].batcher._rereading) == 16
+
+
 def test_an_evaluator_is_registered_once(evaluators, sqlite_store):
     row = evaluators.register(sqlite_store, "tiny")
     evaluator = evaluators.scorer("tiny").evaluator

@@ -1,24 +1,30 @@
 """Who gets through where: every route of the application, for everybody."""
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import timedelta
 from functools import partial
 
 import pytest
+from fastapi import Depends
+from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 from starlette.routing import Mount
 
-from stepsight.app.access.rights import COOKIE, Rules
+from stepsight.app.access.rights import COOKIE, RequiresRight, Rules
 from stepsight.app.demo.mount import PATH
 from stepsight.app.server import build_app
+from stepsight.app.web import access
 from stepsight.storage.database.people_schema import LoginRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people.logins import LASTS, open_login
 from stepsight.storage.people.users import Role, end_user, find_user, set_role
 from stepsight.storage.traces.queries import find_dataset
-from tests.app.client import PAGE, asking, who
+from tests.app.client import HERE, PAGE, asking, who
+from tests.app.processes import until
 from tests.storage.labelling.samples import campaign
 from tests.storage.people.samples import user
 from tests.storage.samples import add
@@ -366,3 +372,25 @@ def test_without_its_store_the_server_lets_nobody_in_once_it_knows_users(tmp_pat
             response = client.get(route)
             assert response.status_code == 503
             assert response.json()["error"] == "The store: the file is gone."
+
+
+def test_one_client_does_not_hold_all_connections(sqlite_store, evaluators, monkeypatch):
+    monkeypatch.setattr(access, "MOST_OPEN", 2)
+    held = threading.Barrier(3)
+    application = build_app(sqlite_store, evaluators)
+    application.add_api_route("/help/held", lambda: held.wait(60), dependencies=[Depends(RequiresRight())])
+    # Before the page of the manual that any name below /help stands for.
+    application.router.routes.insert(0, application.router.routes.pop())
+    with (
+        TestClient(application, base_url="http://127.0.0.1", client=HERE) as client,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        first = [threads.submit(client.get, "/help/held") for _ in range(2)]
+        until(lambda: held.n_waiting == 2)
+        refused = client.get("/help/about")
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
+        other = TestClient(application, base_url="http://127.0.0.1", client=("10.0.0.7", 1))
+        assert other.get("/help/about").status_code == 200
+        held.wait(60)
+        assert [answer.result().status_code for answer in first] == [200, 200]
+        assert client.get("/help/about").status_code == 200

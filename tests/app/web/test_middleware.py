@@ -235,6 +235,13 @@ def test_no_page_elsewhere_may_read_an_answer(guarded, path):
         assert guarded.options(path, headers=before).status_code == 400
 
 
+def test_a_browser_that_sends_something_invalid_gets_a_page_and_a_program_json(guarded):
+    for accept, kind in ((PAGE["accept"], "text/html"), ("*/*", "application/json")):
+        answer = guarded.post("/get_reward", json={}, headers={"accept": accept})
+        assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (422, kind)
+        assert "query: Field required." in answer.text
+
+
 def test_another_host_name_is_refused(guarded):
     for host in ("elsewhere.example", "127.0.0.1.example", "127.0.0.2", ""):
         assert guarded.get("/", headers={"host": host}).status_code == 400
