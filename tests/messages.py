@@ -33,6 +33,8 @@ _PLACES = (
     (re.compile(rf"(/tmp|/dev/shm|{re.escape(tempfile.gettempdir())})/[\w-]+"), "{tmp}"),
     (re.compile(re.escape(str(_TESTS.parent)) + r"\b"), "{root}"),
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d{5}\b"), r"\1:{port}"),
+    # The names of all formats of checkpoints.
+    (re.compile(r"(?<=: )[a-z-]+(, [a-z-]+)+, llada\b"), "{formats}"),
     # Both databases share their messages.
     (re.compile(r"\{tmp\}/(store|empty)\.db"), "{store}"),
 )

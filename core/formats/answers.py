@@ -53,6 +53,7 @@ class AnswerFormat(CheckpointFormat):
     """
 
     kind: ClassVar[str]
+    rows = VALIDITY
 
     @abstractmethod
     def answers(self, checkpoint: Checkpoint) -> list[int]:
@@ -69,9 +70,9 @@ class AnswerFormat(CheckpointFormat):
         head: nn.Module = (
             VocabularyHead(head_rows(checkpoint), ids[1])
             if softmax == VOCABULARY
-            else linear_head(head_rows(checkpoint, ids), rows=VALIDITY)
+            else linear_head(head_rows(checkpoint, ids), rows=self.rows)
         )
-        return load_beside(checkpoint, place, head, VALIDITY, self.reading(ids, softmax))
+        return load_beside(checkpoint, place, head, self.rows, self.reading(ids, softmax))
 
 
 class MathShepherd(AnswerFormat):

@@ -15,7 +15,6 @@ from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import THREE_WAY, Rows
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoder
-from stepsight.core.trace import Label
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -41,12 +40,14 @@ class Loaded:
 class CheckpointFormat(ABC):
     """A layout of checkpoints. The docstring of each shows its genuine config.json, and says how it is read.
 
-    `name` is the value of `Evaluator.format`, and of `format` in stepsight.json. `encoder` is another kind of
-    encoder if a prompt template cannot express the format's inputs. `is_served` is True if a vLLM server gives what
-    the format reads: the classes of each token, or the probabilities of two answer tokens.
+    `name` is the value of `Evaluator.format`, and of `format` in stepsight.json. `rows` gives the index of the
+    head's class for each of neg, neu and pos, or None. `encoder` is another kind of encoder if a prompt template
+    cannot express the format's inputs. `is_served` is True if a vLLM server gives what the format reads: the
+    classes of each token, or the probabilities of two answer tokens.
     """
 
     name: ClassVar[str]
+    rows: ClassVar[Rows] = THREE_WAY
     encoder: ClassVar[type[Encoder]] = Encoder
     is_served: ClassVar[bool] = False
 
@@ -66,9 +67,9 @@ class CheckpointFormat(ABC):
         misshapen or in a different format."""
 
     def classes(self, checkpoint: Checkpoint) -> tuple[int, Rows]:
-        """Return the number of classes of a head, and the index of the class for each of neg, neu and pos. Raises
-        `UserError` if the checkpoint does not show which class is which."""
-        return len(Label), THREE_WAY
+        """Return the number of classes of a head, and their `rows`. Raises `UserError` if the checkpoint does not
+        show which class is which."""
+        return len(self.rows) - self.rows.count(None), self.rows
 
 
 def load_beside(

@@ -21,7 +21,7 @@ from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.models import llada
 from stepsight.core.models.backbone import backbone_of, beside, main_device
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import SIGMOID, VALIDITY, Ensemble, Rows, linear_head
+from stepsight.core.models.model import SIGMOID, VALIDITY, Ensemble, linear_head
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Lines, Read, Separator, Strip
 from stepsight.core.trace import Label
@@ -155,7 +155,7 @@ class QwenPrm(CheckpointFormat):
     softmax probability of the second class is the probability that the step is valid.
     """
 
-    name, is_served = "qwen-prm", True
+    name, rows, is_served = "qwen-prm", VALIDITY, True
     _class: ClassVar[str] = "Qwen2ForProcessRewardModel"
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
@@ -176,11 +176,8 @@ class QwenPrm(CheckpointFormat):
         first.weight = nn.Parameter(checkpoint.tensor("score.0.weight", (width, width)))
         first.bias = nn.Parameter(checkpoint.tensor("score.0.bias", (width,)))
         weight, bias = checkpoint.tensor("score.2.weight", (2, width)), checkpoint.tensor("score.2.bias", (2,))
-        head = nn.Sequential(first, nn.ReLU(), linear_head(weight, bias, VALIDITY))
-        return load_beside(checkpoint, place, head, VALIDITY)
-
-    def classes(self, checkpoint: Checkpoint) -> tuple[int, Rows]:
-        return 2, VALIDITY
+        head = nn.Sequential(first, nn.ReLU(), linear_head(weight, bias, self.rows))
+        return load_beside(checkpoint, place, head, self.rows)
 
 
 class ValueHead(CheckpointFormat):
@@ -210,7 +207,7 @@ class ValueHead(CheckpointFormat):
     they use in evaluation; they train with `[INST] {problem} [/INST]\n`.
     """
 
-    name, is_served = "value-head", True
+    name, rows, is_served = "value-head", SIGMOID, True
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
         return "Qwen2ForPrmModel" in checkpoint.architectures
@@ -237,10 +234,7 @@ class ValueHead(CheckpointFormat):
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
         weight = checkpoint.tensor("v_head.summary.weight", (1, checkpoint.size("hidden_size")))
         bias = checkpoint.tensor("v_head.summary.bias", (1,))
-        return load_beside(checkpoint, place, linear_head(weight, bias, SIGMOID), SIGMOID)
-
-    def classes(self, checkpoint: Checkpoint) -> tuple[int, Rows]:
-        return 1, SIGMOID
+        return load_beside(checkpoint, place, linear_head(weight, bias, self.rows), self.rows)
 
 
 class LlemmaPrm(CheckpointFormat):
@@ -262,7 +256,7 @@ class LlemmaPrm(CheckpointFormat):
     {"lines": "spaces"}}` comes close to that.
     """
 
-    name = "llemma-prm"
+    name, rows = "llemma-prm", SIGMOID
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
         # Two line breaks in all: the tag, and the one before the next step.
@@ -286,7 +280,7 @@ class LlemmaPrm(CheckpointFormat):
                 "Name another format in stepsight.json.",
             )
         weight = ((first.float() + second.float()) / 2)[None]
-        return load_beside(checkpoint, place, linear_head(weight, rows=SIGMOID), SIGMOID)
+        return load_beside(checkpoint, place, linear_head(weight, rows=self.rows), self.rows)
 
 
 class EnsembleHead(Ensemble):
@@ -342,7 +336,7 @@ class EnsemblePrm(CheckpointFormat):
     of the scores.
     """
 
-    name = "ensemble-prm"
+    name, rows = "ensemble-prm", VALIDITY
     _class: ClassVar[str] = "Qwen2ForEnsemblePRM"
     _prompt: ClassVar[str] = (
         "<|im_start|>system\nYou are a helpful and harmless assistant. You should think step-by-step and put your "
@@ -378,4 +372,4 @@ class EnsemblePrm(CheckpointFormat):
             weight = checkpoint.tensor(f"score.model.{name}.weight", (heads, inputs, outputs))
             layers.append((weight, checkpoint.tensor(f"score.model.{name}.bias", (heads, outputs))))
         backbone = backbone_of(checkpoint, place)
-        return Loaded(backbone, EnsembleHead(layers).to(main_device(backbone)), VALIDITY)
+        return Loaded(backbone, EnsembleHead(layers).to(main_device(backbone)), self.rows)

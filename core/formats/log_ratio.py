@@ -149,7 +149,7 @@ class LogRatio(nn.Module):
 class ImplicitPrm(CheckpointFormat):
     """Implicit process reward models, as the module describes them."""
 
-    name, encoder = "log-ratio", LogRatioEncoder
+    name, rows, encoder = "log-ratio", SIGMOID, LogRatioEncoder
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
         prompt, solution, after = rendered_chat(checkpoint, [(_PROBLEM, _SOLUTION)]).partition(_SOLUTION)
@@ -190,9 +190,9 @@ class ImplicitPrm(CheckpointFormat):
             for part in (checkpoint, reference)
         )
         backbone = LogRatio(model, reference_model, encoder.opening())
-        head = linear_head(torch.tensor([[float(coefficient)]]), rows=SIGMOID).to(main_device(backbone))
+        head = linear_head(torch.tensor([[float(coefficient)]]), rows=self.rows).to(main_device(backbone))
         compared = fingerprint(reference, {}, "")
-        return Loaded(cast("PreTrainedModel", backbone), head, SIGMOID, (float(coefficient), compared))
+        return Loaded(cast("PreTrainedModel", backbone), head, self.rows, (float(coefficient), compared))
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:

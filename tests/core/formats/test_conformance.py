@@ -22,6 +22,7 @@ from tests.checkpoints import (
     REASONEVAL_34B,
     TOKEN_CLASSIFIERS,
 )
+from tests.conftest import ROOT
 from tests.core.formats.by_hand import check_modes
 from tests.core.formats.cases import CASES
 from tests.messages import refused
@@ -55,10 +56,12 @@ def names(what):
     return [name for name, case in CASES.items() if getattr(case, what)]
 
 
-def test_every_format_is_among_them_and_shows_its_genuine_config():
+def test_every_format_is_among_them_and_in_the_manual_and_shows_its_genuine_config():
     assert {case.format for case in CASES.values()} == {kind.name for kind in FORMATS}
     assert len({kind.name for kind in FORMATS}) == len(FORMATS)
+    manual = (ROOT / "docs" / "evaluators.md").read_text("utf-8")
     for kind in FORMATS:
+        assert f"| `{kind.name}` |" in manual
         documented = f"{kind.__doc__}{sys.modules[type(kind).__module__].__doc__}"
         assert json.dumps("architectures") in documented or kind.name == "stepsight"
 
