@@ -21,7 +21,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from stepsight.app.api.models import ScoreRequest
-from stepsight.app.commands.cli import COMMANDS, build_parser, main
+from stepsight.app.commands.cli import build_parser, main
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.storage.database.store import open_store
 from tests.cases import each
@@ -29,6 +29,9 @@ from tests.serving import served
 from tests.source import LAYERS, tree
 
 ROOT = Path(__file__).parents[1]
+_spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
+tables = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(tables)
 FILES = [
     ROOT / "README.md",
     ROOT / "CONTRIBUTING.md",
@@ -112,11 +115,9 @@ def parsers():
     waiting = [()]
     while waiting:
         words = waiting.pop()
-        for action in every[words]._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for name, parser in action.choices.items():
-                    every[(*words, name)] = parser
-                    waiting.append((*words, name))
+        for name, parser in tables.subparsers(every[words]):
+            every[(*words, name)] = parser
+            waiting.append((*words, name))
     return every
 
 
@@ -221,20 +222,12 @@ def test_the_request_of_the_api_page_is_one():
     assert ScoreRequest.model_validate_json(body[1]).steps
 
 
-def command_table():
-    """Each command with its actions, its line of help and its page."""
-    rows = ["| command | does | more |", "|---|---|---|"]
-    for name, (_, page, about) in COMMANDS.items():
-        actions = [f"`{words[1]}`" for words in parsers() if words[:1] == (name,) and len(words) == 2]
-        title = (ROOT / "docs" / page).read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
-        command = ": ".join([f"`stepsight {name}`", ", ".join(actions)]) if actions else f"`stepsight {name}`"
-        rows.append(f"| {command} | {about} | [{title}]({page}) |")
-    return "\n".join(rows)
-
-
-def test_the_list_of_commands_is_that_of_the_parsers():
-    """If it differs, put the table of the message into docs/commands.md."""
-    assert f"\n\n{command_table()}\n\n" in (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+@each("page", [page.values[0] for page in PAGES if page.values[0].path.parent == ROOT / "docs"])
+def test_tables_of_commands_and_keys_are_those_of_the_code(page):
+    """`python docs/tables.py` writes them."""
+    text = page.path.read_text(encoding="utf-8")
+    assert text == tables.renew(text)
+    assert tables.UNSAID not in text
 
 
 def test_the_readme_is_short():

@@ -104,19 +104,8 @@ class TraceOrigin(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Source(TraceOrigin):
-    """A source of traces to train on.
-
-    `weight` is the average number of times that a trace occurs in an epoch. `rho` is the smallest accepted balance
-    ratio. With `every_label`, neg, neu and pos must all occur (`training.data.transforms`). Some gold labels call a
-    step valid without saying whether it is redundant. `valid` is the label that these steps get, pos or unlabelled,
-    and is required if the source has any.
-
-    `where` gives the required values of a record's fields (`core.files.row_conditions`), such as `{phase: 2,
-    finish_reason: [solution, found_error]}`. `corrupt` is the fraction of traces in which an error is planted,
-    before the trace's own first error (`training.data.transforms`). `online` ends each trace at one labelled step
-    and learns only from that step (`training.data.transforms`). `sample` is the number of remaining traces to learn
-    from, chosen at random and independently of the run's seed. A smaller sample is a subset of a larger one.
-    """
+    """A source of traces to train on. `training.data.transforms` has what `rho`, `every_label`, `corrupt` and
+    `online` do, and `core.files.row_conditions` the syntax of `where`."""
 
     kind: Annotated[str, choice(_SOURCES)]
     weight: Annotated[PositiveFloat, Field(allow_inf_nan=False)] = 1.0

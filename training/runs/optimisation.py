@@ -18,11 +18,8 @@ Betas = Annotated[tuple[Beta, Beta], Strict(False)]
 class Optimisation(Record):
     """The settings of AdamW with a cosine schedule, and of how an optimiser step is computed.
 
-    `batch_size` is the number of traces or rows per optimiser step, over all processes. `accumulation` is the
-    number of micro-batches in which a process computes its share. `activation_checkpointing` recomputes activations
-    instead of keeping them in memory. `accumulation` and `activation_checkpointing` do not affect what is learnt.
-    `fsdp` shards weights, gradients and optimiser state over the processes. `bf16` computes in bfloat16 and keeps
-    the weights in float32. `saved_dtype` is the type in which the weights are saved.
+    `batch_size` counts traces or rows over all processes. `accumulation` and `activation_checkpointing` do not
+    affect what is learnt.
     """
 
     _: KW_ONLY

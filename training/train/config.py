@@ -20,11 +20,7 @@ TooLong = Literal["drop", "truncate"]
 
 @dataclass(frozen=True, config=STRICT)
 class Backbone(Record):
-    """The dimensions of a Llama backbone.
-
-    `mlp` is the width of the feed-forward layers. `context` is the longest input in tokens. `kv_heads` is the
-    number of key and value heads, which defaults to `heads`.
-    """
+    """The dimensions of a Llama backbone."""
 
     hidden: PositiveInt
     layers: PositiveInt
@@ -45,12 +41,7 @@ class Backbone(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Expected(Record):
-    """The data and hardware that a recipe was written for. `stepsight train --plan` makes its estimate from them.
-
-    `gpu` is the memory of each of the `devices` in GiB. `traces` and `tokens` (the mean per trace) are used if the
-    data is not on this machine. `backbone` and `vocabulary` are used if the model named by `init` is not on this
-    machine.
-    """
+    """The data and hardware that a recipe was written for, of which `stepsight train --plan` makes its estimate."""
 
     gpu: Annotated[PositiveFloat, Strict(False)] | None = None
     devices: PositiveInt = 1
@@ -62,11 +53,7 @@ class Expected(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Lora(Record):
-    """Low-rank adapters `W + alpha / rank · B A`, trained while the weights `W` stay frozen (Hu et al. 2022).
-
-    `alpha` defaults to twice the rank. `dropout` applies to the input of an adapter. `targets` lists the layers
-    that get an adapter by the ends of their names, as in PEFT, and defaults to all linear layers of the blocks.
-    """
+    """Low-rank adapters `W + alpha / rank · B A`, trained while the weights `W` stay frozen (Hu et al. 2022)."""
 
     rank: PositiveInt = 16
     alpha: PositiveFloat | None = None
@@ -81,27 +68,8 @@ class Lora(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class TrainConfig(Optimisation):
-    """The configuration of a training run.
-
-    `loss: pooled` is the mean over all labelled step ends of an optimiser step. `loss: example`, as in the paper's
-    equation in section 3.3, first takes the mean within each trace, so that every trace counts equally.
-
-    A trace of more than `max_length` tokens (by default the backbone's context) is left out and counted. With
-    `too_long: truncate` the trace is cut there instead, and step ends after the cut are lost.
-
-    `truncation: random` cuts half of the traces after a step chosen uniformly at random, so that the end of a trace
-    reveals nothing about its last step. `truncation: continued` first appends the steps that were generated but not
-    labelled, if the data has them (`training.data.transforms`). `truncation: as-labelled` leaves traces uncut.
-
-    `tokenizer` is the folder of a tokenizer for training from scratch, and `vocabulary` is the number of rows of
-    the embedding. Without `tokenizer`, one with `vocabulary` tokens is trained on the data. `initialisation:
-    mitchell` is LLaDA's initialisation (`training.train.init`). `order: sorted` takes the traces of an epoch from
-    longest to shortest; `order: mixed` is described in `training.data.examples`. `plan` only serves to estimate the
-    run.
-
-    With `lora`, the model named by `init` stays frozen, and only adapters and the head are trained. If `bf16` is
-    also set, the frozen weights are held in bfloat16.
-    """
+    """The configuration of a training run. `docs/training.md` says what each key means, here and in the records
+    that it holds. `loss: example` is the paper's equation in section 3.3."""
 
     attention: Attention
     data: Data
