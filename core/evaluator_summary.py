@@ -121,18 +121,28 @@ def causal_attention(reading: Reading) -> str:
     return CAUSAL if reading == Reading.ONCE else f"{CAUSAL}{Rereading(reading)}"
 
 
-def split_reading(spec: str) -> tuple[str, Rereading | None]:
-    """Split what somebody gave to name an evaluator into the bare name, path, hub id or address, and the reading,
-    which is None if there is none.
+OWN_READING = Rereading()
+"""Stands for the reading that an evaluator has by itself."""
+
+
+def split_reading(spec: str) -> tuple[str, Rereading]:
+    """Split what somebody gave to name an evaluator into the bare name, path, hub id or address, and the reading.
 
     Evaluators and their rows in the store hold their reading themselves. Of a file of scores, the name is all that
     is known.
     """
     match = _SPELT.fullmatch(spec)
     if match is None:
-        return spec, None
+        return spec, OWN_READING
     reading = next((way for way, words in _WORDS.items() if words == match["reading"]), None)
     return match["name"], Rereading(reading, int(match["window"]) if match["window"] else None)
+
+
+def with_reading(spec: str, reading: Rereading) -> str:
+    """Return what names an evaluator, as `split_reading` takes it, with a reading and windows unless it has its
+    own."""
+    bare, own = split_reading(spec)
+    return f"{bare}{Rereading(own.reading or reading.reading, own.window or reading.window)}"
 
 
 SERVED = "served"
@@ -161,7 +171,7 @@ class EvaluatorSummary(Record):
     context: Annotated[int, Field(gt=0, lt=2**63)] | None
     thresholds: Annotated[Thresholds, BeforeValidator(_thresholds)]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    reading: Rereading = Rereading()
+    reading: Rereading = OWN_READING
 
     @property
     def sees_later_steps(self) -> bool:
@@ -181,6 +191,8 @@ class EvaluatorSummary(Record):
     def reread(self, reading: Rereading) -> "EvaluatorSummary":
         """Return the summary of this evaluator with another reading (see `Evaluator.reread`). Raises `UserError` if
         the evaluator cannot have that reading."""
+        if reading == OWN_READING:
+            return self
         if not self.parameters:
             raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
         reading.check(self.name, is_causal=self.is_causal_model, context=self.context)
@@ -189,7 +201,7 @@ class EvaluatorSummary(Record):
             attention = causal_attention(reading.reading)
         if attention == self.attention:
             reading = Rereading(window=reading.window)
-        if reading == Rereading():
+        if reading == OWN_READING:
             return self
         name, fingerprint = f"{self.name}{reading}", reading.fingerprint(self.fingerprint)
         return replace(self, name=name, fingerprint=fingerprint, attention=attention, reading=reading)

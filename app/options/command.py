@@ -17,7 +17,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from enum import EnumType
 from math import inf
 from pathlib import Path
@@ -26,7 +26,7 @@ from typing import IO, Annotated, Any, Literal, get_args, get_origin, get_type_h
 
 from stepsight.core.critics.settings import list_presets, with_options
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import Reading, Rereading, split_reading
+from stepsight.core.evaluator_summary import Reading, Rereading, with_reading
 from stepsight.core.files.whole_files import atomic_file, parse_json
 from stepsight.core.inference_servers.address import is_critic
 from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
@@ -380,7 +380,7 @@ CRITIC = group(
 
 def read_evaluators(args: Namespace, specs: Sequence[str], unread: Collection[str] = ()) -> list[str]:
     """Return the evaluators' names with the options in `CRITIC` and `READING`: critic options are appended to the
-    names of critics, and the reading and windows to all names that are not `unread` and do not include any.
+    names of critics, and the reading and windows to all names that are not `unread` and do not include their own.
 
     Raises `UserError` if there are critic options but no critic.
     """
@@ -393,12 +393,4 @@ def read_evaluators(args: Namespace, specs: Sequence[str], unread: Collection[st
         )
     named = [with_options(spec, given) if given and is_critic(spec) else spec for spec in specs]
     reading = Rereading(None if args.reading is None else Reading(args.reading), args.window)
-    return named if reading == Rereading() else [spec if spec in unread else _read(spec, reading) for spec in named]
-
-
-def _read(spec: str, reading: Rereading) -> str:
-    """Return an evaluator's name with a reading. The name's own reading and windows take precedence."""
-    bare, own = split_reading(spec)
-    if own is None:
-        return f"{spec}{reading}"
-    return spec if own.window or not reading.window else f"{bare}{replace(own, window=reading.window)}"
+    return [spec if spec in unread else with_reading(spec, reading) for spec in named]

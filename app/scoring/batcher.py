@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import Rereading
+from stepsight.core.evaluator_summary import OWN_READING, Rereading
 from stepsight.core.judgment import Judgment, Mode, NoJudgment, StepScore
 from stepsight.core.keyed_cache import Computation
 from stepsight.core.models.memory import has_room, release_memory
@@ -244,9 +244,9 @@ class Batcher:
         self._short, self._long = _Lane(places.short, _BATCH), _Lane(places.long, 1)
         self._rate = _RATE
 
-    def scorer(self, reading: Rereading | None = None) -> "Scorer":
+    def scorer(self, reading: Rereading = OWN_READING) -> "Scorer":
         """Return the scorer whose evaluator reads traces as `reading` says, by default in its own way."""
-        if reading is None:
+        if reading == OWN_READING:
             return self._scorer
         with self._lock:
             scorer = self._rereading.pop(reading, None)
@@ -265,7 +265,7 @@ class Batcher:
         trace: Trace,
         mode: Mode,
         answer: PendingScore[Judgment] | None = None,
-        reading: Rereading | None = None,
+        reading: Rereading = OWN_READING,
     ) -> PendingScore[Judgment]:
         """Queue a trace and return the future of its judgment. If `answer` is given, it is used as this future.
 
@@ -281,7 +281,7 @@ class Batcher:
         self._add(_Request(tokens + _EACH, _CLIENT.get(), answer, scorer, (trace, encoded), mode))
         return answer
 
-    def cost(self, trace: Trace, reading: Rereading | None = None) -> ScoringCost:
+    def cost(self, trace: Trace, reading: Rereading = OWN_READING) -> ScoringCost:
         """Return the tokens that judging a trace takes, with `reading` as in `scorer`. Raises `UserError` if the
         trace is too long."""
         scorer = self.scorer(reading)

@@ -26,7 +26,7 @@ from stepsight.app.scoring.loading import Loader, LocalEvaluator
 from stepsight.core.arrays import Floats32
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import EvaluatorSummary, Rereading, split_reading
+from stepsight.core.evaluator_summary import OWN_READING, EvaluatorSummary, Rereading, split_reading
 from stepsight.core.evaluators.opening import known_description
 from stepsight.core.hubs.hub_cache import HubModel, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
@@ -145,23 +145,22 @@ class Evaluators:
 
         return [name for name, _ in sorted(self._offered.items(), key=place)]
 
-    def _find(self, name: str) -> tuple[LocalEvaluator, Rereading | None]:
-        """Return the evaluator with this name, and the reading that follows the name, if there is one."""
+    def _find(self, name: str) -> tuple[LocalEvaluator, Rereading]:
+        """Return the evaluator with this name, and the reading that follows the name."""
         self._look(_LOOKS)
         # Read once, since evaluators may be fetched or deleted meanwhile.
         offered = self._offered
-        bare, reading = (name, None) if name in offered else split_reading(name)
+        bare, reading = (name, OWN_READING) if name in offered else split_reading(name)
         if bare not in offered:
             names = ", ".join(self.all_names)
             raise NotFoundError(f"There is no evaluator {bare!r:.80}.", f"Choose one of: {names}.")
-        if reading is not None:
-            offered[bare].description.reread(reading)
+        offered[bare].description.reread(reading)
         return offered[bare], reading
 
     def about(self, name: str) -> EvaluatorSummary:
         """Return the description of an evaluator, without loading the evaluator."""
         local, reading = self._find(name)
-        return local.description if reading is None else local.description.reread(reading)
+        return local.description.reread(reading)
 
     def gives_scores(self, name: str) -> bool:
         """True if there is an evaluator with this name, with or without a reading, that gives scores."""
@@ -172,19 +171,19 @@ class Evaluators:
 
     def is_reread(self, name: str) -> bool:
         """True if `name` stands for an evaluator of this server with a reading that differs from its own."""
-        return self.gives_scores(name) and self._find(name)[1] is not None
+        return self.gives_scores(name) and self._find(name)[1] != OWN_READING
 
     def plain(self, name: str) -> str:
         """Return the name of the evaluator that reads whole solutions, given that of one that reads in windows.
         Other names are returned as they are."""
         local, reading = self._find(name)
-        return name if reading is None or reading.window is None else local.description.reread(reading.plain).name
+        return name if reading.window is None else local.description.reread(reading.plain).name
 
     def spec(self, name: str) -> str:
         """Return the argument with which `load_evaluator` loads the evaluator in any process on this machine: the
         name of a shipped evaluator or the path of a folder, followed by the reading if `name` has one."""
         local, reading = self._find(name)
-        return f"{local.spec}{reading or ''}"
+        return f"{local.spec}{reading}"
 
     def local(self, name: str) -> LocalEvaluator:
         """Return the evaluator with this name, whatever reading follows the name."""
@@ -251,7 +250,7 @@ class Evaluators:
             self._rows[key] = register_loaded(store, self.about(name))
         return self._rows[key]
 
-    def _ready(self, name: str) -> tuple[Batcher, Rereading | None]:
+    def _ready(self, name: str) -> tuple[Batcher, Rereading]:
         """Return the queue of an evaluator, loading the evaluator if it is not in memory, and the reading that
         follows the name."""
         local, reading = self._find(name)
@@ -288,8 +287,8 @@ class Evaluators:
             return name, Mode.HINDSIGHT if cost is None or cost.fits else Mode.OFFLINE
         except UserError:
             pass
-        if reading is None or reading.window is None:
-            reading = replace(reading or Rereading(), window=self.about(name).context)
+        if reading.window is None:
+            reading = replace(reading, window=self.about(name).context)
         try:
             windowed = local.description.reread(reading).name
             cost = self.cost(windowed, trace)
@@ -363,7 +362,7 @@ class Evaluators:
         with all other requests. Raises the errors of `scorer`.
         """
         batcher, reading = self._ready(name)
-        return reading is None and batcher.scorer().next_steps is not None
+        return reading == OWN_READING and batcher.scorer().next_steps is not None
 
     def submit_next(
         self, name: str, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]
@@ -378,7 +377,7 @@ def _spec(spec: str | Path) -> str:
     # It brings PyTorch.
     from stepsight.core.models.checkpoint_resolver import evaluator_folder
 
-    return f"{evaluator_folder(spec).resolve()}{split_reading(str(spec))[1] or ''}"
+    return f"{evaluator_folder(spec).resolve()}{split_reading(str(spec))[1]}"
 
 
 def _pass_on(answer: PendingScore[Judgment], trace: Trace, mode: Mode, shared: "Future[Judgment]") -> None:

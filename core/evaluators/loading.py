@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from stepsight.core.critics.critic import open_critic
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import EvaluatorSummary, Rereading, split_reading
+from stepsight.core.evaluator_summary import OWN_READING, EvaluatorSummary, Rereading, split_reading
 from stepsight.core.evaluators.both_orders import reread
 from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.heads import StepSight
@@ -67,7 +67,7 @@ def load_evaluator(
     if a file, tensor or token is missing, damaged or misshapen.
     """
     name, rereading = split_reading(str(spec))
-    if rereading is not None:
+    if rereading != OWN_READING:
         if is_address(name):
             # Before it is asked for anything.
             raise rereading.refused(name, "is behind a server")
@@ -129,7 +129,7 @@ def _identity(checkpoint: Checkpoint, template: dict[str, Any], *more: object) -
     return identify
 
 
-def load_fetched(fetched: HubModel, place: Placement, rereading: Rereading | None = None) -> Evaluator:
+def load_fetched(fetched: HubModel, place: Placement, rereading: Rereading = OWN_READING) -> Evaluator:
     """Load a downloaded evaluator, with a reading if one is given.
 
     If it differs from its record, because another version of StepSight reads it differently, the record is updated.
@@ -158,7 +158,7 @@ def load_fetched(fetched: HubModel, place: Placement, rereading: Rereading | Non
     if summary is None or summary.fingerprint != evaluator.fingerprint:
         check_files(fetched)
         save_fetched(fetched.described(place.dtype, evaluator.description(round(time.perf_counter() - start, 2))))
-    return evaluator if rereading is None else reread(Scorer(evaluator), rereading).evaluator
+    return evaluator if rereading == OWN_READING else reread(Scorer(evaluator), rereading).evaluator
 
 
 def describe(fetched: HubModel, dtype: str) -> EvaluatorSummary:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import Rereading
+from stepsight.core.evaluator_summary import OWN_READING, Rereading
 from stepsight.core.hubs.checkpoint_files import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
 from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint
@@ -60,7 +60,7 @@ class ModelEvaluator(Evaluator):
         `core.evaluators.both_orders.reread` also has a model read in both orders."""
         reading.check(self.name, is_causal=self.is_causal, context=self.context)
         windows = Rereading(window=reading.window)
-        if windows in (Rereading(), self.reading):
+        if windows in (OWN_READING, self.reading):
             return self
         return replace(
             self,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary, Rereading, sees_later_steps
+from stepsight.core.evaluator_summary import OWN_READING, SERVED, EvaluatorSummary, Rereading, sees_later_steps
 from stepsight.core.judgment import Event, Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
@@ -27,7 +27,7 @@ class Evaluator(ABC):
     thresholds: Thresholds = field(default_factory=Thresholds)
     provenance: dict[str, Any] = field(default_factory=dict)
     outputs: Outputs = Outputs.THREE_WAY
-    reading: Rereading = field(default_factory=Rereading)
+    reading: Rereading = OWN_READING
 
     @property
     @abstractmethod

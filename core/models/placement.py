@@ -50,7 +50,7 @@ def typed_name(spec: str, dtype: str) -> str:
     """Return the name of the evaluator that `spec` names, with the data type of its weights. The type is not added
     if it is float32. It is part of the name because scores in other types differ."""
     name, reading = split_reading(spec)
-    return spec if dtype == "float32" else f"{name} ({dtype}){reading or ''}"
+    return spec if dtype == "float32" else f"{name} ({dtype}){reading}"
 
 
 def untyped_name(name: str, dtype: str, reading: Rereading) -> str:

@@ -14,7 +14,7 @@ from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import Rereading, sees_later_steps
+from stepsight.core.evaluator_summary import OWN_READING, Rereading, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -137,7 +137,7 @@ def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> 
     # Without the usual ones.
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     kind |= {} if evaluator.dtype == _DTYPE else {"dtype": evaluator.dtype}
-    reading = {} if evaluator.reading == Rereading() else {"reading": asdict(evaluator.reading)}
+    reading = {} if evaluator.reading == OWN_READING else {"reading": asdict(evaluator.reading)}
     stored = register_evaluator(
         store,
         name=evaluator.name,

@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import CAUSAL, split_reading
+from stepsight.core.evaluator_summary import CAUSAL, OWN_READING, split_reading
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.files.compression import unpacked
 from stepsight.core.files.jsonl import open_input
@@ -316,7 +316,7 @@ def _register(session: Session, name: str, outputs: Outputs, path: str) -> Store
     fixed = {"fingerprint": f"{FORMAT}:{name}", "format": FORMAT, "attention": UNKNOWN}
     # Two files of one evaluator add to what the other has stored, so that one waits for the other.
     _, reading = split_reading(name)
-    more = {} if reading is None else {"reading": asdict(reading)}
+    more = {} if reading == OWN_READING else {"reading": asdict(reading)}
     row = add_evaluator(session, fixed | {"name": name, "info": more | {"outputs": outputs.value}}, lock=True)
     if row.outputs != outputs:
         raise UserError(

@@ -196,6 +196,7 @@ def test_a_long_solution_is_scored_in_windows(typed, tiny, tiny_causal, tmp_path
         (f"{tiny}, {windows}", "", f"tiny, {windows}"),
         (tiny_causal, "--reading both-orders", both),
         (f"{tiny_causal}, read in both orders", "", both),
+        (f"{tiny_causal}, {windows}", "--reading both-orders", both),
     ):
         outcome = typed.run(f"score --input long.jsonl --window 512 {options} --evaluator", str(spec))
         assert (outcome.code, "windows of at most 512 tokens" in outcome.err) == (0, True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.evaluator_summary import Reading, Rereading, split_reading
+from stepsight.core.evaluator_summary import OWN_READING, Reading, Rereading, split_reading
 from stepsight.core.evaluators.both_orders import reread
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode, StepScore, judgments_of
@@ -121,7 +121,7 @@ def test_an_evaluators_own_reading_is_not_named_twice(models):
     assert found.name == "bidirectional, read in windows of 104 tokens"
     assert found.reread(Rereading(Reading.ONCE)) is found
     assert found.fingerprint == own.description().reread(Rereading(Reading.ONCE, window=104)).fingerprint
-    assert split_reading("it, read in windows of 0 tokens") == ("it, read in windows of 0 tokens", None)
+    assert split_reading("it, read in windows of 0 tokens") == ("it, read in windows of 0 tokens", OWN_READING)
 
 
 def test_windows_that_are_too_large_or_too_small_are_refused(models):
