@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from stepsight.core import notebook
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.scores import Hindsight, StepScores
@@ -84,12 +83,6 @@ class Judgment:
         ends = self.trace.step_ends
         if isinstance(self.result, Hindsight) and len(self.trace.steps) != len(ends) == len(self.result):
             object.__setattr__(self, "result", replace(self.result, ends=ends))
-
-    def _repr_html_(self) -> str:
-        trace = notebook.draw_trace(self.trace.problem, self.trace.steps)
-        if isinstance(self.result, Hindsight):
-            return notebook.page(trace, notebook.draw_hindsight(self.result))
-        return notebook.page(trace, notebook.draw_scores(self.result, self.mode))
 
     @property
     def hindsight(self) -> Hindsight | None:

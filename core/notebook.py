@@ -1,4 +1,5 @@
-"""HTML that shows traces, hindsight triangles and judgments in notebooks.
+"""HTML that shows traces, hindsight triangles and judgments in notebooks. The first public name of the package that
+is used imports this module, which gives these types their `_repr_html_`.
 
 The HTML is self-contained, without scripts, files or fonts. Its text takes the notebook's own colour, so that it is
 readable in light and dark themes.
@@ -7,11 +8,13 @@ readable in light and dark themes.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
-from stepsight.core.arrays import Floats32
 from stepsight.core.escaping import load_templates
+from stepsight.core.judgment import Judgment
 from stepsight.core.paths import asset
+from stepsight.core.scores import Hindsight, StepScores
+from stepsight.core.trace import Trace
 
 _MOST = 40
 """The most sub-steps of a triangle that is drawn whole; of a longer one, only the online and the offline row
@@ -35,49 +38,35 @@ class _Cell:
 _Rows = list[tuple[str, list[_Cell | None]]]
 
 
-class _Scores(Protocol):
-    """The subset of `StepScores` that drawing needs."""
-
-    @property
-    def probs(self) -> Floats32: ...
-
-
-class _Triangle(Protocol):
-    """The subset of `Hindsight` that drawing needs."""
-
-    @property
-    def rows(self) -> tuple[Floats32, ...]: ...
-    @property
-    def online(self) -> _Scores: ...
-    @property
-    def offline(self) -> _Scores: ...
-    @property
-    def retroactive(self) -> Floats32: ...
-    def end(self, i: int) -> int: ...
-
-
-def page(*parts: str) -> str:
-    """Return the HTML of the given parts, one below the other, preceded by their style sheet. The `draw_…`
-    functions below produce the parts."""
+def draw(shown: Trace | Hindsight | Judgment) -> str:
+    """Return the HTML of a trace, a triangle or a judgment, with its style sheet."""
+    if isinstance(shown, Trace):
+        parts = [_draw_trace(shown)]
+    elif isinstance(shown, Hindsight):
+        parts = [draw_hindsight(shown)]
+    elif isinstance(shown.result, Hindsight):
+        parts = [_draw_trace(shown.trace), draw_hindsight(shown.result)]
+    else:
+        row = _scores(shown.mode, shown.result)
+        numbers = _macro("numbers", [_head(len(shown.result.probs)), row], "validity")
+        parts = [_draw_trace(shown.trace), numbers]
     return f'<div class="stepsight"><style>{style()}</style>{"".join(parts)}</div>'
 
 
+for _kind in (Trace, Hindsight, Judgment):
+    _kind._repr_html_ = draw  # type: ignore[union-attr]
+
+
 def style() -> str:
-    """Return the style sheet of the parts, for elements within one of the class `stepsight`."""
+    """Return the style sheet of drawings, for elements within one of the class `stepsight`."""
     return _macro("style")
 
 
-def draw_trace(problem: str, steps: Sequence[object]) -> str:
-    """Draw a problem and its numbered steps with their gold labels."""
-    return _macro("trace", problem, steps)
+def _draw_trace(trace: Trace) -> str:
+    return _macro("trace", trace.problem, trace.steps)
 
 
-def draw_scores(scores: _Scores, name: str) -> str:
-    """Draw the validity of each sub-step as one table row, with `name` as its heading."""
-    return _macro("numbers", [_head(len(scores.probs)), _scores(name, scores)], "validity")
-
-
-def draw_hindsight(hindsight: _Triangle) -> str:
+def draw_hindsight(hindsight: Hindsight) -> str:
     """Draw the triangle of validities, with the change from online to offline below it.
 
     Row `j` shows the validities after sub-steps 1 to `j`; online cells are outlined. If the triangle is too large,
@@ -103,7 +92,7 @@ def _head(n: int) -> tuple[str, list[_Cell | None]]:
     return "step", [_Cell(str(number)) for number in range(1, n + 1)]
 
 
-def _scores(name: str, scores: _Scores) -> tuple[str, list[_Cell | None]]:
+def _scores(name: str, scores: StepScores) -> tuple[str, list[_Cell | None]]:
     return name, [_cell(row, name == "online") for row in scores.probs.tolist()]
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from stepsight.core import notebook
 from stepsight.core.arrays import AnyInts, Floats32, Ints
 from stepsight.core.errors import UserError
 from stepsight.core.trace import Label
@@ -157,9 +156,6 @@ class Hindsight:
 
     def __len__(self) -> int:
         return len(self.rows)
-
-    def _repr_html_(self) -> str:
-        return notebook.page(notebook.draw_hindsight(self))
 
     @classmethod
     def constant(cls, scores: StepScores) -> "Hindsight":

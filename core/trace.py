@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core import notebook
 from stepsight.core.arrays import Ints
 from stepsight.core.errors import UserError
 
@@ -162,9 +161,6 @@ class Trace:
             for step, label in zip(steps, gold, strict=True)
         )
         return cls(id, problem, built, meta or {})
-
-    def _repr_html_(self) -> str:
-        return notebook.page(notebook.draw_trace(self.problem, self.steps))
 
     @cached_property
     def substeps(self) -> tuple[str, ...]:

@@ -69,6 +69,8 @@ def __getattr__(name: str) -> Any:
         return import_module("importlib.metadata").version(__name__)
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # What these names make is drawn in notebooks.
+    import_module(f"{__name__}.core.notebook")
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 

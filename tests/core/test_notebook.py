@@ -6,9 +6,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
+from stepsight import Hindsight, Trace
 from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import Hindsight, StepScores
-from stepsight.core.trace import Trace
+from stepsight.core.scores import StepScores
 
 EVIL = '<script>alert(1)</script> & "so" \''
 TRACE = Trace.of(EVIL, ["Two.", ["Three.", EVIL]], ["pos", "neg"])
