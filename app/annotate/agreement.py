@@ -41,6 +41,7 @@ from stepsight.app.annotate.campaigns import choose_html, terms
 from stepsight.app.markup.text import MARKS, counted
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import Number, PageNumber, PageQuery, read_query
+from stepsight.core.errors import UserError
 from stepsight.core.metrics.bootstrap import DRAWS, Value, resamples
 from stepsight.core.metrics.ratings import RATING_NAMES
 from stepsight.core.trace import LABEL_NAMES, Label
@@ -89,8 +90,11 @@ def measure_agreement(
     """Measure the agreement of a campaign's annotators, optionally compared with the campaign `against`.
 
     The result is cached until an event is logged in one of the campaigns, or the dataset or its judgments change.
-    `named` means the same as for `read_ratings`, and `draws` is the number of bootstrap draws.
+    `named` means the same as for `read_ratings`, and `draws` is the number of bootstrap draws. Raises `UserError`
+    if the campaign is compared with itself.
     """
+    if against is not None and against.id == campaign.id:
+        raise UserError(f"{campaign.name!r} is compared with itself.", "Name another campaign.")
     ids = [side.id for side in (campaign, against) if side is not None]
     with store.read() as session:
         newest = session.scalar(select(func.max(EventRow.id)).where(EventRow.campaign_id.in_(ids)))

@@ -200,8 +200,6 @@ def agreement_command(args: Namespace) -> None:
     with open_store(args.db) as store:
         campaign = find_campaign(store, args.campaign)
         against = find_campaign(store, args.against) if args.against else None
-        if against is not None and against.id == campaign.id:
-            raise UserError(f"{campaign.name!r} is compared with itself.", "Name another campaign.")
         agreement = measure_agreement(store, campaign, against, draws=args.draws)
     if args.json:
         print(json.dumps(_as_json(agreement), indent=1, allow_nan=False))

@@ -133,6 +133,7 @@ def test_every_table_as_csv(local):
         ("campaign=99", 404, "99"),
         ("campaign=x", 422, "campaign is 'x', expected a whole number"),
         ("campaign=1&against=99", 404, "99"),
+        ("campaign=1&against=1", 422, "is compared with itself"),
         ("campaign=1&order=no", 422, "order is 'no', expected one of disagreement, queue"),
         ("campaign=1&table=no", 404, "There is no table 'no' of this campaign."),
     ],
