@@ -1,39 +1,33 @@
 """The manual under `/help`, and the page about StepSight. They contain nothing from the store, so everybody may
 open them, even before logging in.
 
-The manual is the Markdown of `docs`, as far as it is used there: headings, paragraphs, lists, tables, code that is
-fenced or indented, bold and italic words, and links. Pictures and tables of contents are left out, and a link that
-leaves the manual keeps only its text.
+The manual is the Markdown of `docs`. Pictures and tables of contents are left out, and a link that leaves the
+manual keeps only its text.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, Depends
 from fastapi.responses import HTMLResponse
-from markupsafe import Markup, escape
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup
 
 from stepsight.app.access.rights import RequiresRight
-from stepsight.app.web.html import macro, plain_page, render
+from stepsight.app.web.html import plain_page, render
 from stepsight.storage.database.store import NotFoundError
 
 MANUAL = Path(str(files("stepsight"))).joinpath("docs")
 """The folder of the manual, which is shipped with the package."""
 
-_TEMPLATE = "help/parts.html"
-_CODE = re.compile(r"`([^`]+)`")
-_LINK = re.compile(r"\[([^\[\]]+)\]\(([^()\s]+)\)")
-_BOLD = re.compile(r"\*\*([^*]+)\*\*")
-_ITALIC = re.compile(r"(?<![\w*])\*([^*\s][^*]*)\*(?![\w*])")
 _PAGE = re.compile(r"(?:([a-z-]+)\.md)?(#[\w-]+)?")
-_ITEM = re.compile(r"(?:[-*]|(?<!\d)\d+\.) ")
-_RULE = re.compile(r"\|[:| ]*-[-:| ]*\|")
-# A private-use character stands for code, whose signs are no Markdown.
-_PLACE = "\ue000"
 
 
 def document_html(text: str, within: str = "") -> Markup:
@@ -42,53 +36,81 @@ def document_html(text: str, within: str = "") -> Markup:
     If `within` is given, the text is a section of a page. It then gets no top heading, its other headings are a
     level lower, and their anchors begin with `within`.
     """
-    return Markup().join(_parts(text.splitlines(), within))
+    tokens = _MARKDOWN.parse(text)
+    left_out: set[int] = set()
+    for at, token in enumerate(tokens):
+        if within and token.type == "heading_open" and token.tag == "h1":
+            left_out |= {at, at + 1, at + 2}
+        elif token.type == "thead_open":
+            end = next(i for i in range(at, len(tokens)) if tokens[i].type == "thead_close")
+            if not any(cell.content for cell in tokens[at:end]):
+                left_out.update(range(at, end + 1))
+    shown = [token for at, token in enumerate(tokens) if at not in left_out]
+    return Markup(_MARKDOWN.renderer.render(shown, _MARKDOWN.options, {"within": within}))
 
 
-def list_pages() -> list[str]:
-    """Return the names of the manual's pages, without their ending, in the order in which the first links them."""
-    first = (MANUAL / "index.md").read_text(encoding="utf-8")
-    return ["index", *dict.fromkeys(re.findall(r"\]\(([a-z]+)\.md\)", first))]
+class _ManualHtml(RendererHTML):
+    """Renders tokens of Markdown, each kind by the method of its name."""
+
+    def fence(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        # Those of Sphinx are for the book alone.
+        return "" if tokens[idx].info.startswith("{") else self.code_block(tokens, idx)
+
+    def code_block(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return Markup('<pre tabindex="0">{}</pre>').format(tokens[idx].content.rstrip())
+
+    def image(self, *_: Any) -> str:
+        return ""
+
+    def heading_open(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+        opening, text, closing = tokens[idx : idx + 3]
+        level, name = int(opening.tag[1]), anchor(text.content)
+        if env["within"]:
+            level, name = level + 1, f"{env['within']}-{name}"
+        opening.tag = closing.tag = f"h{min(level, 3)}"
+        # The title has no anchor, which would be the name of a part of another page.
+        return Markup("<h1>") if level == 1 else Markup('<{} id="{}">').format(opening.tag, name)
+
+    def table_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        has_head = tokens[idx + 1].type == "thead_open"
+        label = "".join(part.content for part in tokens[idx + 4].children or ()) if has_head else "Facts"
+        return Markup('<div class="scroll" role="group" aria-label="{}" tabindex="0"><table class="table">').format(
+            label
+        )
+
+    def table_close(self, *_: Any) -> str:
+        return "</table></div>"
+
+    def th_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return '<th scope="col">' if tokens[idx + 1].content else "<td>"
+
+    def th_close(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return "</th>" if tokens[idx - 1].content else "</td>"
+
+    def td_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return '<th scope="row">' if tokens[idx - 1].type == "tr_open" else "<td>"
+
+    def td_close(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        return "</th>" if tokens[idx - 3].type == "tr_open" else "</td>"
+
+    def link_open(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        address = _address(tokens[idx])
+        return Markup('<a href="{}">').format(address) if address else ""
+
+    def link_close(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
+        opening = next(token for token in reversed(tokens[:idx]) if token.type == "link_open")
+        return "</a>" if _address(opening) else ""
 
 
-def _parts(lines: Sequence[str], within: str) -> Iterator[Markup]:
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        end = at + 1
-        if not line.strip() or line.startswith("![") or (within and line.startswith("# ")):
-            pass
-        elif line.startswith("```"):
-            end = next(i for i in range(end, len(lines)) if lines[i].startswith("```")) + 1
-            if not line.startswith("```{"):
-                yield macro(_TEMPLATE, "code", "\n".join(lines[at + 1 : end - 1]))
-        elif line.startswith("#"):
-            yield _heading(line, within)
-        elif line.startswith("|"):
-            end = _while(lines, end, lambda text: text.startswith("|"))
-            yield _table(lines[at:end])
-        elif line.startswith("    "):
-            end = _while(lines, end, lambda text: text.startswith("    ") or not text)
-            yield macro(_TEMPLATE, "code", "\n".join(text[4:] for text in lines[at:end]).rstrip())
-        elif _ITEM.match(line):
-            end = _while(lines, end, lambda text: bool(_ITEM.match(text)) or text.startswith("  "))
-            yield _list(lines[at:end])
-        else:
-            end = _while(lines, end, lambda text: bool(text.strip()) and not text.startswith(("#", "|", "```")))
-            yield macro(_TEMPLATE, "paragraph", _inline(" ".join(lines[at:end])))
-        at = end
+_MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=_ManualHtml).enable("table")
 
 
-def _while(lines: Sequence[str], start: int, goes_on: Callable[[str], bool]) -> int:
-    return next((i for i in range(start, len(lines)) if not goes_on(lines[i])), len(lines))
-
-
-def _heading(line: str, within: str) -> Markup:
-    text = line.lstrip("#")
-    level, name = len(line) - len(text), anchor(text)
-    if within:
-        level, name = level + 1, f"{within}-{name}"
-    return macro(_TEMPLATE, "heading", level, name, _inline(text.strip()))
+def _address(link: Token) -> str:
+    """Return the address of what a link leads to in the manual, or "" if it leads elsewhere."""
+    page = _PAGE.fullmatch(str(link.attrs["href"]))
+    if page is None or (page[1] and not (MANUAL / f"{page[1]}.md").is_file()):
+        return ""
+    return f"/help/{page[1]}{page[2] or ''}" if page[1] else page[2] or ""
 
 
 def anchor(heading: str) -> str:
@@ -96,41 +118,10 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
 
 
-def _table(lines: Sequence[str]) -> Markup:
-    rows = [
-        [_inline(cell.strip()) for cell in re.split(r"(?<!\\)\|", line.strip().strip("|"))]
-        for line in lines
-        if not _RULE.fullmatch(line.strip())
-    ]
-    return macro(_TEMPLATE, "table", rows[0] if any(rows[0]) else [], rows[1:])
-
-
-def _list(lines: Sequence[str]) -> Markup:
-    items: list[str] = []
-    for line in lines:
-        if _ITEM.match(line):
-            items.append(_ITEM.sub("", line, count=1))
-        else:
-            items[-1] += f" {line.strip()}"
-    return macro(_TEMPLATE, "items", [_inline(item) for item in items], lines[0][0].isdigit())
-
-
-def _inline(text: str) -> Markup:
-    """Render the words, code and links of a text. Everything else in it is escaped."""
-    code = [f"<code>{escape(span)}</code>" for span in _CODE.findall(text)]
-    html = str(escape(_CODE.sub(_PLACE, text)))
-    html = _LINK.sub(_link, html)
-    html = _BOLD.sub(r"<b>\1</b>", html)
-    html = _ITALIC.sub(r"<i>\1</i>", html)
-    pieces = html.split(_PLACE)
-    return Markup(pieces[0] + "".join(element + piece for element, piece in zip(code, pieces[1:], strict=True)))
-
-
-def _link(match: re.Match[str]) -> str:
-    page = _PAGE.fullmatch(match[2])
-    if page is None or (page[1] and not (MANUAL / f"{page[1]}.md").is_file()):
-        return match[1]
-    return f'<a href="{f"/help/{page[1]}" if page[1] else ""}{page[2] or ""}">{match[1]}</a>'
+def list_pages() -> list[str]:
+    """Return the names of the manual's pages, without their ending, in the order in which the first links them."""
+    first = (MANUAL / "index.md").read_text(encoding="utf-8")
+    return ["index", *dict.fromkeys(re.findall(r"\]\(([a-z]+)\.md\)", first))]
 
 
 _ABOUT = "about"

@@ -34,8 +34,8 @@ def test_a_page_of_the_manual_is_rendered_with_its_links_inside():
     # An anchor of the title would be taken for a part of the page that it is called after.
     assert page.one("h1").attributes == {}
     assert [link["href"] for link in page.all("a")] == ["/help/score#from-a-file", "#title"]
-    assert "<i>word</i>, <b>bold</b>, <code>code *with* [signs](x.md)</code> &amp; &lt;b&gt;" in html
-    assert [item.text for item in page.all("li")] == ["One goes on.", "Two, a|b."]
+    assert "<em>word</em>, <strong>bold</strong>, <code>code *with* [signs](x.md)</code> &amp; &lt;b&gt;" in html
+    assert [item.text.replace("\n", " ") for item in page.all("li")] == ["One goes on.", "Two, a|b."]
     assert [cell.text for cell in page.all("th", scope="row")] == ["1"]
     assert [cell.text for cell in page.all("td")] == ["x"]
     assert [code.text for code in page.all("pre")] == ["stepsight score", 'print("<x>")']
