@@ -71,7 +71,8 @@ def test_every_store_that_a_command_opens_is_closed_by_a_with():
     calls = [line.strip() for path in MODULES for line in code(path).splitlines() if "open_store(" in line]
     opened = [line for line in calls if not line.startswith("def ")]
     assert len(opened) > 20
-    assert [line for line in opened if not line.startswith("with ")] == []
+    # In parentheses, each of several stands on a line of its own.
+    assert [line for line in opened if not (line.startswith("with ") or line.endswith(") as store,"))] == []
 
 
 def test_every_folder_is_packaged():
