@@ -45,15 +45,25 @@ def is_hash(text: str) -> bool:
     return _HASH.fullmatch(text) is not None
 
 
+def is_file_name(name: str) -> bool:
+    """True if a name in a repository names a file below the folder of the repository, on every system."""
+    is_plain = len(name) <= _LONGEST_NAME and name.isprintable() and "\\" not in name
+    return is_plain and all(part.strip(". ") for part in name.split("/"))
+
+
+def _is_stored(repo: str) -> bool:
+    """True if a text is the id of a repository from which the name of its folder in the cache is made."""
+    return is_hub_id(repo) and "--" not in repo
+
+
 def _check_repo(repo: str) -> str:
-    if not is_hub_id(repo) or "--" in repo:
+    if not _is_stored(repo):
         raise invalid("not the name of a model.")
     return repo
 
 
 def _check_file(name: str) -> str:
-    is_plain = len(name) <= _LONGEST_NAME and name.isprintable() and "\\" not in name
-    if not is_plain or not all(part.strip(". ") for part in name.split("/")):
+    if not is_file_name(name):
         raise invalid("not a file of a model.")
     return name
 
@@ -221,7 +231,7 @@ def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
 def storage_folder(repo: str, kind: Kind = "model") -> Path:
     """Return the folder of a repository in the hub client's cache, following the cache's documented layout. Raises
     `ValueError` if the id is invalid."""
-    if not is_hub_id(repo) or "--" in repo:
+    if not _is_stored(repo):
         raise ValueError(f"{repo!r} is no id of a repository")
     return cache_of_hub() / f"{kind}s--{repo.replace('/', '--')}"
 

@@ -43,7 +43,16 @@ from stepsight.core.hubs.checkpoint_files import (
     WEIGHTS,
     is_hub_id,
 )
-from stepsight.core.hubs.hub_cache import NEWEST, HubFile, HubModel, Kind, is_hash, kept_card, part_key
+from stepsight.core.hubs.hub_cache import (
+    NEWEST,
+    HubFile,
+    HubModel,
+    Kind,
+    is_file_name,
+    is_hash,
+    kept_card,
+    part_key,
+)
 from stepsight.core.hubs.public import check_separator, with_known
 from stepsight.core.net.http import make_client, reason
 
@@ -112,9 +121,9 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
     if not is_hash(commit):
         raise ValueError(f"it names a commit by {commit!r:.80}, which is not a hash")
     files = [HubFile(repo, commit, file.rfilename, file.size or 0, kind) for file in info.siblings or []]
-    for name in (file.name for file in files):
-        if not name.isprintable() or "\\" in name or not all(part.strip(". ") for part in name.split("/")):
-            raise ValueError(f"it names a file by {name!r:.80}, which is no plain name")
+    for file in files:
+        if not is_file_name(file.name):
+            raise ValueError(f"it names a file by {file.name!r:.80}, which is no plain name")
     return commit, {file.name: file for file in files}
 
 

@@ -2,7 +2,7 @@
 
     with Server("http://localhost:8000/v1") as server:
         async def ask(trace): return await server.post("chat/completions", {...})
-        for trace, answer in server.ordered(traces, ask): ...
+        for trace, answer in filter(None, server.stream(traces, ask)): ...
 
 An API key is read from the environment variable `STEPSIGHT_API_KEY` when a `Server` is created. It is sent only to
 that server, never follows a redirect, and appears in no message.
@@ -89,7 +89,7 @@ class Server:
     """A server with the routes of OpenAI's API below `url`. Several threads can use it at once.
 
     Requests run in a separate thread with an event loop. `get` and `post` may be awaited only in that loop, that
-    is, in coroutines passed to `ordered` or `now`.
+    is, in coroutines passed to `stream` or `now`.
     """
 
     def __init__(
@@ -112,12 +112,6 @@ class Server:
         self._client: httpx2.AsyncClient | None = None
         self._places: asyncio.Semaphore | None = None
         self._end: weakref.finalize[..., Server] | None = None
-
-    def ordered(
-        self, items: Iterable[Item], ask: Callable[[Item], Coroutine[Any, Any, Answer]]
-    ) -> Iterator[tuple[Item, Answer]]:
-        """Like `stream`, but without the None in between."""
-        return (answered for answered in self.stream(items, ask) if answered is not None)
 
     def stream(
         self, items: Iterable[Item], ask: Callable[[Item], Coroutine[Any, Any, Answer]]

@@ -1,4 +1,4 @@
-"""Marks at which steps begin: words for "step" in many languages, numbers of numbered lists, and bullets."""
+"""Marks at which steps begin: the name of a step and its number, numbers of numbered lists, and bullets."""
 
 import itertools
 import re
@@ -6,41 +6,11 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 
 from stepsight.core.text.signs import INVISIBLE, PLAIN
+from stepsight.core.text.words import NUMBERS, OF_ALL, REFERENCES, STEPS, THOUGHTS, any_of
 
 Marks = tuple[re.Pattern[str], ...]
 """Patterns of one style of marks. A list has marks of one style only."""
 
-# The word for a step in many languages.
-_STEP_WORDS = """
-    step steps schritt étape etape paso pas passo passaggio etapa шаг этап крок krok stap steg trinn trin vaihe
-    adım adim langkah bước lépés pasul βήμα hatua ステップ 手順 步骤 步驟 단계 خطوة الخطوة مرحلة المرحلة گام
-    مرحله שלב चरण
-    कदम ধাপ ขั้นตอนที่ ขั้นตอน ขั้นที่ దశ படி
-"""
-_STEP_NAMES = [*_STEP_WORDS.split(), "hatua ya", "langkah ke", "reasoning step", "solution step"]
-# Other words that are counted as steps are, unless there are steps.
-_THOUGHT_WORDS = "thought reasoning phase stage paragraph sentence gedanke pensée pensamiento pensiero мысль 思考"
-_THOUGHT_NAMES = _THOUGHT_WORDS.split()
-
-# Numbers in words, from 1 on.
-_NUMBER_WORDS = (
-    "one two three four five six seven eight nine ten eleven twelve",
-    "first second third fourth fifth sixth seventh eighth ninth tenth",
-    "eins zwei drei vier fünf sechs sieben acht neun zehn",
-    "erster zweiter dritter vierter fünfter sechster siebter achter neunter zehnter",
-    "un deux trois quatre cinq six sept huit neuf dix",
-    "première deuxième troisième quatrième cinquième sixième septième huitième neuvième dixième",
-    "uno dos tres cuatro cinco seis siete ocho nueve diez",
-    "primer segundo tercer cuarto quinto sexto séptimo octavo noveno décimo",
-    "um dois três quatro cinco seis sete oito nove dez",
-    "primeiro segundo terceiro quarto quinto sexto sétimo oitavo nono décimo",
-    "один два три четыре пять шесть семь восемь девять десять",
-    "первый второй третий четвертый пятый шестой седьмой восьмой девятый десятый",
-    "الأولى الثانية الثالثة الرابعة الخامسة السادسة السابعة الثامنة التاسعة العاشرة",
-)
-_VALUES: Mapping[str, int] = {
-    word: value for row in _NUMBER_WORDS for value, word in enumerate(row.split(), start=1)
-}
 _CJK_DIGITS: Mapping[str, int] = dict(zip("一二三四五六七八九十", range(1, 11), strict=True))
 _CJK_NUMBER = f"[{''.join(_CJK_DIGITS)}]{{1,3}}"
 _ROMAN: Mapping[str, int] = {"i": 1, "v": 5, "x": 10}
@@ -55,14 +25,9 @@ _MARK_SIGNS: Mapping[int, str] = {
 }
 
 
-def _any_of(words: Iterable[str]) -> str:
-    forms = {form for word in words for form in (word, unicodedata.normalize("NFD", word))}
-    return "|".join(map(re.escape, sorted(forms, key=lambda form: (-len(form), form))))
-
-
-_NAME, _THOUGHT_NAME = _any_of(_STEP_NAMES), _any_of(_THOUGHT_NAMES)
-_NUMERAL = rf"\d{{1,6}}(?:\.\d{{1,3}}){{0,3}}|(?:{_any_of(_VALUES)})\b"
-_OF_ALL = r"(?:[ \t]*(?:/|\b(?:of|out of|von|de|di|sur|su|из|van)\b)[ \t]*\d{1,6})?"
+_NAME, _THOUGHT_NAME = any_of(STEPS), any_of(THOUGHTS)
+_NUMERAL = rf"\d{{1,6}}(?:\.\d{{1,3}}){{0,3}}|(?:{any_of(NUMBERS)})\b"
+_OF_ALL = rf"(?:[ \t]*(?:/|\b(?:{any_of(OF_ALL)})\b)[ \t]*\d{{1,6}})?"
 # `Step 1`, `Step 1 of 3`, `1. Schritt`, `第一步`.
 _AFTER_NAME = (
     r"(?:[ \t]*|[-_])(?:#|№|no\.|nr\.|n[°º]|number\b)?[ \t]*"
@@ -112,7 +77,7 @@ _OUTLINE = re.compile(
 )
 # These signs may be sums too, as in `1 - x = 3`, unless a word follows the first of them.
 _LOOSE_NUMBER = re.compile(
-    rf"{_BEGIN}(?!1[ \t]*[-:/º°ª][ \t]+(?![^\W\d_]{{2}}))(?P<number>\d{{1,5}})[ \t]*(?:(?<=[ \t])-|[:/º°ª]){_END}"
+    rf"{_BEGIN}(?!1[ \t]*[-:/º°ª][ \t]+(?![^\W\d_]{{2}}))(?P<number>\d{{1,5}})[ \t]*[-:/º°ª]{_END}"
 )
 _OTHER_NUMBERS = (
     _LOOSE_NUMBER,
@@ -142,10 +107,10 @@ BULLET = re.compile(r"([ \t]*)(?:[-*+•‣◦–—∙·●○▪■◆►▶�
 
 
 def _in_capitals(names: Iterable[str]) -> str:
-    return _any_of({form for word in names for form in (word.capitalize(), word.upper())})
+    return any_of({form for word in names for form in (word.capitalize(), word.upper())})
 
 
-_CAPITAL_NAME = _in_capitals(_STEP_NAMES)
+_CAPITAL_NAME = _in_capitals(STEPS)
 _INLINE_STEP = re.compile(
     rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:(?:{_CAPITAL_NAME})[ \t]*#?(?P<number>{_NUMERAL}){_OF_ALL}[ \t]*"
     rf"(?:[:.)]|[-–—](?=\s))|\[(?:{_CAPITAL_NAME})[ \t]*(?P<ordinal>\d{{1,6}})\])"
@@ -158,7 +123,7 @@ _INLINE_BRACKETED = re.compile(
     re.IGNORECASE,
 )
 _INLINE_THOUGHT = re.compile(
-    rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:{_in_capitals(_THOUGHT_NAMES)})[ \t]*#?(?P<number>{_NUMERAL}):"
+    rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:{_in_capitals(THOUGHTS)})[ \t]*#?(?P<number>{_NUMERAL}):"
 )
 _INLINE_NUMBER = re.compile(
     r"[(（]?(?<![\w.])(?P<number>\d{1,2})"
@@ -168,12 +133,7 @@ _INLINE_ENCLOSED = re.compile(rf"(?P<enclosed>{_ENCLOSED})")
 INLINE = (_INLINE_BRACKETED, _INLINE_STEP, _INLINE_THOUGHT, _INLINE_NUMBER, _INLINE_ENCLOSED)
 """Marks within a line, in the order in which they are tried."""
 
-# "By Step 1: …" speaks of a step.
-_OF_A_STEP = re.compile(
-    r"\b(?:in|from|of|by|see|to|and|with|using|at|after|as|or|per|the|this|than|our|for|into|under|[Ii]n|[Ff]rom|[Bb]y|"
-    r"[Uu]sing|[Aa]fter|[Aa]s|[Ss]ee|"
-    r"aus|nach|von|mit|im|del|de|du|dal|dans|из|по|в|на|由|从|根据|在|如|和|与|将|把)[ \t]*$"
-)
+_OF_A_STEP = re.compile(rf"\b(?:{any_of(REFERENCES)})[ \t]*$")
 _SENTENCE_ENDS = re.compile(r"(?:[.!?:;)\]$}*\"”][ \t]+|[。！？；：．”」』）][ \t]*)\(?$")
 
 
@@ -218,7 +178,7 @@ def numbers_of(match: re.Match[str]) -> tuple[int, ...]:
         # A numeral below 100, such as 二十一.
         tens, ten, ones = text.partition("十")
         return ((_CJK_DIGITS.get(tens, 1) * 10 if ten else 0) + _CJK_DIGITS.get(ones if ten else tens, 0),)
-    return (_VALUES[unicodedata.normalize("NFC", text.lower())],)
+    return (NUMBERS[unicodedata.normalize("NFC", text.lower())],)
 
 
 _PARTS = re.compile(r"\d+|[a-z]")

@@ -31,38 +31,27 @@ from stepsight.core.text.response import (
 )
 from stepsight.core.text.sentences import formula_blocks, formulas, outside, sentences, unbroken_lines
 from stepsight.core.text.signs import is_blank
+from stepsight.core.text.words import ANSWERS, THEREFORE, THEREFORE_SIGNS, any_of
 
 _RULE = re.compile(r"(?:(?:-[ \t]*+){3,}+|(?:\*[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|={3,})\s*")
 _HEADING = re.compile(
     r"\s*(?:#{1,6}[ \t]+(?![-$\d])\S.*|(?:\*\*|__)[^*_=$\\]{1,100}(?:\*\*|__):?|【[^】\n]{1,40}】)\s*"
 )
 
-# "Answer" and "therefore" in other languages.
-_ANSWER_WORDS = (
-    "antwort|endergebnis|respuesta(?: final)?|réponse(?: finale)?|risposta|resposta(?: final)?|antwoord|svar|"
-    "odpowiedź|odpověď|cevap|jawaban|đáp án|ответ|відповідь|απάντηση|最终答案|最終答案|答案|最終的な答え|答え|答|"
-    "정답|답|उत्तर|উত্তর|คำตอบ|الجواب|الإجابة|پاسخ|תשובה|jibu|సమాధానం"
-)
-_THEREFORE_WORDS = (
-    # Of German; the English word has a comma.
-    "also(?!,)|daher|somit|folglich|donc|ainsi|por (?:lo )?tanto|portanto|así que|quindi|pertanto|dus|"
-    "следовательно|итак|таким образом|отже|zatem|dolayısıyla|jadi|vậy"
-)
-_THEREFORE_SIGNS = (
-    "所以|因此|综上|綜上|故|于是|したがって|よって|따라서|그러므로|इसलिए|অতএব|ดังนั้น|لذلك|إذن|بنابراین|לכן"
-)
+_ANSWERS = any_of(ANSWERS)
 ANSWER_HEADING = re.compile(
-    rf"[#>\s]*[*_]*(?:(?:the )?final (?:answer|result)|answer|conclusion|{_ANSWER_WORDS})[*_:：.\s]*", re.IGNORECASE
+    rf"[#>\s]*[*_]*(?:(?:the )?final (?:answer|result)|answer|conclusion|{_ANSWERS})[*_:：.\s]*", re.IGNORECASE
 )
 ANSWER = re.compile(
     r"[#>\s*_]*(?:(?:the )?final answer\b|answer[ \t]*[*_]*:|the answer is\b|"
-    rf"(?:{_ANSWER_WORDS})[ \t]*[*_]*[:：]|"
+    rf"(?:{_ANSWERS})[ \t]*[*_]*[:：]|"
     r"(?:therefore|thus|so|hence)[,:]?\s+(?:the\s+)?(?:final\s+)?answer\b)|\s*<answer>|\s*####\s*\S|[\s$*_\\\[(]*\\boxed\b",
     re.IGNORECASE,
 )
 CONCLUSION = re.compile(
     r"[#>\s*_]*(?:(?:therefore|thus|so|hence|in conclusion|consequently|finally|"
-    rf"{_THEREFORE_WORDS})\b|{_THEREFORE_SIGNS})",
+    # The English "also" has a comma, the German one has none.
+    rf"also(?!,)|{any_of(THEREFORE)})\b|{any_of(THEREFORE_SIGNS)})",
     re.IGNORECASE,
 )
 THOUGHT_STEPS = "thought_steps"

@@ -20,6 +20,10 @@ _LIMIT = 60
 KEY = "sk-not-to-be-seen-1234567890"
 
 
+def ordered(server, items, ask):
+    return (answered for answered in server.stream(items, ask) if answered is not None)
+
+
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(module, "_FIRST_PAUSE", 0.001)
@@ -60,7 +64,7 @@ def test_answers_come_in_the_order_of_the_items():
         async def ask(number):
             return (await server.post("echo", number))["echo"]
 
-        assert list(server.ordered(range(100), ask)) == [(number, number) for number in range(100)]
+        assert list(ordered(server, range(100), ask)) == [(number, number) for number in range(100)]
 
 
 def test_routes_below_the_address_and_of_the_server_itself():
@@ -89,7 +93,7 @@ def test_no_more_than_a_window_is_drawn_and_no_more_than_a_few_asked_at_once():
             yield number
 
     with serving(busy) as (url, _), Server(url, at_once=4) as server:
-        answers = server.ordered(items(), lambda number: server.post("echo", number))
+        answers = ordered(server, items(), lambda number: server.post("echo", number))
         for _ in range(5):
             next(answers)
         # As many as were taken, and the window beside them.
@@ -104,7 +108,7 @@ def test_a_failure_is_repeated(status):
         return Reply(status) if request.number % 3 == 0 else echo(request)
 
     with serving(fails) as (url, asked), Server(url) as server:
-        answers = [answer["echo"] for _, answer in server.ordered(range(50), lambda one: server.post("echo", one))]
+        answers = [answer["echo"] for _, answer in ordered(server, range(50), lambda one: server.post("echo", one))]
     assert answers == list(range(50))
     assert len(asked) > 50
 
@@ -205,7 +209,7 @@ def test_answers_before_an_error_are_given_first():
         return Reply(400) if request.body == 7 else echo(request)
 
     with serving(refuses) as (url, _), Server(url) as server:
-        answers = server.ordered(range(20), lambda number: server.post("echo", number))
+        answers = ordered(server, range(20), lambda number: server.post("echo", number))
         assert [item for item, _ in (next(answers) for _ in range(7))] == list(range(7))
         with refused(ServerError):
             next(answers)
@@ -218,7 +222,7 @@ def test_answers_before_a_mistake_in_the_items_are_given_first():
 
     got = []
     with serving(echo) as (url, _), Server(url) as server:
-        answers = server.ordered(items(), lambda number: server.post("echo", number))
+        answers = ordered(server, items(), lambda number: server.post("echo", number))
         got += [next(answers)[0] for _ in range(5)]
         with refused():
             next(answers)
@@ -252,7 +256,7 @@ def test_leaving_cancels_requests_in_flight():
         return None
 
     with serving(silent) as (url, _), Server(url, at_once=3) as server:
-        answers = server.ordered(range(50), lambda number: server.post("echo", number))
+        answers = ordered(server, range(50), lambda number: server.post("echo", number))
         next(answers)
         answers.close()
         assert gone.acquire(timeout=_LIMIT)
@@ -277,7 +281,7 @@ def test_a_failing_request_ends_the_others_of_its_item():
 
     with serving(one_fails) as (url, _), Server(url) as server:
         with refused(ServerError):
-            list(server.ordered(["bad"], ask))
+            list(ordered(server, ["bad"], ask))
         assert gone.wait(_LIMIT)
 
 
@@ -315,7 +319,7 @@ def test_several_threads_share_a_server():
         def work(start):
             numbers = range(start, start + 30)
             results[start] = [
-                answer["echo"] for _, answer in server.ordered(numbers, lambda one: server.post("echo", one))
+                answer["echo"] for _, answer in ordered(server, numbers, lambda one: server.post("echo", one))
             ]
 
         threads = [threading.Thread(target=work, args=(start,)) for start in (0, 100, 200)]
