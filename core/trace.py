@@ -78,22 +78,14 @@ class Step:
 
     @property
     def gold(self) -> str | None:
-        """The gold label as tables show it: its name, "valid" if the step is only known to be valid, or None if
-        nothing is known."""
+        """The gold label as `neg`, `neu`, `pos`, `VALID` or None, if nothing is known."""
         if self.label is not None:
             return self.label.text
-        return VALID if self.valid else None
+        return None if self.valid is None else VALID if self.valid else Label.NEG.text
 
 
 VALID = "valid"
 """The gold of a step that is not wrong, and may be redundant."""
-
-
-def gold_of(step: Step) -> str | None:
-    """Return the gold label of a step as `neg`, `neu`, `pos`, `VALID` or None."""
-    if step.label is not None:
-        return step.label.text
-    return None if step.valid is None else VALID if step.valid else Label.NEG.text
 
 
 # The items of a list whose JSON is made at once.

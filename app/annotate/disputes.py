@@ -20,7 +20,7 @@ from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import Number, PageNumber, PageQuery, body, read_query
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import GOLD_VALUES, format_patch
-from stepsight.core.trace import check_text, gold_of
+from stepsight.core.trace import check_text
 from stepsight.core.validation import Model, choice
 from stepsight.storage.database.labelling_schema import Dispute
 from stepsight.storage.database.store import ForbiddenError, Store
@@ -154,7 +154,7 @@ def form_html(store: Store, address: DisputeAddress, trace: StoredTrace) -> Mark
     if not 1 <= address.step <= len(trace.steps):
         raise UserError(f"There is no step {address.step}: the trace has {len(trace.steps)}.", "Check the address.")
     number = address.step - 1
-    gold = gold_of(trace.steps[number])
+    gold = trace.steps[number].gold
     earlier = list_disputes(store, DisputeFilter(trace_id=trace.trace_id))
     return render(
         "annotate/new_dispute.html",

@@ -201,7 +201,7 @@ def _scores(trace: Trace, scores: StepScores | None) -> Floats32:
 
 
 def gold_of_codes(label: int, valid: int) -> str | None:
-    """Like `core.trace.gold_of`, but takes the `label` and `valid` of a step as codes in a table."""
+    """Like `Step.gold`, but takes the `label` and `valid` of a step as codes in a table."""
     if label != SILENT:
         return Label(label).text
     return None if valid == SILENT else VALID if valid else Label.NEG.text

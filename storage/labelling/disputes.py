@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.trace import LABEL_NAMES, VALID, Label, gold_of
+from stepsight.core.trace import LABEL_NAMES, VALID, Label
 from stepsight.storage.database.labelling_schema import Dispute, DisputeEntry
 from stepsight.storage.database.schema import DatasetRow, StepRow, TraceRow, in_range
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store
@@ -90,7 +90,7 @@ def open_dispute(
         raise ConflictError("The trace has changed since the page was loaded.", "Reload it.")
     if not 0 <= step < len(trace.steps):
         raise UserError(f"There is no step {step + 1}: the trace has {len(trace.steps)}.")
-    gold, possible = gold_of(trace.steps[step]), gold_values(store, trace.dataset_id)
+    gold, possible = trace.steps[step].gold, gold_values(store, trace.dataset_id)
     if proposed not in possible:
         offered = ", ".join(value or "null" for value in possible)
         raise UserError(f"The proposal is {proposed!r:.40}, and the gold can say {offered} here.")

@@ -9,6 +9,7 @@ import pytest
 from stepsight import Hindsight, Trace
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import StepScores
+from stepsight.core.trace import Step
 
 EVIL = '<script>alert(1)</script> & "so" \''
 TRACE = Trace.of(EVIL, ["Two.", ["Three.", EVIL]], ["pos", "neg"])
@@ -70,6 +71,8 @@ def test_a_drawing_is_complete_and_self_contained(drawn):
 def test_a_trace_has_its_steps_with_their_gold():
     html = TRACE._repr_html_()
     assert re.findall(r'<b class="label">(\w+)</b>', html) == ["pos", "neg"]
+    bare = Trace("", "q", (Step(("a",), valid=True), Step(("b",), valid=False), Step(("c",))))
+    assert re.findall(r'<b class="label">(\w+)</b>', bare._repr_html_()) == ["valid", "neg"]
     assert html.count("&lt;script&gt;alert(1)&lt;/script&gt; &amp; &#34;so&#34; &#39;") == 2
 
 

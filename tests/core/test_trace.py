@@ -1,4 +1,4 @@
-from stepsight.core.trace import VALID, Label, Step, Trace, gold_of
+from stepsight.core.trace import VALID, Label, Step, Trace
 from tests.cases import each
 from tests.messages import refused
 
@@ -26,9 +26,9 @@ def test_validity_without_a_label_is_kept():
 
 def test_the_gold_of_a_step_is_one_of_five_values():
     steps = [Step(("x",), Label.NEG), Step(("x",), Label.NEU), Step(("x",), Label.POS), Step(("x",), valid=True)]
-    assert [gold_of(step) for step in [*steps, Step(("x",))]] == ["neg", "neu", "pos", VALID, None]
+    assert [step.gold for step in [*steps, Step(("x",))]] == ["neg", "neu", "pos", VALID, None]
     # Wrong without a label is neg.
-    assert gold_of(Step(("x",), valid=False)) == "neg"
+    assert Step(("x",), valid=False).gold == "neg"
 
 
 def test_unlabelled_trace_has_no_gold_and_no_error():
