@@ -1,5 +1,6 @@
 """The public evaluators that can be fetched, for the Evaluators page and `stepsight evaluators`."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +11,12 @@ from stepsight.core.models.memory import needed_memory, total_memory
 from stepsight.core.models.placement import Placement, expected_dtype
 from stepsight.core.paths import format_bytes
 from stepsight.core.scores import Outputs
+
+USUAL_TOKENS = 300
+"""The tokens of a usual solution."""
+
+# Additions and multiplications of a processor core in a second, in float32 with AVX2.
+_SPEED = 40e9
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,12 @@ class FetchableModel:
     def f1(self) -> float | None:
         """The published average F1 on ProcessBench, in percent, or None if there is none."""
         return self.public.processbench.average if self.public.processbench else None
+
+    @property
+    def seconds(self) -> float:
+        """An estimate of how long this machine's processor takes to read a usual solution: each weight is multiplied
+        and added once per token."""
+        return 2 * self.public.all_parameters * USUAL_TOKENS / (_SPEED * (os.cpu_count() or 1))
 
 
 def offers(place: Placement, here: Iterable[str]) -> list[FetchableModel]:

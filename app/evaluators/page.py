@@ -14,7 +14,7 @@ from markupsafe import Markup
 from starlette.responses import JSONResponse
 
 from stepsight.app.access.rights import RequiresRight, Right, has_right
-from stepsight.app.evaluators.model_list import judges, offers, ordered, unfit
+from stepsight.app.evaluators.model_list import USUAL_TOKENS, judges, offers, ordered, unfit
 from stepsight.app.jobs.page import fetch_progress
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.baseline_check import card_id
@@ -148,6 +148,8 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
         progress=fetch_progress,
         failures=failed,
         memory=total_memory() if evaluators.place.on_processor else None,
+        on_processor=evaluators.place.on_processor,
+        usual_tokens=USUAL_TOKENS,
         disk=free_disk(),
         has_fetched=bool(repos),
         here=here,

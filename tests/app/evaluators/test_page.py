@@ -308,7 +308,12 @@ def test_public_evaluators_stand_in_the_order_of_their_use(client, sqlite_store,
     for module in (memory, model_list):
         monkeypatch.setattr(module, "total_memory", lambda: 8_000_000_000)
     best, small = (f"HuggingFaceH4/Qwen2.5-Math-{size}B-Instruct-PRM-0.2" for size in ("7", "1.5"))
-    before = listed(page_of(client))
+    monkeypatch.setattr(model_list.os, "cpu_count", lambda: 2)
+    page = page_of(client)
+    # Twice 1.5 thousand million weights for each of 300 tokens, at 80 thousand million operations a second.
+    assert f"Start with {small}:" in page.text
+    assert "this processor reads a solution of 300 tokens in about 12 s." in page.text
+    before = listed(page)
     assert before[0] == small
     # Two of one name, by two owners.
     assert {small, small.replace("HuggingFaceH4", "plaguss")} <= set(before)
