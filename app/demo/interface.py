@@ -52,7 +52,6 @@ _LAYOUT = """
 .step-scores .triangle .name { font-weight: 600; margin: 0; }
 .step-scores .stepsight caption { white-space: normal; }
 @media (max-width: 600px) {
-  .step-scores .three { display: none; }
   .step-scores .stepsight :is(td, th) { padding: 2px 4px; font-size: 13px; }
 }
 """

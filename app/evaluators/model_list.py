@@ -46,8 +46,8 @@ class FetchableModel:
 
     @property
     def seconds(self) -> float:
-        """An estimate of how long this machine's processor takes to read a usual solution: each weight is multiplied
-        and added once per token."""
+        """An estimate of the time in which this machine's processor reads a usual solution: each weight is
+        multiplied and added once per token."""
         return 2 * self.public.all_parameters * USUAL_TOKENS / (_SPEED * (os.cpu_count() or 1))
 
 

@@ -50,7 +50,7 @@ from stepsight.storage.people.blindness import check_traces
 from stepsight.storage.traces.queries import Dataset, find_dataset, list_datasets
 from stepsight.training.evaluate.baseline_check import BaselineCheck
 from stepsight.training.evaluate.evaluation import MODES
-from stepsight.training.report.dataset import change_section, lead
+from stepsight.training.report.dataset import change_section, extent
 from stepsight.training.report.html import Section
 from stepsight.training.report.stored_tables import Conditions, outcome_fields, outcomes_by_field
 from stepsight.training.report.tables import Table, slug, to_csv, to_latex, to_markdown
@@ -199,7 +199,7 @@ class ResultsPage:
             **values,
             "measured": measured,
             "outdated": {dataset.name: outdated[-1]} if outdated else {},
-            "lead": lead(measured.evaluation),
+            "extent": extent(measured.evaluation),
             "browse": f"/browse?{own}",
             "report": f"/results/report?{own}{'&' if report else ''}{report}",
             "golds": [("", "the benchmark’s"), ("patched", "with accepted disputes")] if disputed else [],

@@ -279,9 +279,9 @@ def bar_html(
 ) -> Markup:
     """Render the three probabilities of sub-step `i` as a bar with its mark and validity.
 
-    If the evaluator's `outputs` are not three-way, only validity is drawn. `name` is the evaluator's name for the
-    tooltip, which is needed if several evaluators are side by side. The spread of an ensemble is drawn as a line
-    across the end of the invalid part.
+    The other numbers are in its tooltip. If the evaluator's `outputs` are not three-way, only validity is drawn.
+    `name` is the evaluator's name for the tooltip, which is needed if several evaluators are side by side. The
+    spread of an ensemble is drawn as a line across the end of the invalid part.
     """
     values = {name: float(p) for name, p in zip(LABEL_NAMES, scores.probs[i], strict=True)}
     validity, three = values["neu"] + values["pos"], outputs == Outputs.THREE_WAY
@@ -301,7 +301,6 @@ def bar_html(
         title=f"{name}, {mode}: {words}; {verdict}" if name else f"{mode}: {words}; {verdict}",
         parts=values if three else {"neg": 1 - validity, "pos": validity},
         validity=validity,
-        probabilities=values if three else {},
         spread=reach,
     )
 

@@ -138,9 +138,14 @@ def change_section(before: Evaluation, after: Evaluation, mode: Mode, errors: Er
 
 
 def lead(evaluation: Evaluation) -> str:
-    """Return a sentence that gives the kind, origin and size of the dataset."""
+    """Return a sentence that gives the kind, origin and extent of the dataset."""
     dataset = evaluation.dataset
-    sentence = f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {evaluation.size}"
+    return f"{dataset.kind}, from {dataset.source} (SHA-256 {dataset.sha256[:12]}…): {extent(evaluation)}"
+
+
+def extent(evaluation: Evaluation) -> str:
+    """Return a sentence that gives the number of traces, errors and steps, and the patch of gold if any."""
+    dataset, sentence = evaluation.dataset, str(evaluation.size)
     if not evaluation.view.group:
         wrong = f"{dataset.errors:,} with a wrong step" if dataset.labelled else "no hard labels"
         sentence += f", {wrong}, {dataset.steps:,} steps"

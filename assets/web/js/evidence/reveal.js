@@ -93,7 +93,6 @@ export class RevealedJudgment {
     for (const name of ["title", "aria-label"]) bar.setAttribute(name, `${when}: ${words}; ${verdict}`);
     Object.assign(item.querySelector(".mark"), { textContent: MARKS[verdict], title: verdict });
     item.querySelector(".num").textContent = validity.toFixed(2);
-    item.querySelectorAll(".three > span").forEach((part, label) => (part.textContent = told[label]));
     const change = validity - this.online(after, step);
     const holder = item.querySelector(".d");
     holder.className = `d ${Math.abs(change) < NOTABLE ? "" : change > 0 ? "rise" : "fall"}`;
