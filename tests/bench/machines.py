@@ -1,17 +1,19 @@
-"""How fast one process and two score a dataset in a store on PostgreSQL, and what a killed process costs.
+"""How fast one machine and two score a dataset in a store on PostgreSQL, and what it costs if one is lost.
 
     python -m tests.bench.machines [TRACES]
 
-A process has one thread and stands for a machine: the two share nothing but the store. Steps are counted from the
-first stored judgment to the last, without the start. In the third run one of two processes is killed after a third
-of the traces, which ends the other, and the same command is given again. All runs must give the same scores.
+A machine is a launcher with one process of one thread; two share the store, and the place where launchers meet.
+Steps are counted from the first stored judgments to the last, without the start. In the third run one of two is
+lost after a third of the traces, and the same commands are given again. All runs must give the same scores.
 """
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +25,18 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.runs.processes import launcher
 from stepsight.training.synth.corpus import generate
 from tests.postgresql import postgresql_server
 from tests.storage.samples import add
 
 TRACES = 2_000
+# Seconds for which the machine that is left is given time to end.
+PATIENCE = 60
 NAME, EVALUATOR = "synthetic", "mini-bidir"
 
 
 def main():
-    """Print steps per second of one process and of two, and what was left after a kill."""
+    """Print steps per second of one machine and of two, and what was left when one was lost."""
     size = int(sys.argv[1]) if len(sys.argv) > 1 else TRACES
     with postgresql_server() as server:
         addresses = [server.make() for _ in range(3)]
@@ -41,38 +44,58 @@ def main():
             with open_store(address) as store:
                 add(store, generate(0, size), dataset=NAME)
         print(f"{size:,} traces, hindsight, {EVALUATOR}")
-        print(f"one process: {rate(addresses[0], 1, size):,.0f} steps/s")
-        print(f"two processes: {rate(addresses[1], 2, size):,.0f} steps/s")
-        command = start(addresses[2], 2)
+        print(f"one machine: {rate(addresses[0], 1, size):,.0f} steps/s")
+        print(f"two machines: {rate(addresses[1], 2, size):,.0f} steps/s")
+        machines = start(addresses[2], 2)
         while count(addresses[2]) < size / 3:
-            time.sleep(0.1)
-        children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
-        os.kill(int(children[-1]), signal.SIGKILL)
-        print(f"one of two killed: exit code {command.wait()}, {count(addresses[2]):,} of {size:,} traces judged")
-        print(f"the same command again: {rate(addresses[2], 2, size):,.0f} steps/s")
+            time.sleep(0.5)
+        for pid in (*children(machines[1]), machines[1].pid):
+            os.kill(int(pid), signal.SIGKILL)
+        begin, left = time.perf_counter(), children(machines[0])
+        try:
+            end = f"ends with {machines[0].wait(PATIENCE)} after {time.perf_counter() - begin:.0f} s"
+        except subprocess.TimeoutExpired:
+            end = f"has not ended after {PATIENCE} s and is killed"
+            for pid in (*left, machines[0].pid):
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+        print(f"one of two lost: the other {end}; {count(addresses[2]):,} of {size:,} traces are judged")
+        print(f"the same commands again: {rate(addresses[2], 2, size):,.0f} steps/s")
         first, *others = map(scores, addresses)
         print(f"greatest difference of a probability: {max(np.abs(first - other).max() for other in others):.1e}")
 
 
-def start(address, processes):
-    arguments = [*launcher(processes), "-m", "stepsight", "score", "--dataset", NAME, "--evaluator", EVALUATOR,
-                 "--mode", "hindsight", "--db", address]  # fmt: skip
-    return subprocess.Popen(
-        [sys.executable, *arguments], env=os.environ | {"OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL
-    )
+def children(machine):
+    return Path(f"/proc/{machine.pid}/task/{machine.pid}/children").read_text().split()
 
 
-def rate(address, processes, size):
-    """The steps judged per second, from the first judgment that the command stores to the last."""
-    before, command = count(address), start(address, processes)
+def start(address, machines):
+    """Give the command on each machine."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    return [
+        subprocess.Popen(
+            [sys.executable, "-m", "torch.distributed.run", f"--nnodes={machines}", f"--node-rank={rank}",
+             "--nproc-per-node=1", "--master-addr=127.0.0.1", f"--master-port={port}", "-m", "stepsight", "score",
+             "--dataset", NAME, "--evaluator", EVALUATOR, "--mode", "hindsight", "--db", address],
+            env=os.environ | {"OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL,
+        )
+        for rank in range(machines)
+    ]  # fmt: skip
+
+
+def rate(address, machines, size):
+    """The steps judged per second, from the first judgment that is stored to the last."""
+    before, commands = count(address), start(address, machines)
     while (done := count(address)) == before:
-        assert command.poll() is None
-        time.sleep(0.1)
+        assert commands[0].poll() is None
+        time.sleep(0.5)
     begin = time.perf_counter()
     while count(address) < size:
-        time.sleep(0.1)
+        time.sleep(0.5)
     seconds = time.perf_counter() - begin
-    assert command.wait() == 0
+    assert [command.wait() for command in commands] == [0] * machines
     with open_store(address) as store:
         return (size - done) * find_dataset(store, NAME).steps / size / seconds
 

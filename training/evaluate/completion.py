@@ -81,7 +81,7 @@ class Completion:
         if fingerprint is not None and evaluator.fingerprint != fingerprint:
             return None
         row = register_loaded(self.store, evaluator)
-        missing = count_missing(self.store, self.dataset.id, row.id, self.mode)
+        missing = self.ours.agree(count_missing(self.store, self.dataset.id, row.id, self.mode))
         if missing:
             if self.ours.is_main:
                 describe(evaluator)
@@ -92,14 +92,15 @@ class Completion:
         return row
 
     def judge_missing(self, scorer: Scorer, evaluator: int, missing: int, skip: Skip | None, unit: str) -> int:
-        """Judge this process's share of the `missing` traces, and return the number of judgments stored.
+        """Judge this process's share of the `missing` traces, and return the number of judgments stored. All
+        processes have the same number of missing traces.
 
         `evaluator` is the evaluator's database id, `skip` is called for each trace that it cannot judge, and `unit`
         labels the progress bar.
         """
         find = partial(missing_traces, self.store, self.dataset.id, evaluator, self.mode)
         confirm_cost(scorer.evaluator, find(), self.mode, yes=self.yes, alone=self.ours.count == 1)
-        traces = self.ours.share(find())
+        traces = self.ours.share(find(), missing)
         judgments = judge(scorer, traces, self.mode, skip)
         shown = progress(judgments, missing // self.ours.count, unit) if self.ours.is_main else judgments
         return save_judgments(self.store, evaluator, shown)
@@ -120,9 +121,7 @@ def score_dataset(
     with open_store(url) as store:
         dataset = find_dataset(store, name)
         stored = register_loaded(store, evaluator)
-        missing = count_missing(store, dataset.id, stored.id, mode)
-        # Otherwise traces judged by a faster process would be missing from another one's count.
-        ours.wait()
+        missing = ours.agree(count_missing(store, dataset.id, stored.id, mode))
         run = Completion(store, dataset, mode, Placement(), ours, yes)
         done = ours.total(run.judge_missing(scorer, stored.id, missing, skip, "traces"))
     if ours.is_main:

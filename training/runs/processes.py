@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -189,13 +190,14 @@ class Processes:
         """True for the process that prints on behalf of all processes."""
         return self.rank == 0
 
-    def share(self, traces: Iterable[StoredTrace]) -> Iterator[StoredTrace]:
+    def share(self, traces: Iterable[StoredTrace], draw: int) -> Iterator[StoredTrace]:
         """Yield this process's share of the traces.
 
-        A trace's position determines its process, so shares never overlap, whatever other processes have judged
-        meanwhile.
+        A trace's position and `draw` determine its process, so shares never overlap, whatever other processes have
+        judged meanwhile. With another `draw`, what is left of one process's share is spread over all of them.
         """
-        return (trace for trace in traces if trace.position % self.count == self.rank)
+        places = ((trace, zlib.crc32(f"{draw} {trace.position}".encode())) for trace in traces)
+        return (trace for trace, place in places if place % self.count == self.rank)
 
     def total(self, number: int) -> int:
         """Return the sum of `number` over all processes. Every process has to call this method, which waits for all
@@ -212,6 +214,10 @@ class Processes:
         sums = torch.tensor([number])
         distributed.all_reduce(sums)
         return int(sums[0])
+
+    def agree(self, number: int) -> int:
+        """Return the `number` that the first process has. Every process has to call this method."""
+        return self.total(number if self.is_main else 0)
 
     def wait(self) -> None:
         """Wait until every process has called this method."""

@@ -297,12 +297,19 @@ def test_two_processes_share_the_traces_and_one_speaks(sqlite_store, tiny):
         np.testing.assert_allclose(ours.hindsight.packed, theirs.hindsight.packed, atol=1e-5)
 
 
-def test_the_shares_are_the_same_whatever_is_judged_already(sqlite_store):
-    stored = add(sqlite_store, many(10))
-    shares = [[trace.id for trace in Processes(rank, 3).share(stored)] for rank in range(3)]
-    assert shares == [["0", "3", "6", "9"], ["1", "4", "7"], ["2", "5", "8"]]
-    assert [trace.id for trace in Processes(1, 3).share(stored[2:])] == ["4", "7"]
-    assert list(Processes().share(stored)) == stored
+def test_shares_hold_whatever_is_judged_already_and_another_draw_spreads_what_is_left(sqlite_store):
+    stored = add(sqlite_store, many(90))
+
+    def shares(traces, draw):
+        return [[trace.position for trace in Processes(rank, 3).share(traces, draw)] for rank in range(3)]
+
+    first = shares(stored, 90)
+    assert sorted(place for share in first for place in share) == list(range(90))
+    assert shares(stored[30:], 90) == [[place for place in share if place >= 30] for share in first]
+    # A machine was lost with its share: each of the three takes some of it.
+    left = [stored[place] for place in first[0]]
+    assert min(map(len, shares(left, len(left)))) >= len(left) // 6
+    assert list(Processes().share(stored, 0)) == stored
 
 
 @pytest.mark.usefixtures("judged")
