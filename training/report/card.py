@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 import stepsight
 from stepsight.core.errors import UserError
@@ -21,7 +21,6 @@ from stepsight.core.metrics.figures import Subject
 from stepsight.core.metrics.ratings import Ratings, valid_of
 from stepsight.core.metrics.shortcuts import error_is_last, last_by_chance, last_is_least, rank_correlation
 from stepsight.core.metrics.table import SILENT, StepTable
-from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
@@ -93,18 +92,6 @@ def agreement_with_people(
             kappa(pair, weights),
             alpha(rated.last.validity[:, in_dataset], trace=trace[in_dataset], weights=weights).agreeing,
         )
-
-
-def labels_version(store: Store, dataset_id: int) -> tuple[int, int]:
-    """Return a version key that changes whenever people's labels of a dataset may change."""
-    events = (
-        select(func.count(), func.max(EventRow.id))
-        .join(CampaignRow, CampaignRow.id == EventRow.campaign_id)
-        .where(CampaignRow.dataset_id == dataset_id)
-    )
-    with store.read() as session:
-        count, newest = session.execute(events).one()
-    return count, newest or 0
 
 
 def _compared(ratings: Ratings, trace: NDArray[np.int64], subject: Subject) -> RaterPair:

@@ -12,7 +12,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import evaluators_of, find_by_name, register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
-from stepsight.training.report.card import agreement_with_people, labels_version, make_card
+from stepsight.training.report.card import agreement_with_people, make_card
 from stepsight.training.report.report import PART_WRITERS
 from tests.messages import refused
 from tests.storage.labelling.labelled_sums import labelled
@@ -144,7 +144,6 @@ def found(store):
 def test_verdicts_are_compared_with_the_majority_of_blind_labels(sqlite_store):
     labelled(sqlite_store)
     (dataset,) = list_datasets(sqlite_store)
-    before = labels_version(sqlite_store, dataset.id)
     one = evaluator(sqlite_store)
     judgments = [
         Judgment(trace, Mode.OFFLINE, StepScores(np.array([[1 - v, 0, v] for v in VALIDITY[trace.id]], np.float32)))
@@ -161,4 +160,3 @@ def test_verdicts_are_compared_with_the_majority_of_blind_labels(sqlite_store):
     assert agreement.kappa.number == pytest.approx((4 / 5 - chance) / (1 - chance))
     # Equal pairs: 3 + 3 of "two"; 3, 1 and 0 of 0 of "three"; 1 of 1 of "one".
     assert agreement.among_people.number == pytest.approx(11 / 13)
-    assert labels_version(sqlite_store, dataset.id) == before
