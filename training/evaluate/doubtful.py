@@ -30,7 +30,6 @@ from stepsight.training.evaluate.strength import read_card
 _CONTRADICTED = 2
 MODES = (Mode.OFFLINE.value, Mode.ONLINE.value)
 _WORD = re.compile(r"[^\W\d_]+")
-_OWN_NAME = re.compile(r", read | \(")
 
 
 @dataclass(frozen=True)
@@ -263,8 +262,7 @@ def _voters(
     }
     voters, excluded = [], []
     for evaluator, validity in judged:
-        # Readings, and evaluators of one name, have more behind it.
-        is_weak = read_card(_OWN_NAME.split(evaluator.name)[0]).is_weak
+        is_weak = read_card(evaluator.name).is_weak
         if above.get(evaluator.name) and not is_weak:
             voters.append((evaluator, validity))
         else:

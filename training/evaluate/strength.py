@@ -5,11 +5,11 @@ The figures of a shipped evaluator stand in its stepsight.json, as `measured`.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 
-from stepsight.core.evaluator_summary import split_reading
 from stepsight.core.evaluators.conclusion import Opinion, conclude
 from stepsight.core.files.jsonl import parse_trace, read_file
 from stepsight.core.judgment import Judgment
@@ -23,6 +23,8 @@ GALLERY = asset("traces", "gallery.jsonl")
 DATASET = GALLERY.stem
 EXPOSED, CLEARED, VISIBLE, CLEAN = "exposed later", "cleared later", "visible at once", "no error"
 KINDS = (EXPOSED, CLEARED, VISIBLE, CLEAN)
+# A reading, a type of weights, or the beginning of a fingerprint follows it.
+_OWN_NAME = re.compile(r", read | \(")
 
 
 @cache
@@ -95,8 +97,9 @@ def _share(hits: int, of: int) -> str:
 
 @cache
 def read_card(name: str) -> Strength:
-    """Return the strength of a shipped evaluator, with any reading. For any other evaluator, nothing is known."""
-    folder = shipped_folder(split_reading(name)[0])
+    """Return the strength of a shipped evaluator, whatever follows its own name. For any other evaluator, nothing is
+    known."""
+    folder = shipped_folder(_OWN_NAME.split(name)[0])
     if folder is None:
         return Strength()
     return Strength(**json.loads((folder / "stepsight.json").read_text(encoding="utf-8"))["measured"])

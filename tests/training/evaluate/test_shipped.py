@@ -192,6 +192,9 @@ def test_stated_figures_are_those_of_the_model_card(name):
     assert strength.clears == {dataset: float(low) > 0 for dataset, low in reversed(rows)}
     assert "{} of {} first errors that a later step exposes".format(*strength.exposed) in " ".join(text.split())
     assert "{} of {} errors visible at once found".format(*strength.visible) in text
+    # They are also those of its copies with other weights or another reading.
+    assert all(read_card(f"{name}{more}") == strength for more in (" (bfloat16)", ", read in both orders"))
+    assert read_card(f"my-{name}") != strength
 
 
 FILE = Path(__file__).with_name("own_solutions.jsonl")
