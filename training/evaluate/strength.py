@@ -97,8 +97,7 @@ def _share(hits: int, of: int) -> str:
 
 @cache
 def read_card(name: str) -> Strength:
-    """Return the strength of a shipped evaluator, whatever follows its own name. For any other evaluator, nothing is
-    known."""
+    """Return the strength of a shipped evaluator, whatever follows its own name. Of others, nothing is known."""
     folder = shipped_folder(_OWN_NAME.split(name)[0])
     if folder is None:
         return Strength()
