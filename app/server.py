@@ -17,7 +17,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse
 
-from stepsight.app.access.current import PrivateHeaders
 from stepsight.app.annotate.adjudicate import router as adjudication_routes
 from stepsight.app.annotate.agreement import router as agreement_page
 from stepsight.app.annotate.campaigns import router as label_files
@@ -37,14 +36,14 @@ from stepsight.app.score.files import score_files
 from stepsight.app.score.page import ScorePage
 from stepsight.app.scoring.batcher import REQUEST_SECONDS
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.access import Access
+from stepsight.app.web.access import PrivateHeaders
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.changes import change_routes
 from stepsight.app.web.failures import answer_errors
 from stepsight.app.web.help import help_routes
 from stepsight.app.web.html import add_files
 from stepsight.app.web.login import login_routes
-from stepsight.app.web.middleware import Failures, Gate, Requests
+from stepsight.app.web.middleware import Access, Failures, Gate, Requests
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import Store
 
@@ -108,7 +107,7 @@ def build_app(
     seconds: float = REQUEST_SECONDS,
     has_worker: Callable[[], bool] | None = None,
 ) -> FastAPI:
-    """Build the whole application, ready for uvicorn. Its pages are `app.access.rights.PAGES`.
+    """Build the whole application, ready for uvicorn. Its pages are `app.web.access.PAGES`.
 
     With `public`, visitors who are not logged in may view pages and have solutions scored. `read_only` implies
     `public`, and also keeps every page from writing to the store. With `loopback`, only this machine can connect,

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from sqlalchemy import select
 
-from stepsight.app.access.rights import COOKIE
+from stepsight.app.web.access import COOKIE
 from stepsight.app.web.pages import PART
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow, SlotRow

@@ -14,8 +14,7 @@ from fastapi import FastAPI
 
 from stepsight.app.annotate.pages import labelling_routes
 from stepsight.app.commands.serve import listen
-from stepsight.app.web.access import Access
-from stepsight.app.web.middleware import Failures, Gate
+from stepsight.app.web.middleware import Access, Failures, Gate
 from stepsight.storage.database.store import open_store
 from tests.forked import FORK
 

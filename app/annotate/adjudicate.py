@@ -17,9 +17,9 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, JSONResponse
 from markupsafe import Markup
 
-from stepsight.app.access.rights import Adjudicator
 from stepsight.app.annotate.campaigns import choose_html
 from stepsight.app.annotate.label import DECISION_KEYS, ERROR_NAMES, formula, script_keys
+from stepsight.app.web.access import Adjudicator
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import Number, PageQuery, body, read_query
 from stepsight.core.trace import find_answer

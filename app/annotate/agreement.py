@@ -16,7 +16,6 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from sqlalchemy import func, select
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.annotate.adjudicate import AdjudicationAddress
 from stepsight.app.annotate.agreement_tables import (
     STEPWISE,
@@ -39,6 +38,7 @@ from stepsight.app.annotate.agreement_tables import (
 )
 from stepsight.app.annotate.campaigns import choose_html, terms
 from stepsight.app.markup.text import MARKS, counted
+from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import Number, PageNumber, PageQuery, read_query
 from stepsight.core.errors import UserError

@@ -14,8 +14,8 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response
 from markupsafe import Markup
 from pydantic import AfterValidator
 
-from stepsight.app.access.rights import Annotator, RequiresRight, Right, find_user_of, has_right, user_of_request
 from stepsight.app.markup.text import MARKS
+from stepsight.app.web.access import Annotator, RequiresRight, Right, find_user_of, has_right, user_of_request
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import Number, PageNumber, PageQuery, body, read_query
 from stepsight.core.errors import UserError

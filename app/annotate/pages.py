@@ -9,7 +9,6 @@ from fastapi.routing import APIRoute
 from markupsafe import Markup
 from pydantic import Field
 
-from stepsight.app.access.rights import Annotator, Manager, Person
 from stepsight.app.annotate.campaigns import (
     NewCampaign,
     campaign_html,
@@ -27,6 +26,7 @@ from stepsight.app.annotate.label import (
     steps_html,
 )
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import Annotator, Manager, Person
 from stepsight.app.web.failures import error_json
 from stepsight.app.web.html import macro, plain_page
 from stepsight.app.web.pages import PART, body, read_number, read_query

@@ -21,10 +21,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
-from stepsight.app.access.current import request_id
-from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of
 from stepsight.app.api.models import Context, FailedLine, Texts
 from stepsight.app.api.scores import AnswerPart, Stream, unless_gone
+from stepsight.app.web.access import LOOKING, RequiresRight, Right, find_user_of, request_id
 from stepsight.app.web.failures import failure_json
 from stepsight.core.arrays import rounded
 from stepsight.core.errors import UserError

@@ -18,7 +18,6 @@ from pydantic import BaseModel
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
-from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of
 from stepsight.app.api.models import (
     BatchLine,
     BatchRequest,
@@ -31,6 +30,7 @@ from stepsight.app.api.models import (
 )
 from stepsight.app.scoring.batcher import BusyError, PendingScore, ShortError
 from stepsight.app.scoring.loading import LoadingError
+from stepsight.app.web.access import LOOKING, RequiresRight, Right, find_user_of
 from stepsight.app.web.failures import OURS, logged_under, status_of
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode

@@ -14,7 +14,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
-from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of
 from stepsight.app.api.models import (
     Context,
     DatasetInfo,
@@ -33,6 +32,7 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.batcher import REQUEST_SECONDS
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import LOOKING, RequiresRight, Right, find_user_of
 from stepsight.app.web.changes import write_dependencies
 from stepsight.app.web.failures import answer_errors, failure_json, failure_response
 from stepsight.app.web.html import render

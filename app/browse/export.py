@@ -10,11 +10,11 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, require
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import find_choice
 from stepsight.app.browse.selection import Selection
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import RequiresRight, Right, find_user_of, require
 from stepsight.app.web.failures import whole_file
 from stepsight.app.web.pages import read_query
 from stepsight.core.validation import choice

@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Request
 from markupsafe import Markup
 
-from stepsight.app.access.rights import Right, find_user_of, may
 from stepsight.app.browse import export
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import (
@@ -29,6 +28,7 @@ from stepsight.app.markup.text import counted
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered
 from stepsight.app.score.files import judgment_files, late_error
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import Right, find_user_of, may
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
 from stepsight.app.web.pages import DOWNLOAD_PATIENCE, PageContent, Query, address_page, answer_query

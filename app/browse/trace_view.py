@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 from markupsafe import Markup
 
-from stepsight.app.access.rights import Right, may
 from stepsight.app.markup.marking import marked_markdown
 from stepsight.app.markup.text import counted
+from stepsight.app.web.access import Right, may
 from stepsight.app.web.html import macro, render
 from stepsight.app.web.step_bars import (
     ONLY_VALIDITY,

@@ -32,11 +32,8 @@ _DEFAULT = "mini-bidir"
 def demo_command(args: Namespace) -> None:
     """Serve a Gradio interface that scores solutions."""
     set_up_logs(TEXT, access=False)
-    with (
-        listen(args.port, args.host) as listener,
-        TemporaryDirectory(prefix="stepsight-") as folder,
-        open_store(str(Path(folder) / "empty.db")) as store,
-    ):
+    folder = TemporaryDirectory(prefix="stepsight-")
+    with folder, open_store(str(Path(folder.name) / "empty.db")) as store, listen(args.port, args.host) as listener:
         evaluators = Evaluators(args.evaluator or [_DEFAULT], shipped=False, place=read_placement(args))
         hosts = [*LOOPBACK, *public_names(args.host, ())]
         application = build_app(store, evaluators, read_only=True, hosts=hosts)

@@ -18,7 +18,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right, user_of_request
+from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_right, user_of_request
 from stepsight.app.web.changes import write_dependencies
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PageContent, address_page, body

@@ -19,13 +19,12 @@ from jinja2.ext import Extension
 from markupsafe import Markup
 from pydantic import Field
 
-from stepsight.app.access.current import script_nonce
-from stepsight.app.access.rights import find_user_of, state_of
 from stepsight.app.browse.trace_view import trace_html
 from stepsight.app.score.entered import Entered, SolutionText, as_steps, steps_of
 from stepsight.app.score.files import judgments_row
 from stepsight.app.scoring.batcher import PendingScore, client_context
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import find_user_of, script_nonce, state_of
 from stepsight.app.web.html import read_web, render
 from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core import notebook

@@ -12,12 +12,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from stepsight.app.access.current import POLICY, content_policy
-from stepsight.app.access.rights import RequiresRight, Right
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.app.web.access import ClientLimit, too_many_open
+from stepsight.app.web.access import POLICY, RequiresRight, Right, content_policy
 from stepsight.app.web.failures import error_json
-from stepsight.app.web.middleware import read_again
+from stepsight.app.web.middleware import ClientLimit, read_again, too_many_open
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import parse_json
 from stepsight.storage.database.store import Store

@@ -13,10 +13,10 @@ from fastapi.routing import APIRouter
 from markupsafe import Markup
 from starlette.responses import JSONResponse
 
-from stepsight.app.access.rights import RequiresRight, Right, has_right
 from stepsight.app.evaluators.model_list import USUAL_TOKENS, judges, offers, ordered, unfit
 from stepsight.app.jobs.page import fetch_progress
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import RequiresRight, Right, has_right
 from stepsight.app.web.baseline_check import card_id
 from stepsight.app.web.help import document_html
 from stepsight.app.web.html import render

@@ -12,7 +12,6 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
 from markupsafe import Markup
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.evidence import KINDS, PROBLEM, Evidence, EvidenceAddress, JudgingError, open_evidence
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
@@ -28,6 +27,7 @@ from stepsight.app.evidence.trace import (
 from stepsight.app.jobs.page import judge_form
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import (

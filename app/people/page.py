@@ -12,7 +12,7 @@ from fastapi import APIRouter, Depends, Form, Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from stepsight.app.access.rights import LOGIN, Manager, RequiresRight
+from stepsight.app.web.access import LOGIN, Manager, RequiresRight
 from stepsight.app.web.failures import status_of
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.login import enter

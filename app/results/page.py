@@ -15,7 +15,6 @@ from markupsafe import Markup
 from plotly import __file__ as plotly_module
 from plotly import __version__ as plotly_version
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.browse.evaluator_choice import list_choices
 from stepsight.app.jobs.page import judge_form
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
@@ -34,6 +33,7 @@ from stepsight.app.results.tables import (
 )
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import ComparedEvaluator, line_html, shortfalls
 from stepsight.app.web.html import EMPTY_STORE, render

@@ -9,10 +9,10 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
-from stepsight.app.access.rights import RequiresRight, Right, find_user_of
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import RequiresRight, Right, find_user_of
 from stepsight.app.web.pages import DOWNLOAD_PATIENCE, waiting_route
 from stepsight.core.escaping import csv_text
 from stepsight.core.files.jsonl import format_trace

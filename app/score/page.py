@@ -17,12 +17,12 @@ from fastapi import APIRouter, Depends, Request
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, JSONResponse
 
-from stepsight.app.access.rights import LOOKING, RequiresRight, Right, find_user_of, has_right
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
 from stepsight.app.score.result import conclusion_of, result_html
 from stepsight.app.score.running import RunningResults
 from stepsight.app.scoring.batcher import ScoringCost
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import LOOKING, RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import PageContent, body, client_disconnected
 from stepsight.app.web.step_bars import notice_html

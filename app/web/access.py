@@ -1,227 +1,394 @@
-"""Access control for routes: who made a request, and whether they have one of the rights that the route
-requires."""
+"""Who makes a request and what they may do: the request being handled, the rights of each role, how routes declare
+the rights they need, and the rules that follow for each path.
 
-from collections import Counter
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
-from urllib.parse import quote
+A path that no rule covers is treated as missing. This matters above all for Gradio's own routes, some of which
+would store a visitor's files, fetch files on the visitor's behalf, or reveal what the server is doing.
+"""
 
-from anyio import to_thread
+import re
+import secrets
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from enum import StrEnum
+from ipaddress import ip_address
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import Depends, Request
+from fastapi.routing import APIRoute
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import HTTPConnection
-from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Mount, compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from stepsight.app.access.current import current_request, is_local
-from stepsight.app.access.rights import LOGIN, LOOKING, Right, Rules, cookie_name, refusal, rights_of
-from stepsight.app.scoring.batcher import client_context
-from stepsight.app.web.failures import address_of, error_response, failure_response, is_api, is_navigation
-from stepsight.app.web.pages import find_moved
-from stepsight.core.errors import UserError
 from stepsight.core.scoring.client import API
-from stepsight.storage.database.store import Store, UnavailableError
-from stepsight.storage.jobs.jobs import count_active
+from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.people.blindness import is_something_hidden
-from stepsight.storage.people.logins import address_key, find_login, renew
-from stepsight.storage.people.users import LOCAL, User, has_users, local_user
+from stepsight.storage.people.users import Role, User
 
-# These rights need no store, so they work without one if nobody has to log in.
-_ALONE = frozenset({Right.SCORE})
+HEADER = "x-request-id"
 
+# Headers that proxies add to the requests of others.
+_FORWARDED = re.compile(rb".*forwarded.*|via|cdn-loop|.*(client|real|connecting)-ip", re.DOTALL)
 
-MOST_OPEN = 200
-"""The most requests of one client that are open at once: a quarter of the server's connections."""
-
-
-class ClientLimit:
-    """The number of requests of each client that are open, of which there may be `most`."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._open: Counter[str] = Counter()
-
-    @contextmanager
-    def held(self, client: str) -> Iterator[bool]:
-        """Count a request while the block runs. Yields False if its client has too many."""
-        self._open[client] += 1
-        try:
-            yield self._open[client] <= self._most
-        finally:
-            self._open[client] -= 1
-            if not self._open[client]:
-                del self._open[client]
+_WELL_FORMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
-def too_many_open(scope: Scope) -> Response:
-    """Return the response to a request whose client has too many open."""
-    message = "Too many of your requests are open at once."
-    response = failure_response(scope, 429, message, "Wait until some have ended, then try again.")
-    response.headers["retry-after"] = "5"
-    return response
+@dataclass
+class Current:
+    """The request being handled.
+
+    `id` is sent with the response and written to every log line of the request. `nonce` marks the scripts that the
+    templates of the response write. `person` is the id of the person who made the request, and None if nobody is
+    logged in or the person was not looked up. The navigation bar shows their `name` and the pages for their
+    `rights`, or else, if `offers_login`, a link that leads back to `address`. `jobs` counts the jobs that wait or
+    run.
+    """
+
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    nonce: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    person: int | None = None
+    name: str = ""
+    rights: frozenset[str] = frozenset()
+    offers_login: bool = False
+    address: str = ""
+    jobs: Callable[[], int] = lambda: 0
+
+
+CURRENT: ContextVar[Current | None] = ContextVar("current", default=None)
+"""The current request, None outside of any. Threads started for a request need a copy of its context."""
+
+
+def begin(header: str) -> Current:
+    """Start handling a request and return its `Current`. A well-formed id in `header` is kept, because the proxy
+    that sent it logs it too. Otherwise a new id is generated. `header` is "" if the request has no id."""
+    current = Current(header) if _WELL_FORMED.fullmatch(header) else Current()
+    CURRENT.set(current)
+    return current
+
+
+def current_request() -> Current:
+    """Return the current request, or one without an id and a nonce outside of any."""
+    return CURRENT.get() or Current("", "")
+
+
+def request_id() -> str:
+    """Return the id of the current request, or "" outside any request."""
+    return current_request().id
+
+
+def script_nonce() -> str:
+    """Return the nonce of the current request's scripts, or "" outside any request."""
+    return current_request().nonce
+
+
+def is_local(scope: Scope) -> bool:
+    """True if a program on this machine sent a request, and did not forward it for somebody else. A proxy that adds
+    no header cannot be told from such a program."""
+    address, _ = scope.get("client") or ("", 0)
+    try:
+        here = ip_address(address).is_loopback
+    except ValueError:
+        return False
+    return here and not any(_FORWARDED.fullmatch(name.lower()) for name, _ in scope["headers"])
+
+
+POLICY = b"content-security-policy"
+
+
+def content_policy(*, evaluating: bool = False) -> bytes:
+    """Return the Content-Security-Policy of the current request's response. Only files of the server and scripts
+    with the request's nonce run, so injected markup cannot. With `evaluating`, those may also evaluate text."""
+    more = " 'unsafe-eval'" if evaluating else ""
+    return (
+        f"default-src 'self'; script-src 'self' 'nonce-{script_nonce()}'{more}; script-src-attr 'none'; "
+        "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; "
+        "frame-src 'none'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+    ).encode()
+
+
+class PrivateHeaders:
+    """ASGI middleware that adds related headers, and `content_policy` unless the response has a policy."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            await send(_with_headers(message) if message["type"] == "http.response.start" else message)
+
+        await self.app(scope, receive, sending)
+
+
+def _with_headers(start: Message) -> Message:
+    headers = [
+        *start.get("headers", []),
+        (b"x-content-type-options", b"nosniff"),
+        # With no-referrer, a form's POST would lack its origin, as if it came from another site.
+        (b"referrer-policy", b"same-origin"),
+        (b"x-frame-options", b"DENY"),
+    ]
+    if not any(name == POLICY for name, _ in headers):
+        headers.append((POLICY, content_policy()))
+    return {**start, "headers": headers}
+
+
+COOKIE = "stepsight"
+"""The name of the cookie with a login's token, for an address without a port."""
+
+_PORT = re.compile(r":(\d{1,5})$")
+
+
+def cookie_name(request: HTTPConnection) -> str:
+    """Return the name of the login cookie for the host and port of the request.
+
+    The name contains the port because a browser shares cookies among all ports of a host. Otherwise, logging in to
+    one of two servers on a host would end the login to the other.
+    """
+    port = _PORT.search(request.headers.get("host", ""))
+    return f"{COOKIE}-{port[1]}" if port else COOKIE
+
+
+def find_user_of(request: HTTPConnection) -> User | None:
+    """Return the user who made the request, or None for a visitor who is not logged in. Only some servers admit
+    such visitors."""
+    user: User | None = state_of(request)["user"]
+    return user
+
+
+def user_of_request(request: HTTPConnection) -> User:
+    """Return the user who made the request. Raises `ForbiddenError` if nobody is logged in."""
+    user = find_user_of(request)
+    if user is None:
+        raise ForbiddenError("You are not logged in.", "Log in.")
+    return user
+
+
+def state_of(request: HTTPConnection) -> dict[str, Any]:
+    """Return the state that `app.web.middleware` attached to the request: the `user` and their current `rights`."""
+    state: dict[str, Any] = request.scope["state"]
+    return state
+
+
+class Right(StrEnum):
+    """A permission that a role may include.
+
+    - ENTER: open pages that require a login.
+    - READ: see traces, judgments and figures.
+    - SCORE: have solutions scored.
+    - WRITE: change the store in any way other than labelling.
+    - LABEL: label traces.
+    - ADJUDICATE: settle steps on which annotators disagree.
+    - MANAGE: run campaigns.
+    """
+
+    ENTER = "enter"
+    READ = "read"
+    SCORE = "score"
+    WRITE = "write"
+    LABEL = "label"
+    ADJUDICATE = "adjudicate"
+    MANAGE = "manage"
+
+
+LOOKING = frozenset({Right.READ, Right.SCORE})
+_RIGHTS = {
+    Role.VIEWER: LOOKING | {Right.ENTER},
+    Role.ANNOTATOR: LOOKING | {Right.ENTER, Right.LABEL},
+    Role.ADJUDICATOR: LOOKING | {Right.ENTER, Right.LABEL, Right.ADJUDICATE},
+    Role.ADMIN: frozenset(Right),
+}
+
+
+def rights_of(user: User, store: Store) -> frozenset[Right]:
+    """Return the current rights of a user. While a blind campaign is open, annotators may not look at results."""
+    rights = _RIGHTS[user.role]
+    if user.role is Role.ANNOTATOR and is_something_hidden(store):
+        return rights - LOOKING
+    return rights
+
+
+def may(user: User, right: Right, store: Store) -> bool:
+    """True if the user currently has this right."""
+    return right in rights_of(user, store)
+
+
+def has_right(request: HTTPConnection, right: Right) -> bool:
+    """True if the sender of the request, who may be a visitor without a login, has this right."""
+    return right in state_of(request)["rights"]
+
+
+def refusal(user: User, rights: Collection[Right]) -> ForbiddenError:
+    """Return the error for a user who has none of these rights. The message names the roles that have at least one
+    of the rights."""
+    if user.role is Role.ANNOTATOR and LOOKING.issuperset(rights):
+        return ForbiddenError(
+            "Annotators see no scores and no gold labels while a blind campaign is open.",
+            "Go on labelling in Annotate.",
+        )
+    roles = [f"{role}s" for role in Role if not _RIGHTS[role].isdisjoint(rights)]
+    listed = " and ".join(filter(None, [", ".join(roles[:-1]), roles[-1]]))
+    article = "a" if user.role is Role.VIEWER else "an"
+    return ForbiddenError(
+        f"This is for {listed}, and you are {article} {user.role}.", "An admin of this server can change your role."
+    )
+
+
+def require(request: HTTPConnection, *rights: Right) -> User | None:
+    """Return the user who made the request if they have at least one of these rights.
+
+    Returns None for a visitor who is not logged in, provided that the server grants visitors one of the rights.
+    Raises `ForbiddenError` if the user or visitor has none of the rights.
+    """
+    user = find_user_of(request)
+    if not any(has_right(request, right) for right in rights):
+        if user is None:
+            raise ForbiddenError("You are not logged in.", "Log in.")
+        raise refusal(user, rights)
+    return user
+
+
+class RequiresRight:
+    """A route's declaration of who may use it.
+
+    Anyone with at least one of the rights may use the route. If no rights are given, everybody may. Used as a
+    FastAPI dependency, the declaration passes the user who made the request to the route. `app.web.middleware`
+    reads the declaration and refuses everybody else before the route runs. A route without a declaration cannot be
+    reached, and one with two is an error.
+    """
+
+    def __init__(self, *rights: Right) -> None:
+        self.rights = frozenset(rights)
+
+    async def __call__(self, request: Request) -> User | None:
+        return find_user_of(request)
+
+
+Person = Annotated[User, Depends(RequiresRight(Right.ENTER))]
+Annotator = Annotated[User, Depends(RequiresRight(Right.LABEL))]
+Adjudicator = Annotated[User, Depends(RequiresRight(Right.ADJUDICATE))]
+Manager = Annotated[User, Depends(RequiresRight(Right.MANAGE))]
+"""Parameters of routes that only people with the right may use: the person asking."""
+
+
+class _Number(Convertor[int]):
+    """A path parameter that is a number, as in `{slot:number}`. At most 12 digits are accepted, since no id is
+    longer and Python refuses to parse very long numbers."""
+
+    regex = "[0-9]{1,12}"
+
+    def convert(self, value: str) -> int:
+        return int(value)
+
+    def to_string(self, value: int) -> str:
+        return str(value)
+
+
+register_url_convertor("number", _Number())
+
+
+LOGIN = "/login"
+
+
+class Page(NamedTuple):
+    """A page with its name, its path, the right needed to open it, and the page of the manual about it.
+
+    `within` names the page of the navigation bar beside which it stands, or is "" if it is in the bar itself, and
+    `beside` is what it is called among the pages beside it, if not by its name.
+    """
+
+    name: str
+    path: str
+    right: Right
+    manual: str = ""
+    within: str = ""
+    beside: str = ""
+
+    @property
+    def place(self) -> str:
+        """The name of the page of the navigation bar that leads to this page."""
+        return self.within or self.name
+
+    @property
+    def title(self) -> str:
+        """What the page is called among those of its place."""
+        return self.beside or self.name
+
+
+PAGES = (
+    Page("Score", "/", Right.SCORE, "score"),
+    Page("Evidence", "/evidence", Right.READ, "evidence"),
+    Page("Browse", "/browse", Right.READ, "browse"),
+    Page("Results", "/results", Right.READ, "measure"),
+    Page("Annotate", "/annotate", Right.ENTER, "annotate"),
+    Page("Data", "/data", Right.READ, "datasets", beside="Datasets"),
+    Page("Evaluators", "/evaluators", Right.READ, "evaluators", within="Data"),
+    Page("Jobs", "/jobs", Right.READ, within="Data"),
+    Page("People", "/people", Right.MANAGE, "deployment"),
+)
+"""The pages of the workbench, in the order of the navigation bar. *People* is in it where people log in."""
 
 
 @dataclass(frozen=True)
-class Requester:
-    """The sender of a request and their current `rights`. `user` is None for a visitor who is not logged in.
+class Rule:
+    """A rule that allows requests to a path.
 
-    `can_log_in` is True if the store has a user who can log in. `token` is the login token if the login is due to
-    be renewed, or None.
+    A request must use one of the `methods`, and its sender must have at least one of the `rights`. If `rights` is
+    empty, everybody may send the request. If `rights` is None, the response is also the same for everybody and
+    contains nothing from the store, so the sender is not looked up.
     """
 
-    user: User | None
-    rights: frozenset[Right]
-    can_log_in: bool
-    token: str | None = None
+    methods: frozenset[str]
+    path: re.Pattern[str]
+    rights: frozenset[Right] | None
 
 
-class Access:
-    """ASGI middleware that identifies the user and refuses requests that they have no right to make.
-
-    It sets `user`, `rights` and `client` (see `client_context`) in `scope["state"]`. If nobody can log in and the
-    server is reachable only from this machine (`loopback`), requests from this machine are the local user's, unless
-    they were forwarded. With `public`, visitors who are not logged in may view pages and have solutions scored.
-    """
-
-    def __init__(self, app: ASGIApp, store: Store, *, public: bool = False, loopback: bool = True) -> None:
-        self.app = app
-        self.store = store
-        self.public = public
-        self.loopback = loopback
-        self._rules: Rules | None = None
-        self._had_users = has_users(store)
-        self._limit = ClientLimit(MOST_OPEN)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
-        moved = find_moved(scope["path"], scope.get("query_string", b"").decode("latin-1"))
-        if moved and scope["method"] in ("GET", "HEAD"):
-            await RedirectResponse(moved, 308)(scope, receive, send)
-            return
-        # All routes of the application exist by its first request.
-        rules = self._rules = self._rules or Rules(scope["app"].routes)
-        rule = rules.find(scope["method"], scope["path"])
-        rights: Collection[Right] | None = () if rule is None else rule.rights
-        if rights is None:
-            await self.app(scope, receive, send)
-            return
-        local = self.loopback and is_local(scope)
-        try:
-            requester = await to_thread.run_sync(self.identify, _token(scope), local)
-        except UserError as error:
-            is_alone = not self._had_users and (local or self.public)
-            if rights and not (is_alone and _ALONE.intersection(rights)):
-                await error_response(scope, error)(scope, receive, send)
-                return
-            requester = Requester(None, _ALONE if is_alone else frozenset(), can_log_in=False)
-        _note(scope, requester, self.store)
-        client = _client(scope, requester)
-        who = {"user": requester.user, "rights": requester.rights, "client": client}
-        state = {**scope.get("state", {}), **who, "rules": rules}
-        scope = {**scope, "state": state}
-        if requester.can_log_in:
-            send = _unkept(send)
-        answer: ASGIApp = self.app
-        if rule is None:
-            answer = _unknown(scope, rules)
-        elif rights and requester.rights.isdisjoint(rights):
-            answer = _refusal(scope, rights, requester)
-        with client_context(client), self._limit.held(client) as is_within:
-            await (answer if is_within else too_many_open(scope))(scope, receive, send)
-        if requester.token is not None:
-            # After the response, so that nobody waits while an import holds the database.
-            with suppress(UnavailableError):
-                await to_thread.run_sync(renew, self.store, requester.token)
-
-    def identify(self, token: str | None, local: bool) -> Requester:
-        """Return the sender of a request. `token` is the sender's login token, or None if the request has none.
-        `local` is True if the local user may have sent the request. Raises `UserError` if the store fails."""
-        login = find_login(self.store, token) if token else None
-        if login is not None:
-            rights = rights_of(login.user, self.store)
-            self._had_users = True
-            return Requester(login.user, rights, can_log_in=True, token=token if login.is_due else None)
-        can_log_in = self._had_users = has_users(self.store)
-        if self.public:
-            # Otherwise annotators could log out to look.
-            hidden = can_log_in and is_something_hidden(self.store)
-            return Requester(None, frozenset() if hidden else LOOKING, can_log_in)
-        if can_log_in or not local:
-            return Requester(None, frozenset(), can_log_in)
-        user = local_user(self.store)
-        return Requester(user, rights_of(user, self.store), can_log_in)
+def _rule(method: str, path: str, rights: Iterable[Right] | None) -> Rule:
+    return Rule(frozenset({method}), re.compile(path), None if rights is None else frozenset(rights))
 
 
-def _note(scope: Scope, requester: Requester, store: Store) -> None:
-    """Note the sender for the log and for the navigation bar."""
-    current, user = current_request(), requester.user
-    current.person = None if user is None else user.id
-    current.name = "" if user is None or user.name == LOCAL else user.name
-    current.rights = requester.rights
-    current.offers_login = requester.can_log_in and not current.name
-    current.address = address_of(scope)
-    current.jobs = partial(count_active, store)
+# Paths are regular expressions.
+_STATIC = tuple(_rule("GET", path, None) for path in ("/stepsight/(?s:.+)", "/favicon.ico", "/healthz"))
+# What the demo's page and `gradio_client` need of Gradio: no route that takes, fetches or gives files of others.
+_DEMO = tuple(
+    _rule(method, f"/demo/{path}", {Right.SCORE})
+    for method, path in (
+        ("GET", "((assets|static)/(?s:.+)|theme.css|favicon.ico|config)?"),
+        ("GET", "gradio_api/(info|queue/data|call/score/[0-9a-f]+)"),
+        ("POST", "gradio_api/(queue/join|cancel|component_server/|run/predict|call/score)"),
+    )
+)
+_ADDED = (_rule("GET", f"{API}/openapi.json", LOOKING),)
 
 
-def _client(scope: Scope, requester: Requester) -> str:
-    """Return the client to which a request is attributed when scorers are shared fairly.
+class Rules:
+    """The access rules of an application, collected from the `RequiresRight` declarations of its routes."""
 
-    The client is the user or, if nobody is logged in, the network address. API requests are attributed to a
-    separate client, so that a user's programs do not hold up the pages that the user looks at.
-    """
-    kind = "programs of " if is_api(scope) else ""
-    if requester.user is not None and requester.user.name != LOCAL:
-        return f"{kind}person {requester.user.id}"
-    address, _ = scope.get("client") or ("", 0)
-    return f"{kind}{address_key(address)}"
+    def __init__(self, routes: Sequence[BaseRoute]) -> None:
+        self.rules = (*_STATIC, *_DEMO, *_ADDED, *_declared(routes))
 
+    def find(self, method: str, path: str) -> Rule | None:
+        """Return the first rule that matches the method and path of a request, or None if no rule does."""
+        method = "GET" if method == "HEAD" else method
+        return next((rule for rule in self.rules if method in rule.methods and rule.path.fullmatch(path)), None)
 
-def _token(scope: Scope) -> str | None:
-    """Return the token of a login: the API key that a program sends, or the content of a browser's cookie."""
-    request = HTTPConnection(scope)
-    kind, _, key = request.headers.get("authorization", "").partition(" ")
-    return key.strip() if kind.lower() == "bearer" else request.cookies.get(cookie_name(request))
+    def methods(self, path: str) -> list[str]:
+        """Return the methods that a path accepts, in alphabetical order."""
+        return sorted({method for rule in self.rules if rule.path.fullmatch(path) for method in rule.methods})
 
 
-def _unknown(scope: Scope, rules: Rules) -> Response:
-    """Return the response to a request for a route that does not exist or does not accept the method."""
-    methods = rules.methods(scope["path"])
-    if methods:
-        response = failure_response(scope, 405, "This route does not take that method.", f"See {API}/docs.")
-        response.headers["allow"] = ", ".join(methods)
-        return response
-    if is_api(scope):
-        return failure_response(scope, 404, "There is no such route.", f"See {API}/docs.")
-    return failure_response(scope, 404, "There is no such page.", "Check the address.")
-
-
-def _refusal(scope: Scope, rights: Collection[Right], requester: Requester) -> Response:
-    """Return the response to a sender who lacks the rights. The response says how to log in, or why logging in does
-    not help."""
-    if requester.user is not None:
-        error = refusal(requester.user, rights)
-        return failure_response(scope, 403, error.message, error.hint)
-    if not requester.can_log_in:
-        if requester.rights:
-            hint = "To change something, start StepSight on your own machine."
-            return failure_response(scope, 403, "This server is read-only.", hint)
-        message = "Nobody can log in yet, and only somebody at the server's own machine is let in."
-        return failure_response(scope, 403, message, "Make the first admin there.")
-    if is_navigation(scope):
-        return RedirectResponse(f"{LOGIN}?next={quote(address_of(scope), safe='/')}", 303)
-    return failure_response(scope, 401, "You are not logged in.", f"Log in: {LOGIN}")
-
-
-def _unkept(send: Send) -> Send:
-    """Wrap `send` so that responses are marked as not to be cached. Otherwise, the Back button would show them to
-    the next person after a logout."""
-
-    async def sending(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            kept = [(key, value) for key, value in message.get("headers", []) if key.lower() != b"cache-control"]
-            message = {**message, "headers": [*kept, (b"cache-control", b"no-store")]}
-        await send(message)
-
-    return sending
+def _declared(routes: Sequence[BaseRoute], prefix: str = "") -> Iterator[Rule]:
+    for route in routes:
+        # FastAPI keeps an included router as a single route.
+        included = getattr(route, "original_router", None)
+        if included is not None:
+            yield from _declared(included.routes, prefix)
+        elif isinstance(route, Mount):
+            yield from _declared(route.routes or (), prefix + route.path)
+        elif isinstance(route, APIRoute):
+            calls = [dependency.call for dependency in route.dependant.dependencies]
+            needs = [call for call in calls if isinstance(call, RequiresRight)]
+            if len(needs) > 1:
+                raise TypeError(f"{prefix}{route.path} declares its rights {len(needs)} times, expected once")
+            for need in needs:
+                yield Rule(frozenset(route.methods or ()), compile_path(prefix + route.path)[0], need.rights)

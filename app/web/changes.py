@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, params
 from fastapi.responses import HTMLResponse
 from starlette.responses import Response
 
-from stepsight.app.access.rights import RequiresRight, Right, user_of_request
+from stepsight.app.web.access import RequiresRight, Right, user_of_request
 from stepsight.app.web.html import render
 from stepsight.storage.changes import KINDS, find_thing
 from stepsight.storage.database.store import ForbiddenError, Store

@@ -13,9 +13,9 @@ from starlette.datastructures import Headers
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.types import Scope
 
-from stepsight.app.access.current import request_id
 from stepsight.app.scoring.batcher import BusyError, ShortError
 from stepsight.app.scoring.loading import LoadingError
+from stepsight.app.web.access import request_id
 from stepsight.app.web.html import render
 from stepsight.core.errors import AddressError, UserError
 from stepsight.core.inference_servers.server import ServerError

@@ -20,7 +20,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup
 
-from stepsight.app.access.rights import RequiresRight
+from stepsight.app.web.access import RequiresRight
 from stepsight.app.web.html import plain_page, render
 from stepsight.storage.database.store import NotFoundError
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from fastapi import APIRouter, Depends, Form, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from stepsight.app.access.rights import (
+from stepsight.app.web.access import (
     LOGIN,
     PAGES,
     Person,

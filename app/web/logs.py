@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from threading import Timer
 from typing import Any
 
-from stepsight.app.access.current import request_id
+from stepsight.app.web.access import request_id
 
 FORMATS = TEXT, JSON = "text", "json"
 ACCESS = logging.getLogger("stepsight.access")

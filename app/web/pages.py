@@ -26,7 +26,7 @@ from pydantic_core import ErrorDetails, PydanticKnownError
 from starlette.requests import HTTPConnection
 from starlette.responses import Response
 
-from stepsight.app.access.rights import PAGES, RequiresRight
+from stepsight.app.web.access import PAGES, RequiresRight
 from stepsight.app.web.failures import page_status
 from stepsight.app.web.html import plain_page
 from stepsight.core.errors import AddressError, UserError
@@ -212,7 +212,7 @@ def answer_query(
 
 
 def address_page(name: str, content: Content, part: str = "") -> APIRouter:
-    """Build the route of the page called `name` in `app.access.rights.PAGES`.
+    """Build the route of the page called `name` in `app.web.access.PAGES`.
 
     `content` renders the page for a query. The result is put into an element with the id `part`, which defaults to
     the page's name in lower case.

@@ -84,7 +84,7 @@ LOCAL = "local"
 
 
 class Role(StrEnum):
-    """A user's role. The rights of each role are listed in `app.access.rights`."""
+    """A user's role. The rights of each role are listed in `app.web.access`."""
 
     VIEWER = "viewer"
     ANNOTATOR = "annotator"

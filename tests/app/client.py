@@ -8,8 +8,8 @@ import pytest
 from fastapi import FastAPI, Request, Response
 from starlette.testclient import TestClient
 
-from stepsight.app.access.rights import Right
 from stepsight.app.server import build_app
+from stepsight.app.web.access import Right
 from stepsight.app.web.failures import answer_errors
 
 PAGE = {"accept": "text/html"}

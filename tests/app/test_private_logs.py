@@ -7,7 +7,7 @@ import signal
 import pytest
 from httpx import Client
 
-from stepsight.app.access.rights import COOKIE
+from stepsight.app.web.access import COOKIE
 from stepsight.storage.people.invitations import invite
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role

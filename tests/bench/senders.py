@@ -6,7 +6,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Any
 
-from stepsight.app.access.rights import COOKIE
+from stepsight.app.web.access import COOKIE
 from stepsight.core.files.whole_files import digest_of
 from stepsight.core.hubs.hub_cache import cache_of_hub, check_files, is_hash, list_fetched
 from stepsight.core.hubs.hub_lookup import look_up

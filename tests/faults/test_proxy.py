@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import func, select
 
-from stepsight.app.access.rights import COOKIE
 from stepsight.app.score.entered import Entered
+from stepsight.app.web.access import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.jobs_schema import Job, State
 from stepsight.storage.database.schema import TraceRow, TriangleRow

@@ -23,7 +23,7 @@ from urllib.parse import quote
 
 import pytest
 
-from stepsight.app.access.rights import PAGES
+from stepsight.app.web.access import PAGES
 from stepsight.storage.database.jobs_schema import ACTIVE, State
 from stepsight.storage.database.store import open_store
 from stepsight.storage.importers.column_mapping import ColumnMap

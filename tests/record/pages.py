@@ -4,8 +4,8 @@ import re
 import time
 from html.parser import HTMLParser
 
-from stepsight.app.access.rights import COOKIE
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.access import COOKIE
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, find_user

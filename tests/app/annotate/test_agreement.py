@@ -5,7 +5,6 @@ from math import nan
 
 import pytest
 
-from stepsight.app.access.rights import COOKIE
 from stepsight.app.annotate.agreement import (
     ROWS,
     Heatmap,
@@ -18,6 +17,7 @@ from stepsight.app.annotate.agreement import (
     verdict,
 )
 from stepsight.app.annotate.agreement_tables import annotator_table, overall_table, pair_table
+from stepsight.app.web.access import COOKIE
 from stepsight.app.web.html import render
 from stepsight.core.metrics.agreement import ONE_ANNOTATOR
 from stepsight.core.metrics.bootstrap import Value, resamples

@@ -2,7 +2,6 @@
 
 import pytest
 
-from stepsight.app.access.rights import COOKIE
 from stepsight.app.annotate.disputes import (
     DisputeAddress,
     DisputesAddress,
@@ -10,6 +9,7 @@ from stepsight.app.annotate.disputes import (
     form_html,
     list_html,
 )
+from stepsight.app.web.access import COOKIE
 from stepsight.core.files.label_patch import parse_patch
 from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.labelling.campaigns import close_campaign, set_annotators

@@ -5,8 +5,8 @@ import json
 import pyarrow.parquet
 import pytest
 
-from stepsight.app.access.rights import COOKIE
 from stepsight.app.browse.export import PATH
+from stepsight.app.web.access import COOKIE
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.judgments.evaluators import find_by_name
 from stepsight.storage.judgments.judgments import save_judgments

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Route, expect
 from sqlalchemy import select
 
-from stepsight.app.access.rights import COOKIE
+from stepsight.app.web.access import COOKIE
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.labelling.campaigns import add_guideline, close_campaign, create_campaign

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from stepsight.app.access.rights import COOKIE
+from stepsight.app.web.access import COOKIE
 from stepsight.storage.labelling.campaigns import find_campaign
 from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.logins import open_login

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from stepsight.app.access.rights import COOKIE
 from stepsight.app.commands.serve import check_host, is_loopback, listen, public_names
+from stepsight.app.web.access import COOKIE
 from stepsight.core.errors import UserError
 from stepsight.storage.people.logins import FREE_BY_ADDRESS, open_login
 from stepsight.storage.people.users import end_user

@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-from stepsight.app.access.rights import COOKIE
+from stepsight.app.web.access import COOKIE
 from stepsight.storage.people.invitations import list_invitations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, find_user

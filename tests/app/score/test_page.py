@@ -6,12 +6,12 @@ import pytest
 from starlette.requests import Request
 from starlette.testclient import TestClient
 
-from stepsight.app.access.rights import Right
 from stepsight.app.score import page as score_page
 from stepsight.app.score.entered import Entered, PageState, SolutionText
 from stepsight.app.score.page import EMPTY, ScorePage, steps_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
+from stepsight.app.web.access import Right
 from stepsight.core.judgment import Mode
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import list_evaluators

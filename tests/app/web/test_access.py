@@ -13,10 +13,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select, update
 from starlette.routing import Mount
 
-from stepsight.app.access.rights import COOKIE, RequiresRight, Rules
 from stepsight.app.demo.mount import PATH
 from stepsight.app.server import build_app
-from stepsight.app.web import access
+from stepsight.app.web import middleware
+from stepsight.app.web.access import COOKIE, RequiresRight, Rules
 from stepsight.storage.database.people_schema import LoginRow
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import open_store
@@ -375,7 +375,7 @@ def test_without_its_store_the_server_lets_nobody_in_once_it_knows_users(tmp_pat
 
 
 def test_one_client_does_not_hold_all_connections(sqlite_store, evaluators, monkeypatch):
-    monkeypatch.setattr(access, "MOST_OPEN", 2)
+    monkeypatch.setattr(middleware, "MOST_OPEN", 2)
     held = threading.Barrier(3)
     application = build_app(sqlite_store, evaluators)
     application.add_api_route("/help/held", lambda: held.wait(60), dependencies=[Depends(RequiresRight())])

@@ -5,7 +5,7 @@ import secrets
 
 import pytest
 
-from stepsight.app.access.rights import COOKIE
+from stepsight.app.web.access import COOKIE
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign, set_annotators
 from stepsight.storage.labelling.disputes import open_dispute

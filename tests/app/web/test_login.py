@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import delete, func, select
 from starlette.testclient import TestClient
 
-from stepsight.app.access.rights import COOKIE
 from stepsight.app.server import build_app
+from stepsight.app.web.access import COOKIE
 from stepsight.storage.database.people_schema import FailedLoginRow, LoginRow, UserRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import close_campaign

@@ -9,8 +9,8 @@ import warnings
 
 import pytest
 
-from stepsight.app.access.current import CURRENT, begin
 from stepsight.app.web import logs
+from stepsight.app.web.access import CURRENT, begin
 from stepsight.app.web.logs import ACCESS, FIELDS, JSON, TEXT, set_up_logs
 
 SECRET = "the text of a trace"

@@ -10,8 +10,7 @@ from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from stepsight.app.access.current import current_request, request_id
-from stepsight.app.access.rights import PAGES
+from stepsight.app.web.access import PAGES, current_request, request_id
 from stepsight.app.web.logs import ACCESS, FIELDS
 from stepsight.app.web.middleware import LARGEST_BODY, Failures, Gate, Requests, path_in_log
 from stepsight.app.web.pages import MOVED

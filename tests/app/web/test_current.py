@@ -9,7 +9,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
 
-from stepsight.app.access.current import PrivateHeaders, content_policy, is_local
+from stepsight.app.web.access import PrivateHeaders, content_policy, is_local
 from stepsight.app.web.html import plain_page
 from stepsight.app.web.middleware import Requests
 

@@ -7,7 +7,7 @@ import pytest
 from fastapi import APIRouter, Depends, FastAPI
 from starlette.requests import Request
 
-from stepsight.app.access.rights import (
+from stepsight.app.web.access import (
     RequiresRight,
     Right,
     Rules,
