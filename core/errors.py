@@ -1,4 +1,7 @@
-"""The exception for mistakes that a user can make. It carries a message and a hint on how to fix the mistake."""
+"""The exception for mistakes that a user can make, and counts in its words.
+
+It carries a message and a hint on how to fix the mistake.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -77,6 +80,12 @@ def _parts(text: str) -> Iterator[str]:
         yield f"{value[:_KEPT]}…{quote} ({len(value):,} characters)" if len(value) > _LONG_VALUE else value + quote
         done = closing.end()
     yield text[done:]
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """Return a count with its noun, such as `1 trace` or `2,000 traces`. `several` is the plural if it is
+    irregular."""
+    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
 
 
 def _shortened(word: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Ints
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 
 
 class Label(IntEnum):
@@ -144,7 +144,7 @@ class Trace:
         """
         if labels is not None and len(labels) != len(steps):
             raise UserError(
-                f"{len(labels)} labels for {len(steps)} steps.",
+                f"{counted(len(labels), 'label')} for {counted(len(steps), 'step')}.",
                 "Give one label per step, null where unlabelled.",
             )
         gold = [parse_label(value) for value in labels] if labels is not None else [None] * len(steps)

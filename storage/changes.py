@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, delete, exists, or_, select, update
 from sqlalchemy.orm import Session
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.judgment import Mode
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task, UploadRow
@@ -36,7 +36,6 @@ from stepsight.storage.people.changes import (
     Dependents,
     busy,
     count,
-    counted,
     lines_of,
     name_taken,
     was_deleted,
@@ -77,7 +76,7 @@ class ChangeableDataset(Changeable[DatasetRow]):
         )
         left_out = count(session, LeftOutScoresRow.dataset_id == row.id)
         jobs = count(session, Job.dataset_id == row.id)
-        of_evaluators = counted(len(evaluators), "evaluator", sorted(evaluators.values()))
+        of_evaluators = f"{counted(len(evaluators), 'evaluator')}: {', '.join(sorted(evaluators.values()))}"
         return Dependents(
             row.name,
             lines_of(
@@ -277,7 +276,10 @@ class ChangeableJobs(Changeable[Sequence[Job]]):
         sizes = [f"{file.name} ({format_bytes(file.size)})" for file in files]
         return Dependents(
             name if len(row) == 1 else counted(len(row), "job"),
-            lines_of((True, f"{counted(len(row), 'job')} that ended"), (files, counted(len(files), "file", sizes))),
+            lines_of(
+                (True, f"{counted(len(row), 'job')} that ended"),
+                (files, f"{counted(len(files), 'file')}: {', '.join(sizes)}"),
+            ),
             kept="Judgments and datasets that a job has stored stay.",
             obstacle=ConflictError(f"Job {active.id} is {active.state}.", "Cancel it first.") if active else None,
             uploads=tuple(file.file for file in files),

@@ -62,7 +62,7 @@ def test_commands_run_with_a_new_store(elsewhere):
     scored = run(
         elsewhere, "-m", "stepsight", "score", "--dataset", "one", "--evaluator", "mini-bidir", "--db", "a.db"
     )
-    assert (scored.returncode, "1 traces judged by mini-bidir" in scored.stderr) == (0, True)
+    assert (scored.returncode, "1 trace judged by mini-bidir" in scored.stderr) == (0, True)
     assert "1" in run(elsewhere, "-m", "stepsight", "datasets", "--db", "a.db").stdout
 
 

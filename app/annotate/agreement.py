@@ -37,11 +37,11 @@ from stepsight.app.annotate.agreement_tables import (
     view_table,
 )
 from stepsight.app.annotate.campaigns import choose_html, terms
-from stepsight.app.markup.text import MARKS, counted
+from stepsight.app.markup.text import MARKS
 from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import Number, PageNumber, PageQuery, read_query
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.metrics.bootstrap import DRAWS, Value, resamples
 from stepsight.core.metrics.ratings import RATING_NAMES
 from stepsight.core.trace import LABEL_NAMES, Label

@@ -19,13 +19,13 @@ from stepsight.app.browse.address import Address
 from stepsight.app.browse.facets import meta_words
 from stepsight.app.browse.selection import Selection
 from stepsight.app.markup.marking import excerpt
-from stepsight.app.markup.text import counted, text_html
+from stepsight.app.markup.text import text_html
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import Manager, Right, may
 from stepsight.app.web.failures import whole_file
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import Number, PageQuery, Query, read_query
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.validation import choice
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow

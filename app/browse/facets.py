@@ -12,9 +12,9 @@ from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
-from stepsight.app.markup.text import counted
 from stepsight.app.web.html import macro, render
 from stepsight.core.arrays import Ints
+from stepsight.core.errors import counted
 from stepsight.storage.browse.browse import Distribution, FieldCounts
 from stepsight.storage.browse.columns import BINS, SOLUTION_GOLD
 from stepsight.storage.browse.metadata import MetaCondition, MetaField, quoted

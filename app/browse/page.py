@@ -24,7 +24,6 @@ from stepsight.app.browse.facets import ActiveFilters, distribution_html, metada
 from stepsight.app.browse.selection import Selection
 from stepsight.app.browse.trace_list import comparison_html, list_html, list_orders, outcomes_by_html
 from stepsight.app.browse.trace_view import PeopleLabels, dispute_links, trace_html
-from stepsight.app.markup.text import counted
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered
 from stepsight.app.score.files import judgment_files, late_error
 from stepsight.app.scoring.evaluators import Evaluators
@@ -33,7 +32,7 @@ from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
 from stepsight.app.web.pages import DOWNLOAD_PATIENCE, PageContent, Query, address_page, answer_query
 from stepsight.app.web.step_bars import notice_html
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.judgment_record import ByMode
 from stepsight.storage.browse.browse import list_fields
 from stepsight.storage.browse.filters import LONGEST_TEXT

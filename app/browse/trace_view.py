@@ -7,7 +7,6 @@ import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.markup.marking import marked_markdown
-from stepsight.app.markup.text import counted
 from stepsight.app.web.access import Right, may
 from stepsight.app.web.html import macro, render
 from stepsight.app.web.step_bars import (
@@ -21,6 +20,7 @@ from stepsight.app.web.step_bars import (
     solution_html,
 )
 from stepsight.core.arrays import Bools
+from stepsight.core.errors import counted
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Label, Trace

@@ -24,7 +24,7 @@ from typing import Any
 from tqdm import tqdm
 
 from stepsight.app.options.command import DB, MODES, command, flag, open_output, option, positive, repeated
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.files.jsonl import format_trace
 from stepsight.core.files.row_conditions import parse_conditions
 from stepsight.core.judgment import Mode
@@ -327,4 +327,4 @@ def synth_command(args: Namespace) -> None:
         for trace in progress(generate(args.seed, args.size, args.families), args.size, "traces"):
             out.write(json.dumps(format_trace(trace), ensure_ascii=False) + "\n")
     if args.output != "-":
-        print(f"{args.size:,} traces written to {args.output}.", file=sys.stderr)
+        print(f"{counted(args.size, 'trace')} written to {args.output}.", file=sys.stderr)

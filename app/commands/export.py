@@ -28,6 +28,7 @@ from stepsight.app.options.command import (
     read_fields,
     repeated,
 )
+from stepsight.core.errors import counted
 from stepsight.core.files.label_patch import format_patch, read_patch
 from stepsight.core.files.whole_files import atomic_file
 from stepsight.core.validation import validate
@@ -130,7 +131,8 @@ def _export_judgments(args: Namespace) -> None:
         dataset, ids = _select(store, args)
         chosen = {row.id for row in named_evaluators(store, dataset, args.by)} if args.by else None
         written = write_judgments(store, Path(args.path), args.dataset, ids, chosen)
-    print(f"{args.path}: {', '.join(f'{count:,} rows of {name}' for name, count in written.items())}.")
+    rows = ", ".join(f"{counted(count, 'row')} of {name}" for name, count in written.items())
+    print(f"{args.path}: {rows}.")
 
 
 @export_command.action(

@@ -33,7 +33,7 @@ from stepsight.app.options.command import (
     read_placement,
     repeated,
 )
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.models.checkpoint import model_name
 from stepsight.core.validation import update
 from stepsight.storage.database.store import open_store
@@ -148,14 +148,15 @@ def grid_command(args: Namespace) -> None:
         for run in {(run.size, run.data): run for run in runs}.values():
             estimate = estimate_run(design.config(run), args.config.parent, args.gpu, design.processes)
             print(f"{run.size} {run.data}\n{estimate}\n")
-        print(f"{len(runs)} runs")
+        print(counted(len(runs), "run"))
         return
     if args.gpu:
         raise UserError("--gpu goes with --plan.")
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(design.processes, design.threads).room()
-    count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    print(f"{count} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
+    print(
+        f"{counted(len(runs), 'run')} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr
+    )
     db = str(output / "store.db") if args.no_store else args.db
     results = Grid(design, args.config, output, db, args.db).run(runs, jobs)
     print(f"{len(results.runs)} of {results.planned} runs are done.", file=sys.stderr)
@@ -279,8 +280,8 @@ def filter_study_command(args: Namespace) -> None:
     study = read_study(args.config)
     output = args.output or Path("runs") / args.config.stem
     jobs = args.jobs or MachineShare(study.processes, study.threads).room()
-    count = len(study.evaluators) * len(study.subsets) * len(study.seeds)
-    print(f"{count} runs into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
+    count = counted(len(study.evaluators) * len(study.subsets) * len(study.seeds), "run")
+    print(f"{count} into {output}, {jobs} at a time; the same command goes on.", file=sys.stderr)
     run_study(study, args.config.parent, output, jobs)
     report = make_filtering_report([output])
     print(to_markdown(report.tables[0]))

@@ -10,11 +10,12 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRouter
 from markupsafe import Markup
 
-from stepsight.app.markup.text import counted, duration
+from stepsight.app.markup.text import duration
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import RequiresRight, Right, has_right
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PageContent, address_page
+from stepsight.core.errors import counted
 from stepsight.core.paths import format_bytes
 from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.schema import now

@@ -102,12 +102,6 @@ def sentence(text: str) -> str:
     return f"T{text[1:]}" if text.startswith(("the ", "there ")) else text
 
 
-def counted(number: int, noun: str, several: str = "") -> str:
-    """Return a count with its noun, such as `1 trace` or `2,000 traces`. `several` is the plural if it is
-    irregular."""
-    return f"{number:,} {noun if number == 1 else several or f'{noun}s'}"
-
-
 def duration(seconds: float) -> str:
     """Format a number of seconds, rounded up, such as `40 s`, `4 min` or `2 h 5 min`."""
     if seconds < 60:

@@ -38,7 +38,7 @@ from stepsight.app.web.background_cache import Pending
 from stepsight.app.web.baseline_check import ComparedEvaluator, line_html, shortfalls
 from stepsight.app.web.html import EMPTY_STORE, render
 from stepsight.app.web.pages import PageContent, PageQuery, Query, address_page, answer_query
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.figures import PROTOCOL
 from stepsight.core.metrics.reasoneval import Errors
@@ -322,8 +322,8 @@ def _work(dataset: Dataset, evaluators: int) -> str:
     """Describe in words how much there is to measure on a dataset."""
     baselines = baselines_of(has_substeps=dataset.substeps > dataset.steps)
     return (
-        f"{evaluators:,} {'evaluator' if evaluators == 1 else 'evaluators'} and {len(baselines)} baselines on"
-        f" {dataset.traces:,} traces, each on {Measurements.draws:,} resamples"
+        f"{counted(evaluators, 'evaluator')} and {len(baselines)} baselines on"
+        f" {counted(dataset.traces, 'trace')}, each on {Measurements.draws:,} resamples"
     )
 
 

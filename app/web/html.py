@@ -20,8 +20,9 @@ from fastapi.staticfiles import StaticFiles
 from markupsafe import Markup
 
 from stepsight.app.markup.markdown import markdown_html
-from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, counted, duration, sentence, text_html
+from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, duration, sentence, text_html
 from stepsight.app.web.access import PAGES, current_request, script_nonce
+from stepsight.core.errors import counted
 from stepsight.core.escaping import load_templates
 from stepsight.core.paths import asset, format_bytes
 from stepsight.core.scoring.client import API

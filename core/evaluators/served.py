@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from stepsight.core.arrays import Floats32, Ints
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.formats.answers import VOCABULARY, AnswerFormat, softmax_of
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.recognition import FORMATS, format_of, read_card_of, recognise
@@ -351,7 +351,8 @@ def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, val
         expected, rows = kind.classes(checkpoint)
     if len(values) and columns != expected:
         raise ServerError(
-            f"{server.url}: the server gives {columns} numbers for a token, the {kind.name} format has {expected}.",
+            f"{server.url}: the server gives {counted(columns, 'number')} for a token, the {kind.name} format has "
+            f"{expected}.",
             f"Check how it is served. {_MANUAL}",
         )
     return expected, rows

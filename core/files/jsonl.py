@@ -13,7 +13,7 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.core.files.whole_files import LARGEST, STRICT, parse_json
 from stepsight.core.trace import Step, Trace, check_text
@@ -118,7 +118,10 @@ def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:
     """Set the gold validity of steps without a label to the values in `valid`. Labelled steps keep theirs. Raises
     `UserError` if `valid` does not fit."""
     if len(valid) != len(steps):
-        raise UserError(f"valid has {len(valid)} entries for {len(steps)} steps.", "Give one per step, or none.")
+        raise UserError(
+            f"valid has {counted(len(valid), 'entry', 'entries')} for {counted(len(steps), 'step')}.",
+            "Give one per step, or none.",
+        )
     for number, value in enumerate(valid, start=1):
         if value is not None and not isinstance(value, bool):
             raise UserError(f"valid of step {number} is {value!r:.40}, expected true, false or null.")
@@ -131,7 +134,10 @@ def with_shares(steps: Sequence[Step], shares: Sequence[Any]) -> tuple[Step, ...
     """Give each step its share, a number from 0 to 1, or None if the value is null or NaN. Raises `UserError` if a
     value is none of these, or if there are more or fewer values than steps."""
     if len(shares) != len(steps):
-        raise UserError(f"{len(shares)} shares for {len(steps)} steps.", "Give one per step, null where unknown.")
+        raise UserError(
+            f"{counted(len(shares), 'share')} for {counted(len(steps), 'step')}.",
+            "Give one per step, null where unknown.",
+        )
     return tuple(
         replace(step, share=_share(value, number))
         for number, (step, value) in enumerate(zip(steps, shares, strict=True), start=1)

@@ -62,7 +62,7 @@ class _Stepwise(RowFields):
 
     def trace(self, row: Row) -> Trace:
         labels = self.labels
-        called = ("labels", "completions")
+        called = ("label", "completion")
         steps = labelled_steps(self.completions, labels, VALIDITY, called, are_shares=are_shares(labels))
         return Trace(content_id(row), self.prompt, steps, self.meta(row))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.evidence import Gap, LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import FORMAT as RECORD
@@ -89,7 +89,7 @@ class PublishedScores:
         assert self.rows is not None
         if len(self.rows) != count:
             raise UserError(
-                f"{len(self.rows)} scores for the {count} sub-steps of trace {trace.id!r}.",
+                f"{counted(len(self.rows), 'score')} for the {counted(count, 'sub-step')} of trace {trace.id!r}.",
                 "Check that the file belongs to this dataset.",
             )
         return StepScores(self.rows)
@@ -172,7 +172,7 @@ def _without_a_step(row: Row) -> PublishedScores:
     n = len(all_steps.rows)
     step = whole(row[_LEFT_OUT], 1, n, "the step left out") - 1
     if len(others.rows) != n - 1:
-        raise UserError(f"{len(others.rows)} scores without one of {n} steps, expected {n - 1}.")
+        raise UserError(f"{counted(len(others.rows), 'score')} without one of {n} steps, expected {n - 1}.")
     return replace(all_steps, left_out={Gap(gap): {step: others.rows}})
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.evaluator_summary import CAUSAL, OWN_READING, split_reading
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.files.compression import unpacked
@@ -61,8 +61,7 @@ class ScoreSummary:
     traces_left: tuple[str, ...]
 
     def __str__(self) -> str:
-        traces = "1 trace" if self.matched == 1 else f"{self.matched:,} traces"
-        parts = [f"{self.evaluator} on {self.dataset}: {traces}, matched by {self.by}"]
+        parts = [f"{self.evaluator} on {self.dataset}: {counted(self.matched, 'trace')}, matched by {self.by}"]
         for names, singular, plural in (
             (self.rows_left, "row of the file matches no trace", "rows of the file match no trace"),
             (self.traces_left, "trace has no scores", "traces have no scores"),
@@ -231,7 +230,8 @@ def _match(
         )
     if len(rows) != len(ids):
         raise UserError(
-            f"{path}: {len(rows):,} rows for the {len(ids):,} traces of {dataset.name}, and no ids to match by.",
+            f"{path}: {counted(len(rows), 'row')} for the {counted(len(ids), 'trace')} of {dataset.name}, and no "
+            "ids to match by.",
             "Check that the file belongs to this dataset.",
         )
     matches = dict(zip(ids, rows, strict=True))

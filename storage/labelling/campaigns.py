@@ -18,7 +18,7 @@ from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, sele
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.trace import check_text
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task
@@ -36,7 +36,7 @@ from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store, insert_once
 from stepsight.storage.labelling.ordering import GOLD, Place, arrange, draw_gold
 from stepsight.storage.labelling.plan import CampaignPlan, CampaignSettings, check_guideline, read_settings
-from stepsight.storage.people.changes import Changeable, Dependents, busy, count, counted, lines_of, name_taken
+from stepsight.storage.people.changes import Changeable, Dependents, busy, count, lines_of, name_taken
 from stepsight.storage.people.users import User, user_of_row
 from stepsight.storage.traces.queries import find_dataset
 
@@ -168,7 +168,8 @@ def _draw(plan: CampaignPlan, ids: Sequence[int]) -> Sequence[int]:
         return ids
     if plan.sample > len(ids):
         raise UserError(
-            f"The sample is {plan.sample:,}, and {len(ids):,} traces meet the conditions.", "Take fewer, or all."
+            f"The sample is {plan.sample:,}, and {counted(len(ids), 'trace meets', 'traces meet')} the conditions.",
+            "Take fewer, or all.",
         )
     drawn = set(random.Random(f"sample {plan.seed}").sample(range(len(ids)), plan.sample))
     return [id for place, id in enumerate(ids) if place in drawn]

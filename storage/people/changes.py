@@ -124,12 +124,6 @@ def count(session: Session, *conditions: ColumnElement[bool]) -> int:
     return session.scalar(select(func.count()).where(*conditions)) or 0
 
 
-def counted(number: int, noun: str, names: Sequence[str] = ()) -> str:
-    """Return a number with its noun and, if there are any, names, such as `2 files: first, second`."""
-    text = f"{number:,} {noun}{'' if number == 1 else 's'}"
-    return f"{text}: {', '.join(names)}" if names else text
-
-
 def lines_of(*lines: tuple[object, str]) -> tuple[str, ...]:
     """Return the lines of what is there: each comes with a number, or True."""
     return tuple(line for is_there, line in lines if is_there)

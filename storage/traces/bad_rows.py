@@ -108,7 +108,8 @@ class LeftOutRows:
     def check(self, good: int) -> None:
         """Raise `UserError` if every row is bad. `good` is the number of good rows."""
         if self.count and not good:
-            raise UserError(f"{self._name}: all of its {self.count:,} rows are bad.", _OTHER_KIND)
+            rows = "its only row is" if self.count == 1 else f"all of its {self.count:,} rows are"
+            raise UserError(f"{self._name}: {rows} bad.", _OTHER_KIND)
 
     def store(self, session: Session, dataset_id: int) -> None:
         """Store the rows and write the listing. Raises `UserError` if a different file is already there."""

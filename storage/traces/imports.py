@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile, gettempdir
 from typing import IO, Protocol
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.row_conditions import RowConditions
 from stepsight.core.files.text_lines import stem_of
@@ -75,14 +75,14 @@ class ImportSummary:
         return self.added + self.unchanged + self.repeated
 
     def __str__(self) -> str:
-        left_out = f", {_counted(self.left_out, 'bad row')} left out" if self.left_out else ""
+        left_out = f", {counted(self.left_out, 'bad row')} left out" if self.left_out else ""
         left_out += "".join(f", {count:,} left out by {what}" for what, count in self.unwanted.items())
         left_out += f", {self.given_up:,} left out whose rest is not known" if self.given_up else ""
         notes = "".join(f" {note}" for note in self.notes)
         if not self.added:
-            stored = _counted(self.unchanged, "trace")
+            stored = counted(self.unchanged, "trace")
             return f"{self.dataset}: nothing new, {stored} already stored{left_out}.{notes}"
-        parts = [f"{_counted(self.added, 'trace')} added"]
+        parts = [f"{counted(self.added, 'trace')} added"]
         parts += [f"{self.unchanged:,} already stored"] if self.unchanged else []
         parts += [f"{self.repeated:,} repeated in the file"] if self.repeated else []
         return f"{self.dataset}: {', '.join(parts)}{left_out}; {self.total:,} in the dataset.{notes}"
@@ -355,7 +355,3 @@ class FileSource:
     @property
     def sha256(self) -> str:
         return self._hash.hexdigest()
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

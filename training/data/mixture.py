@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.files.row_conditions import from_mapping
 from stepsight.core.trace import LABEL_NAMES, Trace
 from stepsight.storage.importers.benchmarks.prm800k import KIND, beside_the_paper
@@ -233,8 +233,8 @@ class Mixture:
 
     def _notice(self, at: int) -> str:
         tally, bad = self._tallies[at], self._bad(at)
-        parts = [f"{tally['read']:,} traces read"]
-        parts += [f"{bad:,} bad rows left out"] if bad else []
+        parts = [f"{counted(tally['read'], 'trace')} read"]
+        parts += [f"{counted(bad, 'bad row')} left out"] if bad else []
         parts += [f"{tally[name]:,} {_MEANING[name]} left out" for name in _LEFT_OUT if tally[name]]
         if self._continued:
             parts.append(f"{tally[CONTINUED]:,} continued, {tally[NOT_CONTINUED]:,} could not be")

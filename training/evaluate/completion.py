@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from stepsight.core.critics.critic import CallEstimate, Critic
+from stepsight.core.errors import counted
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.inference_servers.address import is_address, is_critic
 from stepsight.core.judgment import Judgment, Mode
@@ -126,8 +127,8 @@ def score_dataset(
         done = ours.total(run.judge_missing(scorer, stored.id, missing, skip, "traces"))
     if ours.is_main:
         print(
-            f"{dataset.name}: {done:,} traces judged by {evaluator.name} ({mode}), "
-            f"{dataset.traces - missing:,} were judged before.",
+            f"{dataset.name}: {counted(done, 'trace')} judged by {evaluator.name} ({mode}), "
+            f"{counted(dataset.traces - missing, 'was', 'were')} judged before.",
             file=sys.stderr,
         )
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.files.row_conditions import parse_conditions
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
@@ -51,7 +51,8 @@ def import_solutions(
         total = summary.total
     if total > rows:
         raise UserError(
-            f"The dataset {dataset!r} holds {total - rows:,} solutions that are not in the file.",
+            f"The dataset {dataset!r} holds {counted(total - rows, 'solution that is', 'solutions that are')} not "
+            "in the file.",
             "Import the file as another dataset (--dataset NAME), or leave the file out.",
         )
     return find_dataset(store, dataset)

@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import select
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.bootstrap import Value, mean, resamples
@@ -205,7 +205,7 @@ def stress_tables(records: Sequence[StressRecord], transforms: Sequence[Transfor
                 named = {"transform": transform.name, "evaluator": evaluator}
                 head: dict[Column, Cell] = {Column(key, key, CellKind.TEXT): name for key, name in named.items()}
                 rows.append(head | measure(own, demand))
-        notes = [f"Of {traces:,} traces. Intervals are 95 % bootstrap intervals over traces."]
+        notes = [f"Of {counted(traces, 'trace')}. Intervals are 95 % bootstrap intervals over traces."]
         notes += [f"Nothing to change for {', '.join(empty)}."] if empty else []
         tables += [table_of(f"stress-{demand.name.lower()}", caption, rows, notes, starts)] if rows else []
     return tables

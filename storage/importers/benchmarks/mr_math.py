@@ -105,7 +105,7 @@ class _MrMathRedundant(RowFields):
     rating: Items
 
     def trace(self, row: Row) -> Trace:
-        steps = labelled_steps(self.model_output_step_format, self.rating, RATINGS, ("ratings", "steps"))
+        steps = labelled_steps(self.model_output_step_format, self.rating, RATINGS, ("rating", "step"))
         return Trace(self.id, self.question, steps, self.meta(row))
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, ValidationInfo
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.files.jsonl import with_shares
 from stepsight.core.text.printed import MISSING, is_printed, parse_printed
 from stepsight.core.text.signs import comparable, is_blank
@@ -350,7 +350,7 @@ def labelled_steps(
     steps: Steps,
     labels: Sequence[object],
     numbers: Mapping[int, Meaning],
-    called: tuple[str, str] = ("labels", "steps"),
+    called: tuple[str, str] = ("label", "step"),
     *,
     are_shares: bool = False,
 ) -> tuple[Step, ...]:
@@ -358,13 +358,12 @@ def labelled_steps(
     meaning of each number. A step whose label is missing is unlabelled, and one only known to be wrong is neg.
 
     Raises `UserError` if a value is not a label, or if there is not one for each step; `called` is what the message
-    then calls labels and steps.
+    then calls a label and a step.
     """
     if len(labels) != len(steps):
         name, of = called
-        raise UserError(
-            f"{len(labels)} {name} for {len(steps)} {of}.", f"Give one {name.removesuffix('s')} per step."
-        )
+        message = f"{counted(len(labels), name)} for {counted(len(steps), of)}."
+        raise UserError(message, f"Give one {name} per step.")
     texts = list(map(substeps_of, steps))
     if are_shares:
         return with_shares(list(map(Step, texts)), [None if is_missing(label) else label for label in labels])

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.files.whole_files import atomic_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import find_campaign, note_export
@@ -20,16 +20,16 @@ FORMAT_NAMES = tuple(LABEL_FORMATS)
 
 @dataclass(frozen=True)
 class LabelExport:
-    """The outcome of an export. `rows` is the number of rows written, and `what` names the kind of row. `left_out`
+    """The outcome of an export. `rows` is the number of rows written, and `noun` names a row. `left_out`
     counts omitted rows by reason."""
 
     path: str
     rows: int
-    what: str
+    noun: str
     left_out: Mapping[str, int]
 
     def __str__(self) -> str:
-        lines = [f"{self.path}: {self.rows:,} {self.what}."]
+        lines = [f"{self.path}: {counted(self.rows, self.noun)}."]
         return "\n".join(lines + [f"  not in it: {count:,} {reason}" for reason, count in self.left_out.items()])
 
 
@@ -56,7 +56,7 @@ def export_labels(
         with atomic_file(path, replace=force) as partial:
             events = write_events(store, stored, partial)
         note_export(store, stored.id, events)
-        return LabelExport(str(path), events, "events", {})
+        return LabelExport(str(path), events, "event", {})
     if format not in FORMATS:
         raise UserError(f"There is no format {format!r}.", f"The formats are {', '.join(FORMAT_NAMES)}.")
     target = FORMATS[format]
@@ -70,4 +70,4 @@ def export_labels(
     with atomic_file(path, replace=force) as partial:
         rows = target.write(labelled, partial, stored.name, inexpressible)
     left_out = {reason: count for reason, count in (labelled.left_out + inexpressible).items() if count}
-    return LabelExport(str(path), rows, "annotations" if per_annotator else "traces", left_out)
+    return LabelExport(str(path), rows, "annotation" if per_annotator else "trace", left_out)

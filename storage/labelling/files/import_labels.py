@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import first_sign
 from stepsight.storage.database.labelling_schema import CampaignRow
@@ -28,21 +28,21 @@ Located = Iterator[tuple[str, Row]]
 
 @dataclass(frozen=True)
 class LabelImport:
-    """The outcome of an import. `added` is the number of new events or annotations, and `repeated` the number that
-    were already stored."""
+    """The outcome of an import. `noun` is event or annotation, `added` the number of new ones, and `repeated` the
+    number that were already stored."""
 
     campaign: str
-    what: str
+    noun: str
     added: int
     repeated: int
 
     def __str__(self) -> str:
         if not self.added and not self.repeated:
-            return f"{self.campaign}: nothing added, the file has no {self.what}."
+            return f"{self.campaign}: nothing added, the file has no {self.noun}s."
         if not self.added:
-            return f"{self.campaign}: nothing new, {self.repeated:,} {self.what} already stored."
+            return f"{self.campaign}: nothing new, {counted(self.repeated, self.noun)} already stored."
         repeated = f", {self.repeated:,} already stored" if self.repeated else ""
-        return f"{self.campaign}: {self.added:,} {self.what} added{repeated}."
+        return f"{self.campaign}: {counted(self.added, self.noun)} added{repeated}."
 
 
 def import_labels(
@@ -86,7 +86,7 @@ def import_labels(
             log = EventImporter(session, rows, campaign)
             log.run()
             added = 0 if log.repeated else log.events
-            return LabelImport(log.name, "events", added, log.events - added)
+            return LabelImport(log.name, "event", added, log.events - added)
         if label_source(first[1]) is LabelSource.LABEL_STUDIO:
             if campaign is None:
                 raise UserError(f"{path}: its rows name no campaign.", "Name one (--campaign).")
@@ -96,7 +96,7 @@ def import_labels(
                 with located(where):
                     importer.add(task, annotator)
             importer.finish()
-            return LabelImport(campaign, "annotations", importer.annotations, importer.repeated)
+            return LabelImport(campaign, "annotation", importer.annotations, importer.repeated)
         check_label_fields(first[1], first[0])
         raise _not_labels(first[1], first[0])
 

@@ -161,7 +161,7 @@ def test_a_study_is_one_command(typed, tmp_path):
     assert outcome.code == 0
     assert "| mini-bidir | Red-only | 6   | 1     |" in outcome.out
     assert outcome.out.endswith("out/report.html\n")
-    assert "1 runs into" in outcome.err
+    assert "1 run into" in outcome.err
 
 
 @pytest.mark.usefixtures("recipe")

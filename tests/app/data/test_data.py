@@ -123,7 +123,7 @@ def test_labels_of_label_studio_are_put_into_a_campaign(client, sqlite_store):
     assert Worker(sqlite_store).work_one()
     (job,) = list_jobs(sqlite_store)
     assert (job.state, job.dataset, job.reason) == (
-        State.DONE, "sums", "again: 1 annotations added."
+        State.DONE, "sums", "again: 1 annotation added."
     )  # fmt: skip
     again = find_campaign(sqlite_store, "again")
     (given,) = iterate_annotations(sqlite_store, again.id)
@@ -134,7 +134,7 @@ def test_labels_without_an_annotator_ask_for_one(client, sqlite_store):
     add(sqlite_store, [Trace.of("?", ["One.", "Two."], id="a")], "sums")
     for annotator, reason in (
         ("", "tasks.json row 1: the annotator is not named. Name them."),
-        ("zoe", "again: 1 annotations added."),
+        ("zoe", "again: 1 annotation added."),
     ):
         upload = send(client, label_studio(), "tasks.json")
         wanted = {"upload": upload, "holds": "labels", "dataset": "sums", "campaign": "again"}
