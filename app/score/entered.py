@@ -85,7 +85,8 @@ class Entered:
     `text` is the text that was split into the steps, or None if the steps were given directly. `before` holds the
     permalink tokens of results to compare with. If `kept` is True, the user chose the comparison, and it is shown
     even if this solution is not an edit of the earlier one. The first `thinking` steps are thinking before the
-    solution; a permalink does not say so, but its text does.
+    solution; a permalink does not say so, but its text does. `every` is True if the user has asked for every prefix
+    of a long solution.
     """
 
     problem: str = ""
@@ -96,6 +97,7 @@ class Entered:
     before: tuple[str, ...] = ()
     kept: bool = False
     thinking: int = 0
+    every: bool = False
 
     @classmethod
     def of(cls, trace: Trace, evaluators: Sequence[str] = (), thresholds: Thresholds | None = None) -> "Entered":
@@ -219,8 +221,8 @@ class PageState(BaseModel):
     of the result to compare with, and `kept` is True if the user chose that result. `earlier` is the permalink that
     the result in `before` was itself compared with. `token` belongs to the displayed result. `dataset` is the name
     of the dataset to save the result in; None stands for `SAVED`. If `thinking` is True, thinking before the
-    solution is judged too. `run` is a key that the page has
-    chosen, under which the scores are read while they are computed.
+    solution is judged too, and if `every` is True, every prefix of a long solution. `run` is a key that the page
+    has chosen, under which the scores are read while they are computed.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -237,6 +239,7 @@ class PageState(BaseModel):
     token: str = ""
     dataset: str | None = None
     thinking: bool = False
+    every: bool = False
     run: str = Field("", max_length=40)
 
     def solution_text(self) -> SolutionText:
@@ -259,6 +262,7 @@ class PageState(BaseModel):
             before if self.before else (),
             self.kept,
             solution.thinking,
+            self.every,
         )
 
     def displayed(self) -> Entered:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from stepsight.app.score.comparison import StepChange, is_move, largest_move
 from stepsight.app.score.entered import EarlierSolution, Entered, plain_steps, steps_of
 from stepsight.app.score.running import EvaluatorScoring, RunningScores
-from stepsight.app.scoring.batcher import PendingScore
+from stepsight.app.scoring.batcher import PendingScore, ScoringCost
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.html import render
 from stepsight.app.web.step_bars import (
@@ -63,7 +63,8 @@ class ScoredSolution:
     earlier one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a
     sentence about the solution, and `problems` are the errors of evaluators that gave no judgment. `reading_notes`
     maps evaluators to a note on their reading, if there is one, and `strengths` maps weak evaluators to a line that
-    says so. The first `thinking` steps are thinking before the solution.
+    says so. The first `thinking` steps are thinking before the solution. `rest` has the cost of every prefix for
+    the evaluators that have read the whole solution alone.
     """
 
     trace: Trace
@@ -77,6 +78,7 @@ class ScoredSolution:
     reading_notes: Mapping[str, str] = field(default_factory=dict)
     strengths: Mapping[str, Markup] = field(default_factory=dict)
     thinking: int = 0
+    rest: Mapping[str, ScoringCost] = field(default_factory=dict)
 
 
 def result_html(
@@ -101,7 +103,7 @@ def result_html(
         scorings = {name: EvaluatorScoring(evaluators.about(name).outputs, one) for name, one in pending.items()}
         on_begin(RunningScores(trace, entered.thresholds, scorings, entered.thinking))
 
-    judged, problems = _judge(evaluators, trace, names, client_disconnected, begin)
+    judged, problems = _judge(evaluators, trace, names, client_disconnected, begin, every=entered.every)
     if not judged:
         # A failing equation needs no evaluator.
         shown = conclusion_html(trace, (), entered.thinking) if failing_steps(trace) else Markup()
@@ -120,6 +122,7 @@ def result_html(
         {name: evaluators.about(name).reading_note for name in judged},
         {name: strength_html(name, evaluators.about(name).fingerprint) for name in judged},
         entered.thinking,
+        _rest(evaluators, trace, judged),
     )
     exports = exports_html(
         evaluators,
@@ -154,15 +157,17 @@ def _judge(
     names: Sequence[str],
     client_disconnected: ClientDisconnected,
     begin: Callable[[Mapping[str, PendingScore[Judgment]]], None] = lambda pending: None,
+    *,
+    every: bool = False,
 ) -> tuple[dict[str, Judgment], list[UserError]]:
     """Return the judgments, keyed by evaluator, and the errors of the evaluators that gave no judgment. `begin` is
-    called with the futures of the judgments."""
+    called with the futures of the judgments, and `every` is as in `Entered`."""
     judged: dict[str, Judgment] = {}
     waiting: dict[str, PendingScore[Judgment]] = {}
     problems: list[UserError] = []
     for name in names:
         try:
-            fitting, mode = evaluators.fit(name, trace)
+            fitting, mode = evaluators.fit(name, trace, every=every)
             # A result does not wait for an evaluator that is being loaded.
             waiting[fitting] = evaluators.submit_loaded(fitting, trace, mode)
         except UserError as error:
@@ -181,6 +186,12 @@ def _judge(
         except UserError as error:
             problems.append(error)
     return judged, problems
+
+
+def _rest(evaluators: Evaluators, trace: Trace, judged: Mapping[str, Judgment]) -> dict[str, ScoringCost]:
+    """Return the cost of every prefix for the evaluators that have read the whole trace alone and may read them."""
+    costs = {name: evaluators.cost(name, trace) for name, judgment in judged.items() if judgment.online is None}
+    return {name: cost for name, cost in costs.items() if cost is not None and cost.fits}
 
 
 @cache

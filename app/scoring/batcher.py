@@ -76,11 +76,13 @@ class ShortError(UserError):
 @dataclass(frozen=True)
 class ScoringCost:
     """The number of tokens that an evaluator reads for one solution: `whole` in a pass over all of it, `prefixes`
-    in hindsight. They are equal if one pass gives everything. `limit` is the maximum for a request."""
+    in hindsight. They are equal if one pass gives everything. `limit` is the maximum for a request. `seconds` is
+    the time that hindsight takes at the speed that was measured last."""
 
     whole: int
     prefixes: int
     limit: int
+    seconds: float
 
     @property
     def fits(self) -> bool:
@@ -287,7 +289,7 @@ class Batcher:
         scorer = self.scorer(reading)
         encoded = scorer.evaluator.encode(trace)
         whole, prefixes = (scorer.tokens(trace, encoded, mode) for mode in (Mode.OFFLINE, Mode.HINDSIGHT))
-        return ScoringCost(whole, prefixes, self._tokens)
+        return ScoringCost(whole, prefixes, self._tokens, prefixes / self._rate)
 
     def submit_next(
         self, problem: str, steps: Sequence[str | Sequence[str]], candidates: Sequence[str]

@@ -271,12 +271,12 @@ class Evaluators:
         cost = None if batcher is None else batcher.cost(trace, reading)
         return cost if cost is not None and cost.prefixes else None
 
-    def fit(self, name: str, trace: Trace) -> tuple[str, Mode]:
+    def fit(self, name: str, trace: Trace, *, every: bool = False) -> tuple[str, Mode]:
         """Return the name and the mode with which an evaluator can judge a trace.
 
         They are the given name and hindsight, unless the trace is longer than the evaluator's context: then it is
-        read in windows of that size, and as a whole alone, offline. It is also read offline if hindsight takes more
-        than a request may.
+        read in windows of that size, and as a whole alone, offline, unless somebody asks for `every` prefix or
+        has done so lately. It is also read offline if hindsight takes more than a request may.
         """
         local, reading = self._find(name)
         if local.fetched is None:
@@ -295,7 +295,9 @@ class Evaluators:
         except UserError:
             # The error of the evaluator's own reading says more.
             return name, Mode.HINDSIGHT
-        return windowed, Mode.OFFLINE if cost is not None and cost.whole < cost.prefixes else Mode.HINDSIGHT
+        is_cheap = cost is None or cost.whole == cost.prefixes or (every and cost.fits)
+        is_there = self._cached(windowed, trace, Mode.HINDSIGHT) is not None
+        return windowed, Mode.HINDSIGHT if is_cheap or is_there else Mode.OFFLINE
 
     def judge(self, name: str, trace: Trace, mode: Mode = Mode.HINDSIGHT) -> Judgment:
         """Judge a trace, and wait for the judgment.

@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -273,6 +274,20 @@ def test_a_solution_beyond_the_limit_of_a_request_is_read_as_a_whole(limited):
     edited = LONG | {"solution": LONG["solution"].replace("30. 2 + 3 = 5.", "30. 2 + 3 = 6.")}
     again = read(limited.score(state(edited | {"before": section.one("section")["data-token"]}), asked())["result"])
     assert "Against the result before the edit" in again.text
+
+
+def test_every_prefix_of_a_solution_beyond_the_context_is_read_once_somebody_asks(page):
+    solution = "\n".join(f"{i}. " + " + ".join(map(str, range(i, i + 10))) for i in range(1, 101))
+    entered = ENTERED | {"solution": solution}
+    whole = read(page.score(state(entered), asked())["result"])
+    assert len(whole.all("span", cls="unread")) == 100
+    (button,) = [found for found in whole.all("button") if "data-every" in found.attributes]
+    assert re.fullmatch(r"Read every prefix too: [\d,]{6,} tokens, about \d+ s", button.text)
+    # It stays read for those who do not ask.
+    for every in (True, False):
+        result = read(page.score(state(entered | {"every": every}), asked())["result"])
+        assert result.all("span", cls="unread") == []
+        assert "Only the whole solution was read" not in result.text
 
 
 def test_a_result_of_the_whole_solution_alone_is_saved_as_an_offline_judgment(limited, store):

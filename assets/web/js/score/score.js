@@ -192,13 +192,13 @@ const followed = (name, values, signal, run, how) => {
 // No page over plain HTTP from another machine has `randomUUID`.
 const newRun = () => [...crypto.getRandomValues(new Uint32Array(4))].map((number) => number.toString(36)).join("-");
 
-const score = latest(async (signal, how) => {
+const score = latest(async (signal, how, every) => {
   setBusy(true);
   const start = performance.now();
   const sent = solutionState();
   const from = entered();
   const run = newRun();
-  const answer = await followed("score", { ...state(), run }, signal, run, how);
+  const answer = await followed("score", { ...state(), run, every }, signal, run, how);
   if (signal.aborted) return;
   took = performance.now() - start;
   // Unless the steps have changed meanwhile.
@@ -209,8 +209,8 @@ const score = latest(async (signal, how) => {
   return true;
 });
 
-const scoreNow = async (how) => {
-  const isScored = await score(how);
+const scoreNow = async (how, every = false) => {
+  const isScored = await score(how, every);
   if (score.isBusy()) return false;
   setBusy(false);
   settleSolution();
@@ -229,13 +229,13 @@ const bringIntoSight = () => {
   if (room.textContent && !isSeen) room.scrollIntoView({ block: section ? "start" : "nearest", behavior: "instant" });
 };
 
-/** Score the input, including unfinished edits. */
-const press = async () => {
+/** Score the input, including unfinished edits; with `every`, every prefix of a long solution too. */
+const press = async (every = false) => {
   endEdit();
   finish();
   base = null;
   open.end();
-  if (await scoreNow("pushState")) reveal();
+  if (await scoreNow("pushState", every)) reveal();
 };
 
 const open = latest(async (signal, query, evaluators, how) => {
@@ -352,9 +352,9 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     return void copy(link, link.href);
   }
-  const button = event.target.closest?.("#score, #cancel, #result :is([data-keep], [data-forget], [data-copy])");
+  const button = event.target.closest?.("#score, #cancel, #result :is([data-keep], [data-forget], [data-copy], [data-every])");
   if (!button) return;
-  if (button.id === "score") press();
+  if (button.id === "score" || "every" in button.dataset) press("every" in button.dataset);
   else if (button.id === "cancel") cancel();
   else if ("copy" in button.dataset) copy(button, button.closest(".snippet").querySelector("code").textContent);
   else ("keep" in button.dataset ? keep : forget)(result());
@@ -374,7 +374,7 @@ document.addEventListener("submit", async (event) => {
 
 const save = latest((signal, values) => ask("save", values, signal));
 
-register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score"), within: IN_TEXT, run: press });
+register({ key: ["Ctrl+Enter", "Shift+Enter"], label: "score (in a text box)", when: () => part("score"), within: IN_TEXT, run: () => press() });
 
 // What is typed but not scored survives a reload and a look at another page, and so does a result too long for a link.
 const TYPED = "stepsight.typed";
