@@ -24,10 +24,11 @@ from stepsight.storage.database.schema import TriangleRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import list_evaluators
+from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.synth.corpus import generate
 from tests.postgresql import postgresql_server
-from tests.storage.samples import add
+from tests.storage.samples import add, evaluator, judge
 
 TRACES = 2_000
 # Seconds for which the machine that is left is given time to end.
@@ -61,6 +62,7 @@ def main():
                     os.kill(int(pid), signal.SIGKILL)
         print(f"one of two lost: the other {end}; {count(addresses[2]):,} of {size:,} traces are judged")
         print(f"the same commands again: {rate(addresses[2], 2, size):,.0f} steps/s")
+        print(f"the store alone takes {stored(server.make(), size):,.0f} steps/s of one writer")
         first, *others = map(scores, addresses)
         print(f"greatest difference of a probability: {max(np.abs(first - other).max() for other in others):.1e}")
 
@@ -100,6 +102,17 @@ def rate(address, machines, size):
         return (size - done) * find_dataset(store, NAME).steps / size / seconds
 
 
+def stored(address, size):
+    """The steps per second whose judgments the store takes if nothing has to be computed."""
+    with open_store(address) as store:
+        traces = add(store, generate(0, size), dataset=NAME)
+        judgments = [judge(trace, "hindsight") for trace in traces]
+        id = evaluator(store, EVALUATOR).id
+        begin = time.perf_counter()
+        save_judgments(store, id, judgments)
+        return sum(len(trace.steps) for trace in traces) / (time.perf_counter() - begin)
+
+
 def count(address):
     with open_store(address) as store, store.read() as session:
         return session.scalar(select(func.count()).select_from(TriangleRow))
@@ -108,8 +121,8 @@ def count(address):
 def scores(address):
     """The probabilities of every step, offline."""
     with open_store(address) as store:
-        (evaluator,) = list_evaluators(store)
-        return read_table(store, read_gold(store, find_dataset(store, NAME)), evaluator.id, Mode.OFFLINE).probs
+        (scored,) = list_evaluators(store)
+        return read_table(store, read_gold(store, find_dataset(store, NAME)), scored.id, Mode.OFFLINE).probs
 
 
 if __name__ == "__main__":
