@@ -3,11 +3,13 @@
     python -m tests.bench.machines [TRACES]
 
 A machine is a launcher with one process of one thread; two share the store, and the place where launchers meet.
-Steps are counted from the first stored judgments to the last, without the start. In the third run one of two is
-lost after a third of the traces, and the same commands are given again. All runs must give the same scores.
+Steps are counted per second of processor time, without that of a start, so that other programs make no difference.
+In the third run one of two is lost after a third of the traces, and the same commands are given again. All runs must
+give the same scores.
 """
 
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -44,9 +46,13 @@ def main():
         for address in addresses:
             with open_store(address) as store:
                 add(store, generate(0, size), dataset=NAME)
-        print(f"{size:,} traces, hindsight, {EVALUATOR}")
-        print(f"one machine: {rate(addresses[0], 1, size):,.0f} steps/s")
-        print(f"two machines: {rate(addresses[1], 2, size):,.0f} steps/s")
+        with open_store(addresses[0]) as store:
+            steps = find_dataset(store, NAME).steps
+        print(f"{size:,} traces, {steps:,} steps, hindsight, {EVALUATOR}")
+        spent, idle = zip(*[(work(addresses[n - 1], n), work(addresses[n - 1], n)) for n in (1, 2)], strict=True)
+        for number, seconds, start_up in zip((1, 2), spent, idle, strict=True):
+            rate = number * steps / (seconds - start_up)
+            print(f"{number} of them: {rate:,.0f} steps/s; a start takes {start_up / number:.0f} s")
         machines = start(addresses[2], 2)
         while count(addresses[2]) < size / 3:
             time.sleep(0.5)
@@ -61,7 +67,10 @@ def main():
                 with suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
         print(f"one of two lost: the other {end}; {count(addresses[2]):,} of {size:,} traces are judged")
-        print(f"the same commands again: {rate(addresses[2], 2, size):,.0f} steps/s")
+        again = work(addresses[2], 2) - idle[1]
+        print(
+            f"the same commands again: {again:.0f} s of processor time, where all took {spent[1] - idle[1]:.0f} s"
+        )
         print(f"the store alone takes {stored(server.make(), size):,.0f} steps/s of one writer")
         first, *others = map(scores, addresses)
         print(f"greatest difference of a probability: {max(np.abs(first - other).max() for other in others):.1e}")
@@ -87,19 +96,12 @@ def start(address, machines):
     ]  # fmt: skip
 
 
-def rate(address, machines, size):
-    """The steps judged per second, from the first judgment that is stored to the last."""
-    before, commands = count(address), start(address, machines)
-    while (done := count(address)) == before:
-        assert commands[0].poll() is None
-        time.sleep(0.5)
-    begin = time.perf_counter()
-    while count(address) < size:
-        time.sleep(0.5)
-    seconds = time.perf_counter() - begin
-    assert [command.wait() for command in commands] == [0] * machines
-    with open_store(address) as store:
-        return (size - done) * find_dataset(store, NAME).steps / size / seconds
+def work(address, machines):
+    """The seconds of processor time in which the machines judge what has no judgment, with their start."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert [command.wait() for command in start(address, machines)] == [0] * machines
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def stored(address, size):
