@@ -54,6 +54,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m tests.bench.start
 	$(BIN)/python -m tests.bench.scorer
 	$(BIN)/python -m tests.bench.evaluation
+	$(BIN)/python -m tests.bench.machines 400
 	$(BIN)/python -m tests.bench.browse
 	$(BIN)/python -m tests.programs chromium
 	$(BIN)/python -m tests.bench.page

@@ -43,7 +43,7 @@ FILES = [
 SERVER = "http://127.0.0.1:7860"
 # Options of other commands.
 FOREIGN = {
-    *("--global", "--no-build-isolation", "--nproc-per-node", "--new-messages"),
+    *("--global", "--no-build-isolation", "--nproc-per-node", "--nnodes", "--node-rank", "--new-messages"),
     *("--hf-overrides", "--max-model-len", "--served-model-name", "--remote_rm_url"),
     *("--read-only", "--tmpfs"),
 }
@@ -72,7 +72,7 @@ class Page:
     def commands(self) -> Iterator[list[str]]:
         """The words after `stepsight` of every command, in code of its own or within text."""
         for line in [*self.lines, *self.inline]:
-            words = re.sub(r"^(torchrun --nproc-per-node \d+ -m |python -m )", "", line)
+            words = re.sub(r"^(torchrun (?:--[\w-]+ \S+ )+-m |python -m )", "", line)
             if words.startswith("stepsight "):
                 yield shlex.split(words)[1:]
 

@@ -4,8 +4,8 @@
 
 A machine is a launcher with one process of one thread; two share the store, and the place where launchers meet.
 Steps are counted per second of processor time, without that of a start, so that other programs make no difference.
-In the third run one of two is lost after a third of the traces, and the same commands are given again. All runs must
-give the same scores.
+In the third run one of two is lost after a third of the traces, and the same commands are given again. All runs
+must give the same scores.
 """
 
 import os
