@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 from stepsight.app.web.pages import Number, PageNumber, PageQuery
 from stepsight.core.errors import UserError
 from stepsight.core.validation import invalid
-from stepsight.storage.browse.filters import NamedFilter, Sort
+from stepsight.storage.browse.filters import OF_DATASET, NamedFilter, Sort
 
 _BY_SCORES = ("validity", "redundancy", "change")
 
@@ -74,6 +74,9 @@ class Address(ListQuery, _Place):
     PATH: ClassVar[str] = "/browse"
 
     beside: tuple[str, ...] = ()
+
+    OF_DATASET: ClassVar[str] = " ".join((*OF_DATASET, "field", "outcomes"))
+    """The names of the parameters that go when another dataset is chosen."""
 
     @property
     def shown(self) -> tuple[str, ...]:

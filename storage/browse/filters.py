@@ -24,6 +24,8 @@ MOST_META = 8
 LONGEST_META = 3000
 By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
 _ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell", "bin")
+OF_DATASET = (*_ABOUT_EVALUATOR, "evaluator", "other", "errors", "group", "meta")
+"""The parts of a filter that mean something else on another dataset."""
 # The evaluators, the mode and the kind of error that conditions refer to; by themselves these are no conditions.
 _READING = ("evaluator", "mode", "other", "errors")
 

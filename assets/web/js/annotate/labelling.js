@@ -174,7 +174,6 @@ class Labelling {
   constructor(section) {
     const { slot, person, campaign, guideline, annotation, after } = section.dataset;
     Object.assign(this, { section, person, campaign, after, slot, guideline: Number(guideline) });
-    this.stepwise = "stepwise" in section.dataset;
     this.afterError = "afterError" in section.dataset;
     // The server's last annotation, and the events that it stored since the page was opened, by key; the events that will
     // never be stored; whether nothing more can be stored; and whether keys are meant for a step that is not there yet.
@@ -240,9 +239,9 @@ class Labelling {
     return this.over || this.outbox.events.some(({ kind }) => kind === "submit" || kind === "skip");
   }
 
-  /** True if no step is left to reveal. The server's lists have one more place than there are revealed steps, unless all are. */
+  /** True if no step is left to reveal: the server's lists have a place for the next one. */
   get isWhole() {
-    return !this.stepwise || this.annotation.revealed >= this.annotation.labels.length;
+    return this.annotation.revealed >= this.annotation.labels.length;
   }
 
   /** The first step without a label, -1 if there is none. */

@@ -131,11 +131,8 @@ document.addEventListener("query", ({ target: form, detail: query }) => {
 });
 
 // Another dataset has other evaluators, classes and metadata. What was asked of verdicts goes with their evaluator.
-const OF_DATASET = ["evaluator", "against", "other", "other_mistake", "mistake", "verdict", "modes", "change", "cell", "bin", "errors",
-  "group", "meta", "field", "outcomes"];
-
 document.addEventListener("query", ({ target: form, detail: query }) => {
   const before = form.getAttribute("data-dataset");
   if (before === null || before === query.get("dataset")) return;
-  for (const name of OF_DATASET) query.delete(name);
+  for (const name of form.getAttribute("data-of-dataset").split(" ")) query.delete(name);
 });

@@ -303,7 +303,6 @@ class LongTrace {
     quietly(() => sessionStorage.setItem(this.kept, JSON.stringify([...this.choices])));
   }
 
-
   showFolds() {
     const ranges = this.ranges();
     this.fold.hidden = !ranges.length;
