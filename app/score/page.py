@@ -27,6 +27,7 @@ from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import PageContent, body, client_disconnected
 from stepsight.app.web.step_bars import notice_html
 from stepsight.core.errors import AddressError, UserError
+from stepsight.core.judgment import Mode
 from stepsight.core.text.response import thinking_in, unclosed_thought
 from stepsight.core.trace import Trace
 from stepsight.core.validation import Model
@@ -171,11 +172,14 @@ class ScorePage:
         """Return the cost of scoring the entered solution, and True under `long` if it is high."""
         try:
             entered = state.entered(state.solution_text())
-            costs = [(name, _cost(self.evaluators, name, entered.trace)) for name in entered.chosen]
+            costs = [(name, *_cost(self.evaluators, name, entered.trace)) for name in entered.chosen]
         except UserError as error:
             return {"cost": escape(str(error.without_options())), "long": False}
-        counted = [(name, cost) for name, cost in costs if cost is not None]
-        is_long = any(isinstance(cost, UserError) or cost.prefixes > _MUCH or not cost.fits for _, cost in counted)
+        counted = [(name, cost, mode) for name, cost, mode in costs if cost is not None]
+        is_long = any(
+            isinstance(cost, UserError) or cost.prefixes > _MUCH or mode == Mode.OFFLINE
+            for _, cost, mode in counted
+        )
         return {
             "cost": render("score/cost.html", costs=counted, steps=len(entered.trace.substeps)),
             "long": is_long,
@@ -280,14 +284,14 @@ def steps_html(solution: SolutionText) -> Markup:
     )
 
 
-def _cost(evaluators: Evaluators, name: str, trace: Trace) -> ScoringCost | UserError | None:
-    """Return the tokens that an evaluator reads of a solution, the error if it cannot read it, or None if
-    unknown."""
-    fitting, _ = evaluators.fit(name, trace)
+def _cost(evaluators: Evaluators, name: str, trace: Trace) -> tuple[ScoringCost | UserError | None, Mode]:
+    """Return the tokens that an evaluator reads of a solution, the error if it cannot read it, or None if unknown,
+    and the mode in which the solution is judged first."""
+    fitting, mode = evaluators.fit(name, trace)
     try:
-        return evaluators.cost(fitting, trace)
+        return evaluators.cost(fitting, trace), mode
     except UserError as error:
-        return error.without_options()
+        return error.without_options(), mode
 
 
 def _written(solution: SolutionText) -> dict[str, Any]:

@@ -279,6 +279,7 @@ def test_a_solution_beyond_the_limit_of_a_request_is_read_as_a_whole(limited):
 def test_every_prefix_of_a_solution_beyond_the_context_is_read_once_somebody_asks(page):
     solution = "\n".join(f"{i}. " + " + ".join(map(str, range(i, i + 10))) for i in range(1, 101))
     entered = ENTERED | {"solution": solution}
+    assert "tiny reads the whole solution first, " in read(page.cost(state(entered))["cost"]).text
     whole = read(page.score(state(entered), asked())["result"])
     assert len(whole.all("span", cls="unread")) == 100
     (button,) = [found for found in whole.all("button") if "data-every" in found.attributes]
