@@ -115,13 +115,13 @@ def find_evaluators(
     Baselines may be named, but have no results. Raises `UserError` if a name is not a baseline, a stored or shipped
     evaluator, a folder or an address.
     """
-    mode = Mode.HINDSIGHT if len(modes) > 1 else modes[0]
+    mode, ours = Mode.HINDSIGHT if len(modes) > 1 else modes[0], ours or Processes()
 
     def completion() -> "Completion":
         # It brings PyTorch.
         from stepsight.training.evaluate.completion import Completion
 
-        return Completion(store, dataset, mode, place, ours or Processes(), yes)
+        return Completion(store, dataset, mode, place, ours, yes)
 
     if not names:
         evaluators = evaluators_of(store, dataset.id)
@@ -131,7 +131,7 @@ def find_evaluators(
             # everything is not loaded, which would take more time and memory than measuring most datasets.
             name = untyped_name(evaluator.name, evaluator.dtype, evaluator.reading)
             can_resume = can_load(name) and not is_address(name)
-            if can_resume and count_missing(store, dataset.id, evaluator.id, mode):
+            if can_resume and ours.agree(count_missing(store, dataset.id, evaluator.id, mode)):
                 completion().resume(name, evaluator)
         return checked
     run = completion() if any(map(can_load, names)) else None
