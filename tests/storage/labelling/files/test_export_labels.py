@@ -35,7 +35,7 @@ def path(tmp_path):
 def test_the_labels_of_all_or_of_each_as_our_json_lines(store, path):
     labelled(store)
     done = export_labels(store, "first", path, "jsonl")
-    assert (done.rows, done.what, done.left_out) == (3, "traces", {})
+    assert (done.rows, done.noun, done.left_out) == (3, "trace", {})
     written = rows(path)
     assert {row["id"]: tuple(row["labels"]) for row in written} == AGREED
     assert {row["id"]: tuple(row["how"]) for row in written} == HOW
@@ -141,7 +141,7 @@ def test_a_file_appears_whole_or_not_at_all(sqlite_store, path):
 
 
 def test_a_summary_says_what_is_not_in_the_file():
-    done = LabelExport("labels.jsonl", 1200, "traces", {"traces without a label": 3})
+    done = LabelExport("labels.jsonl", 1200, "trace", {"traces without a label": 3})
     assert str(done) == "labels.jsonl: 1,200 traces.\n  not in it: 3 traces without a label"
 
 
