@@ -139,20 +139,6 @@ def _jump(hindsight: Hindsight, step: int, place: int) -> Jump:
     return Jump(step, revealed, float(validity[place]), float(validity[place + 1]))
 
 
-class Gap(StrEnum):
-    """The replacement for a sub-step that is left out.
-
-    - `deleted`: nothing, so later sub-steps move up.
-    - `placeholder`: a sentence without content, so the rest of the trace keeps its numbering and length.
-    """
-
-    DELETED = "deleted"
-    PLACEHOLDER = "placeholder"
-
-
-PLACEHOLDER = "Let us continue."
-"""The sentence that takes the place of a sub-step."""
-
 NOTABLE = 0.1
 """The smallest change of validity that counts. A fall of at least this size means that a step rests on another."""
 
@@ -168,7 +154,6 @@ class LeaveOneOut:
 
     whole: StepScores
     probs: Floats32
-    gap: Gap = Gap.DELETED
 
     def __post_init__(self) -> None:
         probs, n = np.ascontiguousarray(self.probs, dtype=np.float32), len(self.whole)
@@ -178,7 +163,7 @@ class LeaveOneOut:
         object.__setattr__(self, "probs", probs)
 
     @classmethod
-    def of(cls, whole: StepScores, rows: Mapping[int, Floats32], gap: Gap = Gap.DELETED) -> "LeaveOneOut":
+    def of(cls, whole: StepScores, rows: Mapping[int, Floats32]) -> "LeaveOneOut":
         """Build an instance from `rows`, which maps each left-out sub-step to the probabilities of all other
         sub-steps.
 
@@ -188,7 +173,7 @@ class LeaveOneOut:
         probs = np.full((n, n, 3), np.nan, np.float32)
         for left_out, row in rows.items():
             probs[left_out, np.arange(n) != left_out] = row
-        return cls(whole, probs, gap)
+        return cls(whole, probs)
 
     def __len__(self) -> int:
         """Return the number of sub-steps."""
@@ -305,15 +290,14 @@ class Dependence:
         return [step for step in self.left_out.known if not self.carries(step)]
 
 
-def shortened(trace: Trace, gap: Gap) -> Iterator[Trace]:
+def shortened(trace: Trace) -> Iterator[Trace]:
     """Yield a copy of the trace for each sub-step, in order, with that sub-step left out. Yields nothing if the
     trace has only one sub-step."""
-    texts, instead = trace.substeps, [PLACEHOLDER] if gap == Gap.PLACEHOLDER else []
+    texts = trace.substeps
     if len(texts) == 1:
         return
     for place in range(len(texts)):
-        steps = [*texts[:place], *instead, *texts[place + 1 :]]
-        yield Trace.of(trace.problem, steps, id=trace.id)
+        yield Trace.of(trace.problem, [*texts[:place], *texts[place + 1 :]], id=trace.id)
 
 
 def _notable(changes: Floats32) -> list[int]:

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, Stri
 
 from stepsight.core.arrays import Floats32, rounded
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import Gap, LeaveOneOut
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import LABEL_NAMES, Label, Trace
@@ -111,9 +111,6 @@ class LeftOutRecord(_RecordPart):
 
     step: StrictInt = Field(ge=1, description="The step of the missing sub-step, counted from 1.")
     substep: StrictInt = Field(ge=1, description="The missing sub-step within its step, counted from 1.")
-    gap: Gap = Field(
-        description="What stands in its place. deleted: nothing; placeholder: a sentence without content."
-    )
     cells: list[Cell] = Field(
         description="Every sub-step in order, as in a row of `hindsight`; null for the missing one."
     )
@@ -185,13 +182,13 @@ class JudgmentRecord(_RecordPart):
             raise UserError(f"hindsight is not a triangle of {len(steps)} rows.")
         return places, Hindsight.from_packed(probabilities([cell for row in rows for cell in row]), spreads)
 
-    def left_out_rows(self) -> dict[Gap, dict[int, Floats32]]:
-        """Return, by gap and by the index of the missing sub-step, the probabilities of all other sub-steps.
+    def left_out_rows(self) -> dict[int, Floats32]:
+        """Return, by the index of the missing sub-step, the probabilities of all other sub-steps.
 
         Each array has the shape (n - 1, 3). Raises `UserError` if an entry of `left_out` names a sub-step that the
         judgment does not have or has the wrong number of cells, or if there are no offline scores.
         """
-        rows: dict[Gap, dict[int, Floats32]] = {}
+        rows: dict[int, Floats32] = {}
         if not self.left_out:
             return rows
         scores = self.scores()
@@ -206,7 +203,7 @@ class JudgmentRecord(_RecordPart):
                 )
             missing = places.index(place)
             others = [cell for number, cell in enumerate(entry.cells) if number != missing]
-            rows.setdefault(entry.gap, {})[missing] = probabilities(others)
+            rows[missing] = probabilities(others)
         return rows
 
     def judgment(self, trace: Trace) -> Judgment:
@@ -236,7 +233,7 @@ def judgment_record(
     evaluator: Described,
     thresholds: Thresholds | None = None,
     name: str = "",
-    left_out: Sequence[LeaveOneOut] = (),
+    left_out: LeaveOneOut | None = None,
     conclusion: str | None = None,
 ) -> JudgmentRecord:
     """Build the record of a judgment made by `evaluator`. Verdicts are made at `thresholds`, or at the default
@@ -301,12 +298,13 @@ def _mode_record(judgment: Judgment, scores: StepScores, outputs: Outputs, thres
     return ModeRecord(steps=steps, solution=_solution_record(steps, judgment.solution, outputs))
 
 
-def _left_out_records(trace: Trace, left_out: Sequence[LeaveOneOut], outputs: Outputs) -> list[LeftOutRecord]:
-    rows = [(scores.gap, missing, scores.probs[missing]) for scores in left_out for missing in scores.known]
-    cells = triangle_cells([probs for _, _, probs in rows], outputs)
+def _left_out_records(trace: Trace, left_out: LeaveOneOut | None, outputs: Outputs) -> list[LeftOutRecord]:
+    if left_out is None:
+        return []
+    cells = triangle_cells([left_out.probs[missing] for missing in left_out.known], outputs)
     return [
-        LeftOutRecord(step=trace.places[missing][0], substep=trace.places[missing][1], gap=gap, cells=row)
-        for (gap, missing, _), row in zip(rows, cells, strict=True)
+        LeftOutRecord(step=trace.places[missing][0], substep=trace.places[missing][1], cells=row)
+        for missing, row in zip(left_out.known, cells, strict=True)
     ]
 
 

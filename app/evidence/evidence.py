@@ -26,7 +26,7 @@ from stepsight.app.web.step_bars import TraceJudgments
 from stepsight.core.equations.evaluator import FailingEquation, failing_equations, finding
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import SERVED, EvaluatorSummary
-from stepsight.core.evidence import Flip, Gap, LeaveOneOut, Revision, largest_jump, removals, revisions
+from stepsight.core.evidence import Flip, LeaveOneOut, Revision, largest_jump, removals, revisions
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scores import Hindsight, Thresholds
@@ -300,7 +300,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     about = evaluators.about(offer.key) if offer.runs else offer.row
     assert about is not None
     ask = _asked(evaluators, offer.key) if offer.runs else None
-    find = partial(find_left_out, store, about.fingerprint, trace, Gap.DELETED)
+    find = partial(find_left_out, store, about.fingerprint, trace)
     only_offline = stored is None and not _is_causal(offer.row)
     return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, has_left_out, find, only_offline)
 

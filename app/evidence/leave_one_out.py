@@ -7,7 +7,7 @@ from time import monotonic
 from stepsight.app.evidence.evidence import Evidence
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import Gap, LeaveOneOut
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.keyed_cache import KeyedCache
 
 # The total size of cached scores in bytes.
@@ -74,7 +74,7 @@ class LeftOuts:
                     raise UserError(
                         f"{reads}, more than this page does.", "Scorer.leave_one_out does it in Python."
                     )
-                for scores in scorer.stream_left_out(evidence.trace, Gap.DELETED):
+                for scores in scorer.stream_left_out(evidence.trace):
                     if scores is not None:
                         return scores
                     check()

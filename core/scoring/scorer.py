@@ -11,7 +11,7 @@ import numpy as np
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import Gap, LeaveOneOut, shortened
+from stepsight.core.evidence import LeaveOneOut, shortened
 from stepsight.core.judgment import Event, Judgment, Mode, NoJudgment, StepScore, judgments_of
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import BatchEvaluator, Evaluator, RuleEvaluator
@@ -139,30 +139,30 @@ class Scorer(AbstractScorer):
         judged = [judgment.offline or judgment.online for judgment in self.score(traces, mode)]
         return np.array([scores.probs[-1] for scores in judged if scores is not None])
 
-    def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED) -> LeaveOneOut:
+    def leave_one_out(self, trace: Trace) -> LeaveOneOut:
         """Like `AbstractScorer.leave_one_out`, but faster for a causal model that reads a solution once. For each
         omitted sub-step, such a model reads only the tokens after it again."""
-        *_, scores = self.stream_left_out(trace, gap)
+        *_, scores = self.stream_left_out(trace)
         assert scores is not None
         return scores
 
-    def stream_left_out(self, trace: Trace, gap: Gap | str = Gap.DELETED) -> Iterator[LeaveOneOut | None]:
+    def stream_left_out(self, trace: Trace) -> Iterator[LeaveOneOut | None]:
         """Like `leave_one_out`, but yield None between parts of the work, and the scores at last. Whoever stops
         reading stops the work."""
-        gap, model = Gap(gap), self.evaluator
+        model = self.evaluator
         if isinstance(model, ModelEvaluator) and self.forward is not None:
             apart = model.sees_later_steps or self._reads_windows or len(trace.substeps) == 1
             if not apart and continues(model, self.forward):
-                yield from leave_out(model, self.forward, trace, gap)
+                yield from leave_out(model, self.forward, trace)
                 return
         scores: list[StepScores] = []
-        for event in self.stream([trace, *shortened(trace, gap)]):
+        for event in self.stream([trace, *shortened(trace)]):
             yield None
             if isinstance(event, NoJudgment):
                 raise event.error
             if isinstance(event, Judgment) and event.offline is not None:
                 scores.append(event.offline)
-        yield left_out_scores(scores, gap)
+        yield left_out_scores(scores)
 
     @property
     def next_steps(self) -> "NextSteps | None":
@@ -236,20 +236,20 @@ def continues(evaluator: ModelEvaluator, forward: Forward) -> bool:
     return not evaluator.encoder.asks_each_step and forward.continues
 
 
-def leave_out(evaluator: ModelEvaluator, forward: Forward, trace: Trace, gap: Gap) -> Iterator[LeaveOneOut | None]:
+def leave_out(evaluator: ModelEvaluator, forward: Forward, trace: Trace) -> Iterator[LeaveOneOut | None]:
     """Score a trace with a causal model, both complete and with each of its sub-steps left out in turn. Yields None
     between parts of the work, and at last the scores. The trace must have several sub-steps.
 
     The sub-steps before the omitted one keep the scores that they have in the whole trace. The whole trace is read
-    once, then about half of the tokens of the n shortened traces. Raises `UserError` if the trace, or a version of
-    it with a placeholder, is longer than the context.
+    once, then about half of the tokens of the n shortened traces. Raises `UserError` if the trace is longer than
+    the context.
     """
     whole, n = evaluator.encode(trace), len(trace.substeps)
     inputs: dict[int, Input] = {}
-    for place, shorter in enumerate(shortened(trace, gap)):
+    for place, shorter in enumerate(shortened(trace)):
         yield None
         encoded = evaluator.encode(shorter)
-        reads = encoded.reads[place + (gap == Gap.PLACEHOLDER) :]
+        reads = encoded.reads[place:]
         if len(reads):
             inputs[place] = Input(encoded.ids, len(encoded), reads)
     places, parts, after = list(inputs), [], {}
@@ -266,7 +266,7 @@ def leave_out(evaluator: ModelEvaluator, forward: Forward, trace: Trace, gap: Ga
         place: np.concatenate([probs[:place, :3], after[place][:, :3] if place in after else probs[:0, :3]])
         for place in range(n)
     }
-    yield LeaveOneOut.of(StepScores.from_rows(probs), others, gap)
+    yield LeaveOneOut.of(StepScores.from_rows(probs), others)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,11 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-import numpy as np
-
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import Gap, LeaveOneOut, shortened
+from stepsight.core.evidence import LeaveOneOut, shortened
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import StepScores
 from stepsight.core.trace import Trace
@@ -46,18 +44,17 @@ class AbstractScorer(ABC):
         """Judge a single trace, by default in hindsight mode."""
         return next(iter(self.score([trace], mode)))
 
-    def leave_one_out(self, trace: Trace, gap: Gap | str = Gap.DELETED) -> LeaveOneOut:
+    def leave_one_out(self, trace: Trace) -> LeaveOneOut:
         """Score a trace offline, both complete and with each of its sub-steps left out in turn: n + 1 passes for n
         sub-steps.
 
-        `gap` says what replaces the omitted sub-step. Raises `UserError` if the trace is longer than the
-        evaluator's context.
+        Raises `UserError` if the trace is longer than the evaluator's context.
         """
-        gap, scores = Gap(gap), []
-        for judgment in self.score([trace, *shortened(trace, gap)]):
+        scores = []
+        for judgment in self.score([trace, *shortened(trace)]):
             assert judgment.offline is not None
             scores.append(judgment.offline)
-        return left_out_scores(scores, gap)
+        return left_out_scores(scores)
 
     def offline_scores(self, traces: Sequence[Trace]) -> list[StepScores | None]:
         """Return the offline scores of each trace, or None for a trace that cannot be scored, such as one that is
@@ -68,10 +65,8 @@ class AbstractScorer(ABC):
         return [None if id(trace) in left_out else next(scores) for trace in traces]
 
 
-def left_out_scores(scores: Sequence[StepScores], gap: Gap) -> LeaveOneOut:
+def left_out_scores(scores: Sequence[StepScores]) -> LeaveOneOut:
     """Return the leave-one-out scores of a trace from those of the whole trace and of the trace without each of its
     sub-steps."""
     whole, *others = scores
-    skip = gap == Gap.PLACEHOLDER
-    rows = {i: np.delete(other.probs, i, axis=0) if skip else other.probs for i, other in enumerate(others)}
-    return LeaveOneOut.of(whole, rows, gap)
+    return LeaveOneOut.of(whole, {place: other.probs for place, other in enumerate(others)})

@@ -317,15 +317,13 @@ class LeftOutScoresRow(Base):
     All arrays are little-endian. `whole` is a float32 array of shape (n, 3) with the probabilities of the complete
     trace. `steps` is an int32 array of shape (m,) with the indices of the sub-steps that were left out, in
     ascending order. `probabilities` is a float32 array of shape (m, n - 1, 3) with the probabilities of the
-    remaining sub-steps in each case. `gap` says what takes the place of the sub-step that is left out (see
-    `core.evidence.Gap`).
+    remaining sub-steps in each case.
     """
 
     __tablename__ = "left_out_scores"
 
     evaluator_id: Mapped[int] = mapped_column(ForeignKey("evaluators.id", ondelete="RESTRICT"), primary_key=True)
     trace_id: Mapped[int] = mapped_column(primary_key=True)
-    gap: Mapped[str] = mapped_column(String(20), primary_key=True)
     dataset_id: Mapped[int]
     trace_digest: Mapped[str] = mapped_column(String(DIGEST_LENGTH))
     whole: Mapped[bytes] = mapped_column(LargeBinary)
@@ -335,8 +333,7 @@ class LeftOutScoresRow(Base):
 
     __table_args__ = (
         ForeignKeyConstraint(["trace_id", "dataset_id"], ["traces.id", "traces.dataset_id"], ondelete="CASCADE"),
-        CheckConstraint("gap IN ('deleted', 'placeholder')", name="gap"),
-        Index("ix_left_out_scores_dataset_id", "dataset_id", "evaluator_id", "gap"),
+        Index("ix_left_out_scores_dataset_id", "dataset_id", "evaluator_id"),
     )
 
 

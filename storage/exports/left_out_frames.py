@@ -14,7 +14,7 @@ from itertools import islice
 import numpy as np
 import pandas as pd
 
-from stepsight.core.evidence import Dependence, Gap, LeaveOneOut
+from stepsight.core.evidence import Dependence, LeaveOneOut
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.database.store import Store
@@ -23,14 +23,14 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluat
 from stepsight.storage.judgments.left_outs import iterate_left_out
 from stepsight.storage.traces.queries import StoredTrace, find_dataset
 
-_TEXTS = ("dataset", "trace", "evaluator", "fingerprint", "gap")
+_TEXTS = ("dataset", "trace", "evaluator", "fingerprint")
 _PLACES = ("missing_step", "missing_substep", "step", "substep")
 _SCORES = (*LABEL_NAMES, "validity", "change")
 COLUMNS = (*_TEXTS, *_PLACES, *_SCORES)
 """The columns of a frame.
 
-`gap` is the replacement for the missing sub-step (`core.evidence.Gap`). `change` is validity minus the validity
-with nothing missing. neg, neu and pos are NaN unless the evaluator gives all three.
+`change` is validity minus the validity with nothing missing. neg, neu and pos are NaN unless the evaluator gives
+all three.
 """
 # Traces of a frame.
 _PART = 200
@@ -59,11 +59,10 @@ def left_out_frames(
     for evaluator in list_evaluators(store):
         if evaluators is not None and evaluator.id not in evaluators:
             continue
-        for gap in Gap:
-            scored = iterate_left_out(store, dataset_id, evaluator.id, gap)
-            rows = ((trace, scores) for trace, scores in scored if chosen is None or trace.trace_id in chosen)
-            while part := list(islice(rows, _PART)):
-                yield _frame(dataset, [_columns(trace, scores, evaluator) for trace, scores in part])
+        scored = iterate_left_out(store, dataset_id, evaluator.id)
+        rows = ((trace, scores) for trace, scores in scored if chosen is None or trace.trace_id in chosen)
+        while part := list(islice(rows, _PART)):
+            yield _frame(dataset, [_columns(trace, scores, evaluator) for trace, scores in part])
 
 
 def _columns(trace: StoredTrace, left_out: LeaveOneOut, evaluator: StoredEvaluator) -> dict[str, object]:
@@ -74,10 +73,7 @@ def _columns(trace: StoredTrace, left_out: LeaveOneOut, evaluator: StoredEvaluat
     three_way = evaluator.outputs == Outputs.THREE_WAY
     scores = [probs[:, at] if three_way else np.full(len(probs), np.nan, np.float32) for at in range(3)]
     scores += [left_out.validity[missing, other], Dependence(left_out, 0.5).changes[missing, other]]
-    named = [
-        np.full(len(probs), text, object)
-        for text in (trace.id, evaluator.name, evaluator.fingerprint, left_out.gap.value)
-    ]
+    named = [np.full(len(probs), text, object) for text in (trace.id, evaluator.name, evaluator.fingerprint)]
     numbers = [*places[missing].T, *places[other].T]
     return dict(zip(COLUMNS[1:], [*named, *numbers, *scores], strict=True))
 

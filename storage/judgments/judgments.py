@@ -283,7 +283,7 @@ def trace_records(store: Store, trace: StoredTrace, *, left_out: bool) -> list[J
             judgment,
             judgment.evaluator,
             find_thresholds(store, judgment.evaluator.id),
-            left_out=() if judgment.stale else without.get(judgment.evaluator.id, ()),
+            left_out=None if judgment.stale else without.get(judgment.evaluator.id),
         )
         for judgment in read_judgments(store, trace)
     ]

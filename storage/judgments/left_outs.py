@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, exists, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.evidence import Dependence, Gap, LeaveOneOut
+from stepsight.core.evidence import Dependence, LeaveOneOut
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.evidence import LabelledFall, NeededSteps, measure_falls
 from stepsight.core.scores import StepScores
@@ -26,12 +26,12 @@ _FLOATS, _PLACES = np.dtype("<f4"), np.dtype("<i4")
 _SAME = 1e-4
 # Traces that are read at a time.
 _PART = 200
-_KEY = ("evaluator_id", "trace_id", "gap")
+_KEY = ("evaluator_id", "trace_id")
 _CONTENT = ("trace_digest", "whole", "steps", "probabilities")
 
 
 def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Store scores with steps left out, replacing earlier scores with the same evaluator, trace and gap. Raises
+    """Store scores with steps left out, replacing earlier scores of the same trace by the same evaluator. Raises
     `ValueError` unless the scores with nothing left out have one row per sub-step of the trace."""
     if len(scores) != len(trace.substeps):
         raise ValueError(f"{len(scores)} rows for {len(trace.substeps)} sub-steps of trace {trace.id!r}")
@@ -40,7 +40,6 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
     values = {
         "evaluator_id": evaluator_id,
         "trace_id": trace.trace_id,
-        "gap": scores.gap.value,
         "dataset_id": trace.dataset_id,
         "trace_digest": trace.digest,
         "whole": scores.whole.probs.astype(_FLOATS).tobytes(),
@@ -52,9 +51,9 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
 
 
 def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
-    """Add scores for further left-out sub-steps to the stored scores of the same evaluator, trace and gap. Raises
-    `UserError` if they contradict the evaluator's stored scores for the same sub-step or with nothing left out."""
-    stored = read_left_out(session, evaluator_id, trace, scores.gap)
+    """Add scores for further left-out sub-steps to those that the evaluator has given the trace. Raises `UserError`
+    if they contradict the evaluator's stored scores for the same sub-step or with nothing left out."""
+    stored = read_left_out(session, evaluator_id, trace)
     row = JudgmentRow
     judged = session.scalar(
         select(row.scores).where(
@@ -68,36 +67,34 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
     if not all(np.allclose(before, after, atol=_SAME) for before, after in pairs):
         raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another name (--evaluator).")
     if stored is not None:
-        scores = LeaveOneOut.of(scores.whole, dict(sorted((earlier | added).items())), scores.gap)
+        scores = LeaveOneOut.of(scores.whole, dict(sorted((earlier | added).items())))
     save_left_out(session, evaluator_id, trace, scores)
 
 
-def find_left_out(store: Store, fingerprint: str, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
+def find_left_out(store: Store, fingerprint: str, trace: StoredTrace) -> LeaveOneOut | None:
     """Return an evaluator's up-to-date scores of a trace with steps left out, or None if there are none."""
     rows = select(LeftOutScoresRow).join(EvaluatorRow, EvaluatorRow.id == LeftOutScoresRow.evaluator_id)
-    of_trace = LeftOutScoresRow.trace_id == trace.trace_id, LeftOutScoresRow.gap == gap.value
+    of_trace = LeftOutScoresRow.trace_id == trace.trace_id
     with store.read() as session:
-        row = session.scalars(rows.where(EvaluatorRow.fingerprint == fingerprint, *of_trace)).one_or_none()
+        row = session.scalars(rows.where(EvaluatorRow.fingerprint == fingerprint, of_trace)).one_or_none()
         return _fresh(row, trace)
 
 
-def read_left_out(session: Session, evaluator_id: int, trace: StoredTrace, gap: Gap) -> LeaveOneOut | None:
+def read_left_out(session: Session, evaluator_id: int, trace: StoredTrace) -> LeaveOneOut | None:
     """Like `find_left_out`, but takes the id of the evaluator and runs in the caller's transaction."""
-    return _fresh(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id, gap.value)), trace)
+    return _fresh(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id)), trace)
 
 
-def iterate_left_out(
-    store: Store, dataset_id: int, evaluator_id: int, gap: Gap = Gap.DELETED
-) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
+def iterate_left_out(store: Store, dataset_id: int, evaluator_id: int) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
     """Yield (trace, scores) for each trace of a dataset that an evaluator has scored with steps left out, in file
     order. Traces that have changed since they were scored are skipped."""
-    rest = iterate_traces(store, dataset_id, _made(evaluator_id, gap))
-    of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id, LeftOutScoresRow.gap == gap.value
+    rest = iterate_traces(store, dataset_id, _made(evaluator_id))
+    of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id
     while part := list(islice(rest, _PART)):
         of_part = LeftOutScoresRow.trace_id.in_([trace.trace_id for trace in part])
         with store.read() as session:
             rows = {
-                row.trace_id: row for row in session.scalars(select(LeftOutScoresRow).where(*of_evaluator, of_part))
+                row.trace_id: row for row in session.scalars(select(LeftOutScoresRow).where(of_evaluator, of_part))
             }
             scores = [_fresh(rows.get(trace.trace_id), trace) for trace in part]
         yield from ((trace, left_out) for trace, left_out in zip(part, scores, strict=True) if left_out is not None)
@@ -105,9 +102,8 @@ def iterate_left_out(
 
 def evaluators_with_left_out(store: Store, trace_id: int) -> set[int]:
     """Return the ids of the evaluators that scored a trace with each step deleted."""
-    deleted = LeftOutScoresRow.gap == Gap.DELETED.value
     with store.read() as session:
-        return set(session.scalars(select(LeftOutScoresRow.evaluator_id).where(*_of_trace(trace_id), deleted)))
+        return set(session.scalars(select(LeftOutScoresRow.evaluator_id).where(*_of_trace(trace_id))))
 
 
 def measure_needed(store: Store, dataset: Dataset, evaluators: Sequence[tuple[str, int]]) -> dict[str, NeededSteps]:
@@ -116,9 +112,9 @@ def measure_needed(store: Store, dataset: Dataset, evaluators: Sequence[tuple[st
     Evaluators are given by name and database id. Returns the result for each evaluator, by name. Evaluators without
     scores of both kinds of steps are left out.
     """
-    of_dataset = LeftOutScoresRow.dataset_id == dataset.id, LeftOutScoresRow.gap == Gap.DELETED.value
+    of_dataset = LeftOutScoresRow.dataset_id == dataset.id
     with store.read() as session:
-        scored = set(session.scalars(select(LeftOutScoresRow.evaluator_id).where(*of_dataset).distinct()))
+        scored = set(session.scalars(select(LeftOutScoresRow.evaluator_id).where(of_dataset).distinct()))
     measured = {
         name: measure_falls(_labelled_falls(iterate_left_out(store, dataset.id, evaluator_id)))
         for name, evaluator_id in evaluators
@@ -155,15 +151,12 @@ def _needs(trace: StoredTrace) -> dict[int, bool]:
     return {substep: of_step[owner] for substep, owner in enumerate(owners) if owner in of_step}
 
 
-def left_outs_of(store: Store, trace: StoredTrace) -> dict[int, list[LeaveOneOut]]:
+def left_outs_of(store: Store, trace: StoredTrace) -> dict[int, LeaveOneOut]:
     """Return the up-to-date scores of a trace with steps left out, by the database id of the evaluator."""
-    by_evaluator: dict[int, list[LeaveOneOut]] = {}
     with store.read() as session:
-        for row in session.scalars(select(LeftOutScoresRow).where(*_of_trace(trace.trace_id))):
-            scores = _fresh(row, trace)
-            if scores is not None:
-                by_evaluator.setdefault(row.evaluator_id, []).append(scores)
-    return by_evaluator
+        rows = session.scalars(select(LeftOutScoresRow).where(*_of_trace(trace.trace_id)))
+        scores = {row.evaluator_id: _fresh(row, trace) for row in rows}
+    return {evaluator: left_out for evaluator, left_out in scores.items() if left_out is not None}
 
 
 def _of_trace(trace_id: int) -> tuple[ColumnElement[bool], ...]:
@@ -173,11 +166,10 @@ def _of_trace(trace_id: int) -> tuple[ColumnElement[bool], ...]:
     return every, LeftOutScoresRow.trace_id == trace_id
 
 
-def _made(evaluator_id: int, gap: Gap) -> ColumnElement[bool]:
+def _made(evaluator_id: int) -> ColumnElement[bool]:
     return exists().where(
         LeftOutScoresRow.trace_id == TraceRow.id,
         LeftOutScoresRow.evaluator_id == evaluator_id,
-        LeftOutScoresRow.gap == gap.value,
         LeftOutScoresRow.trace_digest == TraceRow.digest,
     )
 
@@ -191,6 +183,6 @@ def _unpack(row: LeftOutScoresRow) -> LeaveOneOut:
         whole = StepScores(np.frombuffer(row.whole, _FLOATS).reshape(-1, 3))
         places = np.frombuffer(row.steps, _PLACES).tolist()
         probs = np.frombuffer(row.probabilities, _FLOATS).reshape(len(places), len(whole) - 1, 3)
-        return LeaveOneOut.of(whole, dict(zip(places, probs, strict=True)), Gap(row.gap))
+        return LeaveOneOut.of(whole, dict(zip(places, probs, strict=True)))
     except (ValueError, IndexError) as error:
         raise DamagedError(f"left_out_scores.probabilities: {error}.") from None

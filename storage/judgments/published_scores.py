@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.errors import UserError, counted
-from stepsight.core.evidence import Gap, LeaveOneOut
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import FORMAT as RECORD
 from stepsight.core.judgment_record import JudgmentRecord, Places, scores_of
@@ -30,6 +30,8 @@ _VERDICTS = {"correct": 1.0, "absent": 1.0, "wrong": 0.0, "present": 0.0}
 _OF_REDUNDANCY = ("absent", "present")
 _THEIR_NAME = "prm_name"
 _LEFT_OUT, _BOTH = "left_out", ("whole", "scores")
+# What others call a step that is left out with nothing in its place.
+_DELETED = "deleted"
 # A number of more digits is past the end of any solution, and Python refuses to read the longest.
 _DIGITS = 9
 
@@ -44,8 +46,8 @@ class PublishedScores:
     an array of shape (n, 3), or a `solution` score, or a verdict in words, which consists of its `word`, the
     `blamed` steps (counted from 1), and a `rationale`.
 
-    `left_out` maps the gap that replaced a sub-step, and then the 0-based index of the left-out sub-step, to the
-    scores of the remaining sub-steps, an array of shape (n - 1, 3). Only rows written by `stepsight score` have
+    `left_out` maps the 0-based index of a left-out sub-step to the scores of the remaining sub-steps, an array of
+    shape (n - 1, 3). Only rows written by `stepsight score` have
     `evaluator`, `mode`, `recorded` (the scores and their places in the trace) and `spent` (the usage).
     """
 
@@ -59,7 +61,7 @@ class PublishedScores:
     evaluator: str | None = None
     mode: Mode | None = None
     recorded: tuple[Places, StepScores | Hindsight] | None = None
-    left_out: Mapping[Gap, Mapping[int, Rows]] = field(default_factory=dict)
+    left_out: Mapping[int, Rows] = field(default_factory=dict)
     spent: Usage | None = None
 
     @property
@@ -94,13 +96,10 @@ class PublishedScores:
             )
         return StepScores(self.rows)
 
-    def left_outs(self, trace: Trace) -> list[LeaveOneOut]:
-        """Return the scores with sub-steps of `trace` left out, for each gap."""
-        if not self.left_out:
-            return []
+    def leave_one_out(self, trace: Trace) -> LeaveOneOut:
+        """Return the scores with sub-steps of `trace` left out."""
         scores = self.scores(trace)
-        whole = scores.offline if isinstance(scores, Hindsight) else scores
-        return [LeaveOneOut.of(whole, rows, gap) for gap, rows in self.left_out.items()]
+        return LeaveOneOut.of(scores.offline if isinstance(scores, Hindsight) else scores, self.left_out)
 
     def _verdict(self, steps: int, on_redundancy: bool) -> Rows:
         rows = np.zeros((steps, len(Label)), np.float32)
@@ -163,9 +162,8 @@ def parse_scores(row: Row) -> PublishedScores:
 def _without_a_step(row: Row) -> PublishedScores:
     """Parse a row of scores with one sub-step left out. In the row, `whole` holds the scores with nothing left out,
     `scores` holds the scores of the remaining sub-steps, and `left_out` is the 1-based index of the sub-step."""
-    gap = row.get("gap", Gap.DELETED.value)
-    if gap not in [member.value for member in Gap]:
-        raise UserError(f"the field 'gap' is {describe(gap)}, expected {' or '.join(Gap)}.")
+    if row.get("gap", _DELETED) != _DELETED:
+        raise UserError(f"the field 'gap' is {describe(row['gap'])}, expected {_DELETED}: nothing in its place.")
     all_steps, others = (parse_scores({"id": field_of(row, "id"), "scores": field_of(row, key)}) for key in _BOTH)
     if all_steps.rows is None or others.rows is None or all_steps.outputs != others.outputs:
         raise UserError("the fields 'whole' and 'scores' hold scores of different kinds, or none of steps.")
@@ -173,7 +171,7 @@ def _without_a_step(row: Row) -> PublishedScores:
     step = whole(row[_LEFT_OUT], 1, n, "the step left out") - 1
     if len(others.rows) != n - 1:
         raise UserError(f"{counted(len(others.rows), 'score')} without one of {n} steps, expected {n - 1}.")
-    return replace(all_steps, left_out={Gap(gap): {step: others.rows}})
+    return replace(all_steps, left_out={step: others.rows})
 
 
 def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
@@ -181,15 +179,11 @@ def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
     contradict each other, or if one of the rows leaves nothing out."""
     if not (first.left_out and second.left_out) or first.recorded is not None or second.recorded is not None:
         raise UserError(f"the id {second.id!r} is used earlier in the file.", "Give each its own.")
-    (gap, before), (other, after) = *first.left_out.items(), *second.left_out.items()
-    if before.keys() & after.keys() or gap != other:
-        raise UserError(
-            f"the same step of {second.id!r} is left out earlier in the file, or in another way.",
-            "Give each step once, and each 'gap' a file of its own.",
-        )
+    if first.left_out.keys() & second.left_out.keys():
+        raise UserError(f"the same step of {second.id!r} is left out earlier in the file.", "Give each step once.")
     if not np.array_equal(first.rows, second.rows):  # type: ignore[arg-type]
         raise UserError(f"the scores of {second.id!r} with nothing left out are not those of an earlier row.")
-    return replace(first, left_out={gap: {**before, **after}})
+    return replace(first, left_out={**first.left_out, **second.left_out})
 
 
 def _recorded(record: JudgmentRecord) -> PublishedScores:

@@ -293,9 +293,9 @@ def _save_left_out(
     for trace in iterate_named(store, dataset_id, named) if named else ():
         where, row = matches[trace.id]
         try:
-            for scores in row.left_outs(trace):
-                add_left_out(session, evaluator.id, trace, scores)
-                seen.note_left_out(scores)
+            scores = row.leave_one_out(trace)
+            add_left_out(session, evaluator.id, trace, scores)
+            seen.note_left_out(scores)
         except UserError as error:
             raise error.at(where) from None
 

@@ -7,10 +7,8 @@ import pytest
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.evidence import (
-    PLACEHOLDER,
     Dependence,
     Flip,
-    Gap,
     Jump,
     LeaveOneOut,
     largest_jump,
@@ -207,9 +205,8 @@ WRITERS = {
 }
 
 
-@pytest.mark.parametrize("gap", Gap)
 @pytest.mark.parametrize("kind", WRITERS)
-def test_leaving_out_is_scoring_the_trace_without_the_step(tmp_path, kind, gap, monkeypatch):
+def test_leaving_out_is_scoring_the_trace_without_the_step(tmp_path, kind, monkeypatch):
     if kind == "causal":
         # Passes of a few tokens: the trace is read in several, and some of them hold no step's end.
         monkeypatch.setattr(packed, "_NEW", 8)
@@ -218,15 +215,12 @@ def test_leaving_out_is_scoring_the_trace_without_the_step(tmp_path, kind, gap, 
         write(tmp_path / kind)
     evaluator = load_evaluator("equations" if write is None else tmp_path / kind)
     scorer = Scorer(evaluator, PaddedForward(evaluator.model) if kind == "padded" else None)
-    found, texts = scorer.leave_one_out(TRACE, gap), list(TRACE.substeps)
+    found, texts = scorer.leave_one_out(TRACE), list(TRACE.substeps)
     np.testing.assert_allclose(found.whole.probs, scorer.score_one(TRACE, "offline").offline.probs, atol=1e-5)
     assert found.known == tuple(range(6))
     for i in range(len(texts)):
-        instead = [PLACEHOLDER] if gap == Gap.PLACEHOLDER else []
-        shorter = Trace.of(TRACE.problem, texts[:i] + instead + texts[i + 1 :])
+        shorter = Trace.of(TRACE.problem, texts[:i] + texts[i + 1 :])
         alone = scorer.score_one(shorter, "offline").offline.probs
-        if instead:
-            alone = np.delete(alone, i, axis=0)
         np.testing.assert_allclose(found.rows()[i], alone, atol=1e-5)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from stepsight.core.evaluator_summary import EvaluatorSummary
-from stepsight.core.evidence import Gap, LeaveOneOut
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.judgment_record import LONG, WIDE, JudgmentRecord, judgment_record, judgment_table
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
@@ -199,22 +199,14 @@ def test_long_and_wide_tables_have_the_same_cells():
 def test_scores_without_a_step_are_read_back(outputs):
     rows = THIRD if outputs == Outputs.THREE_WAY else VALIDITY[2]
     whole = StepScores(rows)
-    known = [
-        LeaveOneOut.of(whole, {0: rows[1:], 2: rows[:2]}),
-        LeaveOneOut.of(whole, {1: rows[[0, 2]]}, Gap.PLACEHOLDER),
-    ]
+    known = LeaveOneOut.of(whole, {0: rows[1:], 2: rows[:2]})
     written = record(Judgment(TRACE, Mode.OFFLINE, whole), outputs, left_out=known)
-    assert [(one["step"], one["substep"], one["gap"]) for one in written["left_out"]] == [
-        (1, 1, "deleted"), (2, 2, "deleted"), (2, 1, "placeholder"),
-    ]  # fmt: skip
-    assert [one["cells"].index(None) for one in written["left_out"]] == [0, 2, 1]
+    assert [(one["step"], one["substep"]) for one in written["left_out"]] == [(1, 1), (2, 2)]
+    assert [one["cells"].index(None) for one in written["left_out"]] == [0, 2]
     found = JudgmentRecord.model_validate(written).left_out_rows()
-    assert {(gap, step) for gap, rows in found.items() for step in rows} == {
-        (Gap.DELETED, 0), (Gap.DELETED, 2), (Gap.PLACEHOLDER, 1),
-    }  # fmt: skip
-    for one in known:
-        for step, expected in one.rows().items():
-            np.testing.assert_allclose(found[one.gap][step], expected, atol=1e-6)
+    assert found.keys() == {0, 2}
+    for step, expected in known.rows().items():
+        np.testing.assert_allclose(found[step], expected, atol=1e-6)
     # There is nothing to compare with online scores.
     assert record(Judgment(TRACE, Mode.ONLINE, whole), outputs, left_out=known)["left_out"] is None
 
@@ -222,7 +214,7 @@ def test_scores_without_a_step_are_read_back(outputs):
 @pytest.mark.parametrize("change", [{"step": 3}, {"substep": 3}, {"cells": [None, 0.5]}], ids=str)
 def test_scores_without_a_step_that_is_not_there_are_refused(change):
     whole = StepScores(THIRD)
-    written = record(Judgment(TRACE, Mode.OFFLINE, whole), left_out=[LeaveOneOut.of(whole, {0: THIRD[1:]})])
+    written = record(Judgment(TRACE, Mode.OFFLINE, whole), left_out=LeaveOneOut.of(whole, {0: THIRD[1:]}))
     written["left_out"][0] |= change
     with refused():
         JudgmentRecord.model_validate(written).left_out_rows()

@@ -300,12 +300,12 @@ def test_missing_things_are_json_errors_also_for_a_browser(client, path, status,
 def test_scores_without_a_step_come_when_asked_for(filled, client, tmp_path):
     trace, *_ = iterate_traces(filled, find_dataset(filled, "sums").id)
     n = len(trace.substeps)
-    row = {"id": trace.id, "left_out": 1, "whole": [0.5] * n, "scores": [0.25] * (n - 1), "gap": "placeholder"}
+    row = {"id": trace.id, "left_out": 1, "whole": [0.5] * n, "scores": [0.25] * (n - 1)}
     import_scores(filled, "sums", write_lines(tmp_path / "x.jsonl", [row]), "prm")
     address = f"/api/v1/traces/{trace.trace_id}"
     for query, expected in (
         ("", None),
-        ("?left_out=true", [{"step": 1, "substep": 1, "gap": "placeholder", "cells": [None, *[0.25] * (n - 1)]}]),
+        ("?left_out=true", [{"step": 1, "substep": 1, "cells": [None, *[0.25] * (n - 1)]}]),
     ):
         (found,) = [one for one in client.get(address + query).json()["judgments"] if one["evaluator"] == "prm"]
         assert found["left_out"] == expected

@@ -55,10 +55,10 @@ def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evide
     whole, kept, one = Scorer.stream_left_out, LeftOuts(), evidence()
     begun, waits, asked = threading.Event(), threading.Event(), []
 
-    def held(scorer, trace, gap):
+    def held(scorer, trace):
         begun.set()
         assert waits.wait(20)
-        return whole(scorer, trace, gap)
+        return whole(scorer, trace)
 
     def has_left():
         asked.append(True)
@@ -88,7 +88,7 @@ def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
     kept, held = LeftOuts(), threading.Event()
     started = threading.Semaphore(0)
 
-    def slow(scorer, trace, gap):
+    def slow(scorer, trace):
         started.release()
         assert held.wait(20)
         raise UserError("stopped")

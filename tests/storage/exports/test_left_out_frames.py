@@ -5,7 +5,6 @@ import pytest
 
 import stepsight
 from stepsight.app.commands.cli import main
-from stepsight.core.evidence import Gap
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.exports.judgment_folders import write_judgments
 from stepsight.storage.exports.left_out_frames import COLUMNS
@@ -33,12 +32,12 @@ def trace(sqlite_store, tmp_path):
 def test_a_frame_has_a_row_for_each_other_sub_step(sqlite_store, trace):
     found = stepsight.left_out_frame(sqlite_store, "sums")
     assert tuple(found.columns) == COLUMNS
-    rows = found[["gap", "missing_step", "missing_substep", "step", "substep", "validity", "change"]].round(6)
+    rows = found[["missing_step", "missing_substep", "step", "substep", "validity", "change"]].round(6)
     assert [tuple(row) for row in rows.to_numpy()] == [
-        ("deleted", 1, 1, 2, 1, pytest.approx(0.2), pytest.approx(-0.6)),
-        ("deleted", 1, 1, 2, 2, pytest.approx(0.6), pytest.approx(-0.1)),
-        ("deleted", 2, 2, 1, 1, pytest.approx(0.9), pytest.approx(0.0)),
-        ("deleted", 2, 2, 2, 1, pytest.approx(0.8), pytest.approx(0.0)),
+        (1, 1, 2, 1, pytest.approx(0.2), pytest.approx(-0.6)),
+        (1, 1, 2, 2, pytest.approx(0.6), pytest.approx(-0.1)),
+        (2, 2, 1, 1, pytest.approx(0.9), pytest.approx(0.0)),
+        (2, 2, 2, 1, pytest.approx(0.8), pytest.approx(0.0)),
     ]
     assert found.neg.isna().all()
     assert set(found.evaluator) == {"prm"}
@@ -65,9 +64,7 @@ def test_records_are_read_back_in_another_store(sqlite_store, trace, tmp_path):
     path = tmp_path / "records.jsonl"
     path.write_text(record.model_dump_json() + "\n")
     import_scores(sqlite_store, "sums", path, "again")
-    before, after = (
-        find_left_out(sqlite_store, f"imported:{name}", trace, Gap.DELETED) for name in ("prm", "again")
-    )
+    before, after = (find_left_out(sqlite_store, f"imported:{name}", trace) for name in ("prm", "again"))
     assert before is not None
     assert after is not None
     assert after.known == before.known == (0, 2)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stepsight.core.evidence import Gap, LeaveOneOut
+from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scores import Hindsight, Outputs, StepScores
@@ -55,7 +55,7 @@ def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(store, tra
     said = imported(store, traces, tmp_path, [*OURS, THEIRS])
     assert said.startswith(f"prm on {traces[0].dataset}: 2 traces, matched by id")
     (evaluator,) = list_evaluators(store)
-    found = find_left_out(store, evaluator.fingerprint, traces[0], Gap.DELETED)
+    found = find_left_out(store, evaluator.fingerprint, traces[0])
     assert found is not None
     assert found.known == (0, 1)
     np.testing.assert_allclose(found.validity[0, 1:], [0.2, 0.6], atol=1e-6)
@@ -63,11 +63,10 @@ def test_rows_of_both_forms_are_kept_with_the_judgment_that_they_hold(store, tra
     (judgment,) = read_judgments(store, traces[0])
     assert judgment.mode == Mode.OFFLINE
     np.testing.assert_allclose(judgment.result.probs, found.whole.probs)
-    assert find_left_out(store, evaluator.fingerprint, traces[0], Gap.PLACEHOLDER) is None
     assert evaluators_with_left_out(store, traces[1].trace_id) == {evaluator.id}
     # Another file of the same evaluator adds to them.
     imported(store, traces, tmp_path, [OURS[0] | {"left_out": 3, "scores": [0.9, 0.8]}])
-    again = find_left_out(store, evaluator.fingerprint, traces[0], Gap.DELETED)
+    again = find_left_out(store, evaluator.fingerprint, traces[0])
     assert again is not None
     assert again.known == (0, 1, 2)
 
@@ -85,7 +84,7 @@ def test_two_files_of_one_evaluator_at_once_are_both_kept(store, traces, tmp_pat
             other = pool.submit(imported, store, traces, tmp_path, OURS[1:])
             sleep(0.2)
         other.result()
-    found = find_left_out(store, evaluator.fingerprint, traces[0], Gap.DELETED)
+    found = find_left_out(store, evaluator.fingerprint, traces[0])
     assert found is not None
     assert found.known == (0, 1, 2)
 
@@ -134,10 +133,8 @@ def test_an_evaluator_that_looked_causal_is_so_no_longer_once_a_triangle_changes
         [OURS[0] | {"scores": [0.2]}],
         [OURS[0] | {"scores": 0.2}],
         [OURS[0] | {"scores": [[0.1, 0.1, 0.8], [0.1, 0.1, 0.8]]}],
-        [OURS[0] | {"gap": "blank"}],
-        [OURS[0] | {"gap": ["deleted"]}],
+        [OURS[0] | {"gap": "placeholder"}],
         [OURS[0], OURS[0]],
-        [OURS[0], OURS[1] | {"gap": "placeholder"}],
         [OURS[0], OURS[1] | {"whole": [0.9, 0.8, 0.6]}],
         [OURS[0], {"id": "p/1", "scores": [0.9, 0.8]}],
         [{key: value for key, value in OURS[0].items() if key != "whole"}],
@@ -152,10 +149,8 @@ def test_an_evaluator_that_looked_causal_is_so_no_longer_once_a_triangle_changes
         "too few",
         "of a solution",
         "of two kinds",
-        "unknown gap",
-        "a list of gaps",
+        "a sentence in its place",
         "twice",
-        "two gaps",
         "another whole",
         "a row without",
         "no whole",
