@@ -261,8 +261,9 @@ def test_keys_held_down_delete_one_step(page):
     expect(page.locator("ol.preview > li")).to_have_count(4)
 
 
-def test_play_does_not_go_on_and_off(page):
-    page.goto("/evidence?dataset=gallery&trace=1")
+def test_play_does_not_go_on_and_off(store, page):
+    (played,) = add(store, [trace(3, "played")], "played")
+    page.goto(f"/evidence?trace={played.trace_id}")
     listening(page)
     play = page.locator("button.play")
     for key in ("p", "Enter"):
