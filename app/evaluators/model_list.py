@@ -15,8 +15,9 @@ from stepsight.core.scores import Outputs
 USUAL_TOKENS = 300
 """The tokens of a usual solution."""
 
-# Additions and multiplications of a processor core in a second, in float32 with AVX2.
-_SPEED = 40e9
+# Additions and multiplications of a processor core in a second: in float32 with AVX2, and in the types that only
+# processors with special instructions compute.
+_SPEED, _SPECIAL = 40e9, 120e9
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class FetchableModel:
     def seconds(self) -> float:
         """An estimate of the time in which this machine's processor reads a usual solution: each weight is
         multiplied and added once per token."""
-        return 2 * self.public.all_parameters * USUAL_TOKENS / (_SPEED * (os.cpu_count() or 1))
+        speed = _SPEED if self.dtype == "float32" else _SPECIAL
+        return 2 * self.public.all_parameters * USUAL_TOKENS / (speed * (os.cpu_count() or 1))
 
 
 def offers(place: Placement, here: Iterable[str]) -> list[FetchableModel]:
