@@ -30,7 +30,7 @@ from stepsight.core.evidence import Flip, LeaveOneOut, Revision, largest_jump, r
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scores import Hindsight, Thresholds
-from stepsight.core.trace import LABEL_NAMES, Trace
+from stepsight.core.trace import Trace
 from stepsight.core.validation import choice
 from stepsight.storage.browse.flips import hindsight_evaluators
 from stepsight.storage.database.store import Store
@@ -49,9 +49,6 @@ STAYED = "stayed"
 KINDS = (*(flip.value for flip in Flip), STAYED)
 """The kinds of traces in the gallery."""
 
-VALUES = ("validity", *LABEL_NAMES)
-"""The values that the hindsight matrix can show."""
-
 PROBLEM = "problem"
 """The place at which a presentation begins, before any step is revealed."""
 
@@ -63,8 +60,8 @@ class EvidenceAddress(PageQuery):
     is the evaluator's key (see `EvaluatorChoice`), `kind` is one of `KINDS`, and `page` counts from 1.
 
     The remaining fields apply to one trace. `step` names the selected sub-step, and `after` the last sub-step
-    revealed. `value` is one of `VALUES`. `present` opens the page as a presentation, at `PROBLEM`, at the name of
-    the last sub-step revealed, or, as `evidence`, at its end.
+    revealed. `present` opens the page as a presentation, at `PROBLEM`, at the name of the last sub-step revealed,
+    or, as `evidence`, at its end.
     """
 
     PATH: ClassVar[str] = "/evidence"
@@ -77,7 +74,6 @@ class EvidenceAddress(PageQuery):
     page: PageNumber = 1
     step: str = ""
     after: str = ""
-    value: Annotated[str, choice(VALUES)] = "validity"
     present: str = ""
 
     @property
@@ -166,11 +162,6 @@ class Evidence:
     @property
     def is_causal(self) -> bool:
         return not self.about.sees_later_steps
-
-    @property
-    def values(self) -> tuple[str, ...]:
-        """The values that the matrix can show. If the evaluator gives no redundancy, only validity is available."""
-        return VALUES if self.judgments.is_three_way else VALUES[:1]
 
     @cached_property
     def names(self) -> tuple[str, ...]:

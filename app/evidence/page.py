@@ -141,7 +141,7 @@ class EvidencePage:
             baseline_check=line,
             evidence=evidence_html(evidence, address, ask),
             present=alone.url(kind=address.kind, present=PROBLEM),
-            file=alone.url(FILE, step=address.step, after=address.after, value=address.value),
+            file=alone.url(FILE, step=address.step, after=address.after),
             browse=alone.url("/browse") if isinstance(trace, StoredTrace) else "",
             token=address.s or Entered.of(trace, (evidence.evaluator,), evidence.thresholds).token(),
         )

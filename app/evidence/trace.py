@@ -56,9 +56,6 @@ def evidence_html(
     URL `ask` unless it is "". With `in_file`, the whole record of the judgment is included, however long it is.
     """
     problem, step, after = _opened(evidence, address)
-    value = address.value if address.value in evidence.values else evidence.values[0]
-    if value != address.value:
-        problem += f" {evidence.evaluator} {ONLY_VALIDITY}. There is no {address.value} to show."
     n, trace, outcome = len(evidence), evidence.trace, ""
     if trace.has_gold:
         wrong = first_below(evidence.hindsight.offline, evidence.thresholds.validity, trace)
@@ -67,7 +64,6 @@ def evidence_html(
         "marked": json.dumps([(row, column, words) for (row, column), words in evidence.marked_cells.items()]),
         "step": str(step),
         "after": str(after),
-        "value": value,
     }
     if address.present and not in_file:
         data["present"] = address.present

@@ -120,23 +120,20 @@ def is_walked_by_keyboard(page):
     expect(cell(page, 2, 2)).to_be_focused()
     expect(page.locator(".player .now")).to_have_text("after step 3 of 5")
     page.get_by_role("button", name="Step 2", exact=True).click()
-    valid, colour = cell(page, LAST, 1).text_content(), "e => getComputedStyle(e).backgroundColor"
+    colour = "e => getComputedStyle(e).backgroundColor"
     page.keyboard.press("p")
     assert beat(page)
     assert beat(page)
     expect(page.locator(".player .now")).to_have_text("after step 5 of 5")
     found = [page.locator(f".matrix td.{kind}").first.evaluate(colour) for kind in ("yes", "no")]
     assert found[0] != found[1]
-    page.get_by_text("More: other values").click()
-    page.get_by_label("neg", exact=True).check()
-    assert number(cell(page, LAST, 1).text_content()) == pytest.approx(1 - number(valid), abs=0.011)
-    expect(page.locator(".curve-key")).to_contain_text("Probability of neg of step 2")
+    page.get_by_text("More: steps left out").click()
+    expect(page.locator(".curve-key")).to_contain_text("Validity of step 2")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download as SVG: the curve").click()
-    assert download.value.suggested_filename == "step-2-neg.svg"
+    assert download.value.suggested_filename == "step-2-validity.svg"
     # The picture has the colours of its lines and texts itself.
     assert "fill: rgb(29, 36, 48)" in Path(download.value.path()).read_text(encoding="utf-8")
-    assert "value=neg" in page.url
 
 
 def shows_what_rests_on_what(page):

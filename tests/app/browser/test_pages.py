@@ -249,7 +249,6 @@ def test_a_hint_comes_with_a_pointer_that_rests_and_with_the_focus(page):
     expect(hint(page)).to_have_count(1)
     opens_nothing_for_a_pointer_that_passes_by(page)
     goes_with_the_focus(page)
-    is_there_for_a_choice(page)
 
 
 def opens_nothing_for_a_pointer_that_passes_by(page):
@@ -279,16 +278,6 @@ def goes_with_the_focus(page):
         page.keyboard.press("Tab")
     expect(page.get_by_label("Problem")).to_be_focused()
     expect(hint(page)).to_have_count(0)
-
-
-def is_there_for_a_choice(page):
-    start(page, "/evidence?trace=2")
-    page.get_by_text("More: other values").click()
-    page.locator("label[data-hint=neu]").click()
-    expect(page.locator("input[value=neu]")).to_be_checked()
-    expect(hint(page)).to_have_text(f"neu {TERMS['neu']}")
-    page.keyboard.press("ArrowRight")
-    expect(hint(page)).to_have_text(f"pos {TERMS['pos']}")
 
 
 @pytest.mark.slow

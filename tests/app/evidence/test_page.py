@@ -121,8 +121,8 @@ def test_the_numbers_of_the_script_are_those_of_the_store(show, ids):
 
 
 def test_the_address_says_what_is_looked_at(show, ids):
-    found = section(show(f"trace={ids['four']}&step=2.2&after=2.2&value=neg"))
-    assert (found["data-step"], found["data-after"], found["data-value"]) == ("2", "2", "neg")
+    found = section(show(f"trace={ids['four']}&step=2.2&after=2.2"))
+    assert (found["data-step"], found["data-after"]) == ("2", "2")
 
 
 def test_an_unknown_step_is_named_and_the_trace_shown(show, ids):
@@ -396,17 +396,10 @@ def test_of_an_evaluator_that_gives_validity_only_nothing_else_is_offered(sqlite
 
     page = shown()
     assert len(page.one("table").all("td")) == 1 + 3
-    assert page.all("fieldset", cls="values") == page.all("i", cls="neu") == []
+    assert page.all("i", cls="neu") == []
     assert json.loads(section(page)["data-judgment"])["thresholds"]["redundancy"] is None
-    assert section(page)["data-value"] == "validity"
     assert "gives validity only, not redundancy" in page.one("div", cls="sum").text
     assert notices(page) == []
-    asked = shown("&value=neu")
-    assert notices(asked) == ["two gives validity only, not redundancy. There is no neu to show."]
-    assert section(asked)["data-value"] == "validity"
-    three = read(EvidencePage(sqlite_store, mixed).content(read_query(f"s={token}&evaluator=tiny&value=neu")).html)
-    assert len(three.one("fieldset", cls="values").all("input")) == 4
-    assert section(three)["data-value"] == "neu"
 
 
 def test_a_presentation_does_not_name_its_trace(show, ids):

@@ -41,12 +41,11 @@ const largestJump = (values) => {
 };
 
 const frame = ({ y }, threshold) => {
-  const isFree = (value) => threshold === null || Math.abs(value - threshold) >= APART;
+  const isFree = (value) => Math.abs(value - threshold) >= APART;
   const parts = [0, 1].flatMap((value) => [
     drawn("line", { class: "axis", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }),
     ...(isFree(value) ? [drawn("text", { class: "tick", x: LEFT - 8, y: y(value) + 4, "text-anchor": "end" }, String(value))] : []),
   ]);
-  if (threshold === null) return parts;
   const line = { class: "threshold", x1: LEFT, x2: WIDTH - RIGHT, y1: y(threshold), y2: y(threshold) };
   return [...parts, drawn("line", line), drawn("text", { class: "tick", x: LEFT - 5, y: y(threshold) + 4, "text-anchor": "end" }, threshold.toFixed(2))];
 };
@@ -89,10 +88,9 @@ const diamond = (x, top, label, size) => {
 };
 
 /**
- * Draw the curve of `values`, one for each of the first names in `revealed`. `threshold` is null for a number without one;
- * `without` has the value with that step left out, for each step but the first, null where
- * it is not known; or is null itself; `now` is the place of the
- * last step revealed.
+ * Draw the curve of `values`, one for each of the first names in `revealed`. `without` has the value with that step left
+ * out, for each step but the first, null where it is not known; or is null itself. `now` is the place of the last step
+ * revealed.
  */
 export const drawCurve = (holder, { values, revealed, threshold, without, now, title }) => {
   const plot = layout(revealed.length);
@@ -115,7 +113,7 @@ export const drawCurve = (holder, { values, revealed, threshold, without, now, t
   values.forEach((value, i) => {
     const number = withNumber.has(i);
     if (!number && values.length >= CROWDED) return;
-    const kind = threshold === null ? "" : value >= threshold ? "yes" : "no";
+    const kind = value >= threshold ? "yes" : "no";
     // Where the curve turns down, there is room below its line.
     const below = y(value) < TOP + 8 || (i > 0 && values[i - 1] > value + 0.15 && value > 0.15);
     const label = `after step ${revealed[i]}: ${value.toFixed(2)}`;

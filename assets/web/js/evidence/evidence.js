@@ -4,7 +4,7 @@ import { readKey, register } from "../shared/keys.js";
 import { drawCurve } from "./curve.js";
 import { Matrix } from "./matrix.js";
 import { Rests } from "./rests.js";
-import { Player, RevealedJudgment, valueOf } from "./reveal.js";
+import { Player, RevealedJudgment, validityOf } from "./reveal.js";
 import "../results/pictures.js";
 
 // Milliseconds between two steps while it plays, of a short trace and of a long one.
@@ -23,7 +23,6 @@ let current = null;
 export class Evidence extends RevealedJudgment {
   constructor(section) {
     super(section);
-    this.value = section.dataset.value;
     this.begin();
     this.rests = new Rests(this);
     this.player = new Player(section.querySelector("button.play"), this.pace, () => this.tick());
@@ -49,7 +48,6 @@ export class Evidence extends RevealedJudgment {
   listen() {
     const { section } = this;
     this.slider.addEventListener("input", () => this.reveal(Number(this.slider.value) - 1));
-    section.addEventListener("change", (event) => event.target.name === "value" && this.choose(event.target.value));
     section.addEventListener("click", (event) => this.click(event));
     section.addEventListener("keydown", (event) => this.pressInside(event));
   }
@@ -100,11 +98,6 @@ export class Evidence extends RevealedJudgment {
     this.changed();
   }
 
-  choose(value) {
-    this.value = value;
-    this.changed();
-  }
-
   play() {
     if (!this.player.timer && !this.hides) {
       this.hides = this.last > 0;
@@ -133,7 +126,6 @@ export class Evidence extends RevealedJudgment {
 
   show() {
     for (const room of [this.section, this.section.previousElementSibling]) room?.classList.toggle("hides", this.hides);
-    this.section.dataset.value = this.value;
     this.matrix.show();
     this.showPlayer();
     this.items.forEach((item, i) => this.showStep(item, i));
@@ -142,8 +134,8 @@ export class Evidence extends RevealedJudgment {
     setText(this.section.querySelector(".story > [role=status]"), told?.textContent ?? "");
     this.showCurve();
     this.rests.show();
-    this.section.querySelector(".saving[data-of$=curve]").dataset.name = `step-${this.names[this.step]}-${this.value}`;
-    this.section.querySelector(".saving[data-of$=matrix]").dataset.name = `hindsight-${this.value}`;
+    this.section.querySelector(".saving[data-of$=curve]").dataset.name = `step-${this.names[this.step]}-validity`;
+    this.section.querySelector(".saving[data-of$=matrix]").dataset.name = "hindsight-validity";
   }
 
   isShown(step) {
@@ -176,20 +168,19 @@ export class Evidence extends RevealedJudgment {
 
   showCurve() {
     const places = [...this.names.keys()].slice(this.step);
-    const values = places.filter((j) => this.isShown(j)).map((j) => this.number(j, this.step, this.value));
-    const without = this.hides ? null : this.rests.later(this.step)?.map((probs) => probs && valueOf(probs, this.value));
-    const name = this.value === "validity" ? "Validity" : `Probability of ${this.value}`;
+    const values = places.filter((j) => this.isShown(j)).map((j) => this.number(j, this.step));
+    const without = this.hides ? null : this.rests.later(this.step)?.map((probs) => probs && validityOf(probs));
     drawCurve(this.section.querySelector(".curve"), {
       values,
       revealed: places.map((j) => this.names[j]),
-      threshold: this.value === "validity" ? this.thresholds.validity : null,
+      threshold: this.thresholds.validity,
       without,
       now: this.after === this.last ? -1 : places.indexOf(this.after),
-      title: `${name} of step ${this.names[this.step]} as later steps are revealed: ${spoken(values)}`,
+      title: `Validity of step ${this.names[this.step]} as later steps are revealed: ${spoken(values)}`,
     });
     const key = without?.length ? ` ◇ with that one step left out of the whole solution.` : "";
     this.section.querySelector(".curve-key").textContent =
-      `${name} of step ${this.names[this.step]} after each later step.${key}`;
+      `Validity of step ${this.names[this.step]} after each later step.${key}`;
   }
 
   /** Update the page's address, and that of the file. */
@@ -201,8 +192,6 @@ export class Evidence extends RevealedJudgment {
       query.set("step", this.names[this.step]);
       if (this.after === this.last) query.delete("after");
       else query.set("after", this.names[this.after]);
-      if (this.value === "validity") query.delete("value");
-      else query.set("value", this.value);
       return `${url.pathname}?${query}`;
     };
     const link = document.querySelector("a.file");

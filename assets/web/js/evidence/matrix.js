@@ -48,7 +48,7 @@ export class Matrix {
   /** Draw the table again if other groups are open, or if the numbers have changed. */
   show() {
     const [rows, columns] = [this.spans(this.row), this.spans(this.page.step)];
-    const drawn = JSON.stringify([rows, columns, this.page.value, Boolean(this.page.rests.rows)]);
+    const drawn = JSON.stringify([rows, columns, Boolean(this.page.rests.rows)]);
     if (drawn !== this.drawn) this.draw(rows, columns);
     this.drawn = drawn;
     this.showState();
@@ -83,28 +83,24 @@ export class Matrix {
     const after = row.to;
     const steps = [...Array(Math.min(column.to, after) - column.from + 1).keys()].map((i) => column.from + i);
     const step = this.worst(after, steps);
-    const value = page.number(after, step, page.value);
+    const value = page.number(after, step);
     const cell = element("td", this.marks(row, column), value.toFixed(2));
     cell.setAttribute("aria-label", this.words(row, column, after, step, value));
-    if (page.value === "validity") colourCell(cell, value, page.thresholds.validity);
-    else cell.style.setProperty("--x", value.toFixed(3));
+    colourCell(cell, value, page.thresholds.validity);
     if (isGroup(row) || isGroup(column)) cell.title = [cell.getAttribute("aria-label"), cell.title].filter(Boolean).join("; ");
     return { cell, after, step };
   }
 
   worst(after, steps) {
-    const { page } = this;
-    const sign = page.value === "validity" || page.value === "pos" ? 1 : -1;
-    const value = (step) => sign * page.number(after, step, page.value);
+    const value = (step) => this.page.number(after, step);
     return steps.reduce((found, step) => (value(step) < value(found) ? step : found));
   }
 
   words(row, column, after, step, value) {
     const { page } = this;
     const says = `${value.toFixed(2)}, ${page.verdict(after, step)}`;
-    if (!isGroup(column)) return `${page.value} ${says}, ${page.mode(after, step)}`;
-    const extreme = page.value === "validity" || page.value === "pos" ? "lowest" : "highest";
-    return `steps ${page.names[column.from]} to ${page.names[column.to]}: ${extreme} ${page.value} in step ${page.names[step]}, ${says}, ${page.mode(after, step)}`;
+    if (!isGroup(column)) return `validity ${says}, ${page.mode(after, step)}`;
+    return `steps ${page.names[column.from]} to ${page.names[column.to]}: lowest validity in step ${page.names[step]}, ${says}, ${page.mode(after, step)}`;
   }
 
   marks(row, column) {

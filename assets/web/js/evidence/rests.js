@@ -1,7 +1,7 @@
 // What rests on what: the scores of a trace with each step left out, above the diagonal of the matrix, beside the steps
 // as arcs, and in words.
 import { drawn, setText } from "../shared/dom.js";
-import { NOTABLE, readProbs, signed, valueOf } from "./reveal.js";
+import { NOTABLE, readProbs, signed, validityOf } from "./reveal.js";
 
 // How far apart the arcs of neighbouring steps are, in parts of the room that they have beside the steps.
 const NEAR = 0.22;
@@ -84,15 +84,15 @@ export class Rests {
     return this.rows?.slice(step + 1).map((row) => (row[step] === null ? null : readProbs(row[step])));
   }
 
-  /** The change of a step's number without another one. */
+  /** The change of a step's validity without another one. */
   change(leftOut, step) {
     const { page } = this;
-    return this.without(leftOut, step, page.value) - page.number(page.last, step, page.value);
+    return this.without(leftOut, step) - page.number(page.last, step);
   }
 
-  /** A number of a step without another one. */
-  without(leftOut, step, value = "validity") {
-    return valueOf(readProbs(this.rows[leftOut][step]), value);
+  /** The validity of a step without another one. */
+  without(leftOut, step) {
+    return validityOf(readProbs(this.rows[leftOut][step]));
   }
 
   show() {

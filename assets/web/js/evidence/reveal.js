@@ -31,9 +31,8 @@ export const readProbs = (entry) => {
   return (typeof entry === "number" ? [1 - entry, 0, entry] : entry).map(Math.fround);
 };
 
-/** The validity of an entry, or a label's probability, in single precision as on the server. */
-export const valueOf = (probs, name) =>
-  name === "validity" ? Math.fround(probs[1] + probs[2]) : probs[LABELS.indexOf(name)];
+/** The validity of an entry, in single precision as on the server. */
+export const validityOf = (probs) => Math.fround(probs[1] + probs[2]);
 
 /** The smallest change that is coloured, as on the other pages. */
 export const NOTABLE = 0.1;
@@ -69,9 +68,9 @@ export class RevealedJudgment {
     this.thresholds = { threeWay, validity: thresholds.validity, redundancy: threeWay ? thresholds.redundancy : Infinity };
   }
 
-  /** A number of a step, by default its validity. */
-  number(after, step, name = "validity") {
-    return valueOf(this.at(after, step), name);
+  /** The validity of a step. */
+  number(after, step) {
+    return validityOf(this.at(after, step));
   }
 
   /** The validity when its step was revealed; online, a step is judged once all of its sub-steps are. */
@@ -87,7 +86,7 @@ export class RevealedJudgment {
   showRow(item, after, step, when) {
     const [probs, verdict, validity] = [this.at(after, step), this.verdict(after, step), this.number(after, step)];
     const bar = item.querySelector(".bar");
-    for (const part of bar.querySelectorAll("i")) part.style.width = `${(100 * valueOf(probs, part.className)).toFixed(1)}%`;
+    for (const part of bar.querySelectorAll("i")) part.style.width = `${(100 * probs[LABELS.indexOf(part.className)]).toFixed(1)}%`;
     const told = LABELS.map((name, i) => `${name} ${probs[i].toFixed(2)}`);
     const words = this.thresholds.threeWay ? told.join(", ") : `validity ${validity.toFixed(2)}`;
     for (const name of ["title", "aria-label"]) bar.setAttribute(name, `${when}: ${words}; ${verdict}`);
