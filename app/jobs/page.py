@@ -60,7 +60,7 @@ def jobs_html(
         jobs=jobs,
         old=[job for job in jobs if job.state == State.DONE and job.finished and job.finished < since],
         states=_STATES,
-        progress=_progress,
+        progress=lambda job: _PROGRESS[job.task](job),
         read_only=read_only,
     )
 
@@ -86,13 +86,9 @@ def judge_form(
     )
 
 
-def _progress(job: Job) -> str:
-    """Describe a job's progress in words, such as `120 of 3,000 traces · 14.2 per second · 4 min left · 2 left out
-    as too long`."""
-    if job.task == Task.IMPORT:
-        return _import_progress(job)
-    if job.task == Task.FETCH:
-        return fetch_progress(job)
+def _judging_progress(job: Job) -> str:
+    """Describe the progress of an evaluator in words, such as `120 of 3,000 traces · 14.2 per second · 4 min left ·
+    2 left out as too long`."""
     parts = [f"{job.done:,} of {job.total:,} traces"]
     if job.rate:
         parts.append(f"{job.rate:,.1f} per second" if job.rate >= 1 else f"{60 * job.rate:,.1f} per minute")
@@ -131,3 +127,6 @@ def _import_progress(job: Job) -> str:
     if job.left_out:
         parts.append(f"{counted(job.left_out, 'bad row')} left out")
     return " · ".join(parts)
+
+
+_PROGRESS = {Task.JUDGE: _judging_progress, Task.FETCH: fetch_progress, Task.IMPORT: _import_progress}

@@ -190,7 +190,7 @@ class Worker:
             return False
         with JobLease(self.store, job, self.name, self.signals) as hold:
             try:
-                hold.finish(State.DONE, self._work(job, hold))
+                hold.finish(State.DONE, _WORK[job.task](self, job, hold))
             except _LostError:
                 pass
             except _StoppedError:
@@ -207,17 +207,14 @@ class Worker:
                     hold.finish(State.FAILED, f"{type(error).__name__}: {error}"[:1000])
         return True
 
-    def _work(self, job: Job, hold: "JobLease") -> str:
-        """Carry out the job and return a description of the outcome."""
-        if job.task == Task.JUDGE:
-            return self._judge(job, hold)
-        if job.task == Task.FETCH:
-            # It is loaded once as a check.
-            fetch, place = read_fetch(job.request), self.place or Placement()
-            fetched = fetch_evaluator(
-                fetch.repo, fetch.revision, fetch.parts, hold.watch_bytes, place, self._find_room
-            )
-            return f"{fetched.name}: {fetched.format} format, inputs of up to {fetched.context:,} tokens."
+    def _fetch(self, job: Job, hold: "JobLease") -> str:
+        """Fetch a model and load it once as a check. Returns a description of the evaluator."""
+        fetch, place = read_fetch(job.request), self.place or Placement()
+        fetched = fetch_evaluator(fetch.repo, fetch.revision, fetch.parts, hold.watch_bytes, place, self._find_room)
+        return f"{fetched.name}: {fetched.format} format, inputs of up to {fetched.context:,} tokens."
+
+    def _import(self, job: Job, hold: "JobLease") -> str:
+        """Import a file, and return a description of the outcome."""
         imported = run_import(self.store, job.request, hold.watch_bytes)
         hold.name_dataset(imported.dataset_id, imported.left_out)
         return imported.summary
@@ -254,6 +251,14 @@ class Worker:
         if not jobs.take_for(self.store, job.id, self.name, evaluator.fingerprint):
             raise _LostError
         return "The evaluator has changed since the job was started; it judged as it is now."
+
+
+_WORK: dict[Task, Callable[[Worker, Job, "JobLease"], str]] = {
+    Task.JUDGE: Worker._judge,
+    Task.FETCH: Worker._fetch,
+    Task.IMPORT: Worker._import,
+}
+"""What carries a job out, and returns a description of the outcome."""
 
 
 class _Clock:
