@@ -110,6 +110,8 @@ def result_html(
         return shown + Markup().join(map(notice_html, problems))
     earlier = entered.earlier
     token = entered.token(list(judged))
+    # Of every prefix, for the evaluators that have read the whole solution alone.
+    costs = {name: evaluators.cost(name, trace) for name, judgment in judged.items() if judgment.online is None}
     result = ScoredSolution(
         trace,
         _columns(evaluators, judged, entered.thresholds),
@@ -122,7 +124,7 @@ def result_html(
         {name: evaluators.about(name).reading_note for name in judged},
         {name: strength_html(name, evaluators.about(name).fingerprint) for name in judged},
         entered.thinking,
-        _rest(evaluators, trace, judged),
+        {name: cost for name, cost in costs.items() if cost is not None and cost.fits},
     )
     exports = exports_html(
         evaluators,
@@ -186,12 +188,6 @@ def _judge(
         except UserError as error:
             problems.append(error)
     return judged, problems
-
-
-def _rest(evaluators: Evaluators, trace: Trace, judged: Mapping[str, Judgment]) -> dict[str, ScoringCost]:
-    """Return the cost of every prefix for the evaluators that have read the whole trace alone and may read them."""
-    costs = {name: evaluators.cost(name, trace) for name, judgment in judged.items() if judgment.online is None}
-    return {name: cost for name, cost in costs.items() if cost is not None and cost.fits}
 
 
 @cache
