@@ -55,6 +55,7 @@ PARAMETERS: dict[str, str] = {
     "convention": "Leave it out: gold stays as the benchmark has it.",
     "exposed": "Leave it out: nobody is shown what an open blind campaign hides (docs/annotate.md).",
     "sections": "Leave it out: all steps of a solution stand in one list.",
+    "value": "Leave it out: the matrix and the curve show validity.",
     "gap=placeholder": "Leave it out: a missing step is left out, and nothing stands in its place.",
     "card": "The page of a dataset has the figures of all evaluators; stepsight card writes the card of one.",
     "view=candidates": "The page of a trace has a link to the other solutions of its problem.",

@@ -68,7 +68,6 @@ def read(**query):
         ("browse", {"q": "a\x00b"}, "the text to search for holds a NUL byte."),
         ("browse", {"q": "x" * 1001}, "expected at most 1000 characters."),
         ("evidence", {"kind": "odd"}, "expected one of wrong-to-right, right-to-wrong, unjudged, stayed."),
-        ("evidence", {"value": "odd"}, "value is 'odd', expected one of validity, neg, neu, pos."),
         ("results", {"mode": "hindsight"}, "mode is 'hindsight', expected one of offline, online"),
         ("results", {"errors": "both"}, "errors is 'both', expected one of "),
         ("results", {"figure": "f"}, "figure is 'f', expected one of step_auc, "),
