@@ -46,10 +46,7 @@ class AbstractScorer(ABC):
 
     def leave_one_out(self, trace: Trace) -> LeaveOneOut:
         """Score a trace offline, both complete and with each of its sub-steps left out in turn: n + 1 passes for n
-        sub-steps.
-
-        Raises `UserError` if the trace is longer than the evaluator's context.
-        """
+        sub-steps. Raises `UserError` if the trace is longer than the evaluator's context."""
         scores = []
         for judgment in self.score([trace, *shortened(trace)]):
             assert judgment.offline is not None
