@@ -20,6 +20,7 @@ from stepsight.storage.people.users import Role, add_user, local_user
 from tests.app.browser.acts import Traffic, listening, overflow
 from tests.app.browser.checks import in_both_schemes
 from tests.app.elements import INJECTIONS
+from tests.browser import until
 from tests.serving import served
 from tests.storage.labelling.samples import PRMBENCH_KINDS, do, expire, person
 from tests.storage.samples import add
@@ -67,7 +68,14 @@ def start(page, made):
     listening(page)
 
 
+def stored(page):
+    """Every event has been answered. The status is painted with the next frame, so right after a key it can still be
+    that of before."""
+    until(page, "!Object.keys(localStorage).some((key) => key.startsWith('stepsight.unsent.'))")
+
+
 def saved(page):
+    stored(page)
     expect(page.locator(".status")).to_contain_text("all saved")
 
 

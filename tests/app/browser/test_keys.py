@@ -8,7 +8,7 @@ from stepsight.storage.labelling.campaigns import create_campaign
 from stepsight.storage.labelling.plan import CampaignPlan
 from stepsight.storage.people.users import local_user
 from tests.app.browser.acts import listening, run_script, score
-from tests.app.browser.test_annotate import campaign, events, here, start, trace
+from tests.app.browser.test_annotate import campaign, events, here, start, stored, trace
 from tests.serving import served
 from tests.storage.labelling.samples import PRMBENCH_KINDS
 from tests.storage.samples import add, evaluator, judge
@@ -139,10 +139,6 @@ def submitted(store, page, made, count):
     expect(page.get_by_text(f"What is the problem {made.name} {count}?")).to_be_visible()
     here(page, 0)
     assert len(events(store, made, "submit")) == count
-
-
-def stored(page):
-    expect(page.locator(".status")).not_to_contain_text("not saved")
 
 
 @pytest.mark.slow
