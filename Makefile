@@ -51,14 +51,8 @@ fuzz: $(VENV)/.dev
 	STEPSIGHT_FUZZ=$(or $(COUNT),1000) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m tests.bench.start
-	$(BIN)/python -m tests.bench.scorer
-	$(BIN)/python -m tests.bench.evaluation
-	$(BIN)/python -m tests.bench.machines 400
-	$(BIN)/python -m tests.bench.browse
 	$(BIN)/python -m tests.programs chromium
-	$(BIN)/python -m tests.bench.page
-	$(BIN)/python -m tests.bench.loading
+	$(BIN)/python -m tests.bench --write
 
 # Kills of processes of every kind while they write, on each database: what was lost, doubled or left in part.
 kills: $(VENV)/.dev

@@ -1,6 +1,6 @@
 """How long Browse takes to filter, count, sort and page, and whether that grows with the dataset.
 
-    python -m tests.bench.browse [TRACES ...]
+    python -m tests.bench browse
 
 Stores are generated on disk, judged by five evaluators in hindsight mode. What is timed is
 `storage.browse.browse.browse` with all counts, for random combinations of conditions, orders and pages. Every
@@ -9,7 +9,6 @@ paid once is told apart: reading the columns of an evaluator after a change, and
 """
 
 import random
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -25,12 +24,11 @@ from stepsight.storage.browse.filters import By, Sort, TraceFilter
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.traces.queries import find_dataset
+from tests.bench.figures import Figure
 from tests.bench.large import DATASET, build_store
 
 SIZES = (1_000, 100_000)
 COMBINATIONS = 400
-TARGET = 0.1
-"""Seconds that p95 stays within on two quiet cores."""
 TEXTS = (
     "total",
     "3/4",
@@ -66,12 +64,11 @@ ORDERS: tuple[By, ...] = ("position", "validity", "redundancy", "change", "steps
 Call = tuple[TraceFilter, Sort, int]
 
 
-def main():
+def figures():
     """Measure every size; the sizes take turns, so that whatever else the machine does meets all of them."""
-    sizes = sorted(int(text) for text in sys.argv[1:]) or SIZES
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         stores = {}
-        for size in sizes:
+        for size in SIZES:
             path, start = Path(name) / f"{size}.db", time.perf_counter()
             build_store(path, size)
             print(f"{size:>9,}  built in {time.perf_counter() - start:.0f} s, {path.stat().st_size / 1e6:,.0f} MB")
@@ -79,8 +76,10 @@ def main():
         p95 = measure(stores)
         for size, store in stores.items():
             print(f"{size:>9,}  {store.cache.nbytes / 1e6:.0f} MB of columns in memory")
-    print(f"p95 of {sizes[-1]:,} traces is {p95[sizes[-1]] / p95[sizes[0]]:.2f} times that of {sizes[0]:,}")
-    print(f"p95 is {max(p95.values()) * 1000:.0f} ms at most; the target is {TARGET * 1000:.0f} ms")
+    small, large = SIZES
+    what = f"Browse of {large:,} traces and five evaluators, any filter with all counts, p95"
+    yield Figure(what, 1000 * p95[large], "ms", 15)
+    yield Figure(f"the same, against {small:,} traces", p95[large] / p95[small], "x", 3)
 
 
 def measure(stores):
@@ -129,7 +128,3 @@ def _combinations(evaluators, count):
             chosen["text"] = rng.choice(TEXTS)
         where = TraceFilter(evaluator=evaluator, mode=rng.choice(("online", "offline")), **chosen)
         yield where, Sort(rng.choice(ORDERS), rng.random() < 0.5), rng.choice((0, 0, 50, 500))
-
-
-if __name__ == "__main__":
-    main()

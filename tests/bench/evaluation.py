@@ -1,12 +1,12 @@
 """How much memory a large dataset takes to import, to judge, to evaluate and to have as a frame, and how long many
 evaluators take.
 
-    python -m tests.bench.evaluation [TRACES ...]
+    python -m tests.bench evaluation
 
 Every phase runs in a process of its own, whose greatest resident size is reported beside that of a process which
 only loads the same modules. The traces are synthetic, of four to nine steps; the judgments are drawn at random, in
 hindsight mode, the largest there is. At the end `MANY` evaluators are measured on `SMALL` traces. The frame is of
-`FRAMED` evaluators in both modes.
+`FRAMED` evaluators in both modes, and of the first size alone.
 """
 
 import json
@@ -34,44 +34,42 @@ from stepsight.storage.judgments.evaluators import list_evaluators, register_eva
 from stepsight.storage.judgments.judgments import missing_traces, save_judgments
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset
+from tests.bench.figures import Figure
 from tests.storage.samples import find_evaluator
 
-SIZES = (2_000, 10_000)
+SIZES = (10_000, 100_000)
 DATASET = "large"
 EVALUATOR = "random"
 SMALL, MANY = 3_000, 12
 FRAMED = 5
-MEMORY = 350
-"""MB that evaluating should stay within, for 100,000 traces too."""
 
 
-def main():
-    """Measure every phase at every size, or be one phase: that is how this module calls itself."""
-    if len(sys.argv) > 2 and sys.argv[1] in PHASES:
-        run_phase(sys.argv[1], Path(sys.argv[2]))
-        return
-    sizes = [int(text) for text in sys.argv[1:]] or SIZES
+def figures():
+    """Measure every phase at every size, then many evaluators."""
     print(f"{'traces':>9}  {'phase':14}{'seconds':>9}{'peak MB':>9}")
-    peaks = [
-        report(size, "nothing", "import", "judge", "columns", "evaluate", *["judge"] * (FRAMED - 1), "frame")
-        for size in sizes
-    ]
-    report(SMALL, "import", *["judge"] * MANY, "evaluate")
-    print(f"the last line is of {MANY} evaluators, every baseline and {DRAWS:,} draws")
-    most = max(peak["evaluate"] for peak in peaks)
-    print(f"evaluating takes {most:.0f} MB at most; the target is {MEMORY} MB")
+    small, large = SIZES
+    phases = report(small, "nothing", "import", "judge", "columns", "evaluate", *["judge"] * (FRAMED - 1), "frame")
+    yield Figure(f"`evaluate` of {small:,} traces", phases["evaluate"]["seconds"], "s", 7.3)
+    phases = report(large, "import", "judge", "evaluate")
+    yield Figure(f"import of {large:,} traces", phases["import"]["seconds"], "s", 60)
+    yield Figure("its memory", phases["import"]["peak"], "MB", 300)
+    yield Figure(f"`evaluate` of {large:,} traces", phases["evaluate"]["seconds"], "s")
+    yield Figure("its memory", phases["evaluate"]["peak"], "MB", 300)
+    phases = report(SMALL, "import", *["judge"] * MANY, "evaluate")
+    what = f"`evaluate` of {SMALL:,} traces and {MANY} evaluators, every baseline and {DRAWS:,} draws"
+    yield Figure(what, phases["evaluate"]["seconds"], "s")
 
 
 def report(size, *phases):
-    """Run phases in turn on one store and print what each takes; returns the peak of each in MB."""
-    peaks = {}
+    """Run phases in turn on one store and print what each takes; returns the seconds and peak MB of each."""
+    measured = {}
     with tempfile.TemporaryDirectory() as name:
         write_file(Path(name) / "traces.jsonl", size)
         for phase in phases:
-            found = json.loads(subprocess.check_output([sys.executable, "-m", __spec__.name, phase, name]))
-            print(f"{size:>9,}  {phase:14}{found['seconds']:>9.1f}{found['peak']:>9.0f}", flush=True)
-            peaks[phase] = found["peak"]
-    return peaks
+            result = json.loads(subprocess.check_output([sys.executable, "-m", __name__, phase, name]))
+            print(f"{size:>9,}  {phase:14}{result['seconds']:>9.1f}{result['peak']:>9.0f}", flush=True)
+            measured[phase] = result
+    return measured
 
 
 def run_phase(phase, folder):
@@ -154,5 +152,6 @@ PHASES: dict[str, Callable[[Path], None]] = {
 }
 
 
+# A phase, in a process of its own.
 if __name__ == "__main__":
-    main()
+    run_phase(sys.argv[1], Path(sys.argv[2]))

@@ -1,10 +1,9 @@
 """How soon a page is there, what it asks for, and how far it moves before anybody touches it.
 
-    python -m tests.bench.loading
+    python -m tests.bench loading
 
 Each page in a new context of headless Chromium, on a desktop's and a phone's width: first and largest contentful
-paint in milliseconds, cumulative layout shift and requests, medians of `ROUNDS`, and what is over its limit; the
-requests of Score may be more, which Gradio sends once everything is there.
+paint in milliseconds, cumulative layout shift and requests, medians of `ROUNDS`.
 """
 
 import statistics
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from tests.bench.figures import Figure
 from tests.browser import launch
 from tests.serving import serving
 
@@ -22,7 +22,6 @@ PAGES = (
 )  # fmt: skip
 WIDTHS = (1280, 390)
 ROUNDS = 3
-LIMITS = {"LCP": 600.0, "CLS": 0.02, "requests": 20.0}
 _SETTLED = 2000
 _WATCH = """window.seen = { FCP: 0, LCP: 0, CLS: 0 };
 const watch = (type, look) =>
@@ -54,20 +53,19 @@ def medians(browser, address, width):
     return {name: statistics.median(one[name] for one in rounds) for name in rounds[0]}
 
 
-def main():
-    """Print a line for each page and width."""
-    with serving(Path(tempfile.mkdtemp())) as base, sync_playwright() as playwright:
+def figures():
+    """Measure each page and width; print all, and return the greatest."""
+    measured = []
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as base, sync_playwright() as playwright:
         browser = launch(playwright)
         for path in PAGES:
             for width in WIDTHS:
-                found = medians(browser, base + path, width)
-                free = ("requests",) if path == "/" else ()
-                over = [name for name, limit in LIMITS.items() if found[name] > limit and name not in free]
-                shown = f"FCP {found['FCP']:5.0f}  LCP {found['LCP']:5.0f}  CLS {found['CLS']:.3f}"
-                remark = f"  over the limit: {', '.join(over)}" if over else ""
-                print(f"{path:26} {width:5}  {shown}  requests {found['requests']:.0f}{remark}", flush=True)
+                measures = medians(browser, base + path, width)
+                measured.append(measures)
+                shown = f"FCP {measures['FCP']:5.0f}  LCP {measures['LCP']:5.0f}  CLS {measures['CLS']:.3f}"
+                print(f"{path:26} {width:5}  {shown}  requests {measures['requests']:.0f}", flush=True)
         browser.close()
-
-
-if __name__ == "__main__":
-    main()
+    pages = f"of {len(PAGES)} pages at {len(WIDTHS)} widths"
+    yield Figure(f"first paint, greatest {pages}", max(measures["FCP"] for measures in measured), "ms", 200)
+    yield Figure(f"largest paint, greatest {pages}", max(measures["LCP"] for measures in measured), "ms", 600)
+    yield Figure(f"shift of the layout, greatest {pages}", max(measures["CLS"] for measures in measured), "", 0.02)

@@ -1,6 +1,6 @@
 """How long the Score page takes from the click to the picture, the scoring itself left out.
 
-    python -m tests.bench.page
+    python -m tests.bench page
 
 A trace of 30 steps with formulas, in headless Chromium. Two solutions that differ in one step are scored in turn:
 after the first rounds both judgments are kept, so that what remains is the page's own share: the request, the HTML
@@ -17,17 +17,14 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
+from tests.bench.figures import Figure
 from tests.browser import launch, until
 from tests.serving import serving
 
 STEPS = 30
 WARM, ROUNDS = 4, 30
-LIMIT = 100
-"""Milliseconds that the median must stay within."""
 LONG = {120: "{0} + {1} = {2}, so we have {2} apples.", 500: "{0}+{1}={2}"}
 """The steps of long solutions by their number. 500 of them fill mini-bidir's context of 4,096 tokens."""
-FIRST, ALL = 2, 60
-"""Seconds that the first marks and all online marks of a long solution must stay within, on two cores."""
 
 # From the click until the frame in which the new result stands with all its formulas has been painted.
 _CLICK = """() => new Promise((resolve) => {
@@ -94,28 +91,20 @@ def measure_long(page, steps):
     return first, time.perf_counter() - start
 
 
-def main():
-    """Measure and print."""
+def figures():
+    """Measure one and two evaluators, then long solutions."""
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as address, sync_playwright() as playwright:
         browser = launch(playwright)
         for evaluators in (1, 2):
             page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 1000})
             times = sorted(measure(page, evaluators))
-            p95 = times[int(0.95 * (len(times) - 1))]
-            print(
-                f"Score page, {STEPS} steps, {evaluators} evaluators, click to picture without scoring: "
-                f"median {statistics.median(times):.0f} ms, p95 {p95:.0f} ms (limit of the median {LIMIT} ms)"
-            )
+            many = "2 evaluators" if evaluators == 2 else "1 evaluator"
+            what = f"Score, {STEPS} steps, {many}: click to picture without the scoring"
+            yield Figure(what, statistics.median(times), "ms", 100)
             page.close()
         page = browser.new_page(base_url=address, viewport={"width": 1280, "height": 1000})
         for steps in LONG:
             first, last = measure_long(page, steps)
-            print(
-                f"Score page, {steps} steps, mini-bidir: first marks after {first:.1f} s (limit {FIRST} s), "
-                f"all after {last:.1f} s (limit {ALL} s)"
-            )
+            yield Figure(f"Score, {steps} steps: click to the first marks", first, "s", 1)
+            yield Figure("all that is read at once", last, "s", 3 if steps == max(LONG) else None)
         browser.close()
-
-
-if __name__ == "__main__":
-    main()

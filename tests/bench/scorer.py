@@ -1,13 +1,12 @@
 """How fast the Scorer is, against the plain loop and against what the processor can do.
 
-    python -m tests.bench.scorer [EVALUATOR]
+    python -m tests.bench scorer
 
 One run measures everything in turn, several times over, and prints medians, so that a machine whose speed drifts
 gives ratios that hold. Counted are the tokens of all prefixes, as a plain loop would read them.
 """
 
 import statistics
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode
@@ -32,10 +30,12 @@ from stepsight.core.scoring.scorer import NextSteps, Scorer
 from stepsight.core.scoring.scorer_base import AbstractScorer
 from stepsight.core.trace import Trace
 from stepsight.training.synth.corpus import generate
+from tests.bench.figures import Figure
 from tests.checkpoints import write_qwen_prm
 
+EVALUATOR = "mini-bidir"
 TRACES = 48
-ROUNDS = 7
+ROUNDS, FEW = 7, 2
 SIDE = 1024
 # Those of Qwen2.5-0.5B, with a quarter of its layers: the ratio is that of the whole, in a quarter of the time.
 QWEN = {
@@ -44,14 +44,13 @@ QWEN = {
 }  # fmt: skip
 
 
-def main():
-    """Measure and print."""
-    name = sys.argv[1] if len(sys.argv) > 1 else "mini-bidir"
-    evaluator = load_evaluator(name, dtype="float32")
-    backbone = load_backbone(open_checkpoint(evaluator_folder(name)), attention=evaluator.attention)
+def figures(is_short=False):
+    """Measure the scorer, and what continues and shares; with `is_short` the scorer alone, on fewer traces."""
+    evaluator = load_evaluator(EVALUATOR, dtype="float32")
+    backbone = load_backbone(open_checkpoint(evaluator_folder(EVALUATOR)), attention=evaluator.attention)
     plain = replace(evaluator, model=StepModel(backbone, evaluator.model.score).eval())
     scorer = Scorer(evaluator)
-    traces = list(generate(seed=5, size=TRACES))
+    traces = list(generate(seed=5, size=TRACES // 4 if is_short else TRACES))
     encoded = [evaluator.encode(trace) for trace in traces]
     tokens = {
         Mode.OFFLINE: sum(len(item) for item in encoded),
@@ -65,19 +64,27 @@ def main():
     jobs["limit, oneDNN"] = lambda: [product(left, fixed) for _ in range(20)]
     left, right = torch.randn(SIDE, SIDE), torch.randn(SIDE, SIDE)
     fixed = packed(right)
-    seconds = measure(jobs)
+    seconds = measure(jobs, FEW if is_short else ROUNDS)
     report(evaluator, tokens, seconds, {mode: flops(evaluator, encoded, mode) for mode in tokens})
-    print(f"largest difference between scorer and loop: {difference(plain, scorer, traces):.1e}")
-    print(f"10 steps, 250 tokens, hindsight: {1000 * latency(scorer):.0f} ms (median of {ROUNDS})")
-    next_step(load_evaluator("mini-causal"))
-    dependence()
+    taken = seconds[f"{Mode.HINDSIGHT} scorer"]
+    ratio = seconds[f"{Mode.HINDSIGHT} loop"] / taken
+    yield Figure("hindsight, as many times as fast as the plain loop", ratio, "x", 2.6, at_least=True)
+    limit = 20 * 2 * SIDE**3 / seconds["limit, oneDNN"]
+    share = flops(evaluator, encoded, Mode.HINDSIGHT) / taken / limit
+    yield Figure("hindsight, share of the speed of oneDNN's matrix products", share, "", 0.9, at_least=True)
+    largest = difference(plain, scorer, traces)
+    yield Figure("greatest difference of a probability to the plain loop", largest, "", 1e-5)
+    if is_short:
+        return
+    yield Figure("10 steps, 250 tokens, hindsight", 1000 * latency(scorer), "ms")
+    yield next_step(load_evaluator("mini-causal"))
+    yield dependence()
 
 
-def measure(jobs):
+def measure(jobs, rounds=ROUNDS):
     """Median seconds of each job, run in turn after one round that does not count."""
     times: dict[str, list[float]] = {name: [] for name in jobs}
-    rounds = tqdm(range(ROUNDS + 1), desc="rounds", disable=not sys.stderr.isatty())
-    for number in rounds:
+    for number in range(rounds + 1):
         for name, job in jobs.items():
             start = time.perf_counter()
             job()
@@ -154,8 +161,7 @@ def latency(scorer):
 
 
 def next_step(evaluator, size=1000, count=8):
-    """Print what the scores of candidates for the next step cost after a prefix of `size` tokens, from scratch and
-    from the keys and values of the prefix."""
+    """What scores of candidates for the next step cost after a prefix of `size` tokens, against from scratch."""
     problem, steps = "Add the numbers from the list one after the other.", ["Let us begin."]
     while (tokens := len(evaluator.encode(Trace.of(problem, steps)))) < size:
         steps.append(f"Then we add {len(steps)} and get {tokens} + {len(steps)} = {tokens + len(steps)}.")
@@ -183,6 +189,14 @@ def next_step(evaluator, size=1000, count=8):
         ratio = seconds["from scratch"] / taken
         print(f"{name:22}{1000 * taken:>8.0f} ms{ratio:>8.1f} x from scratch")
     print(f"largest difference: {np.abs(found - scratch).max():.1e}")
+    ratio = seconds["from scratch"] / seconds["one step further"]
+    return Figure(
+        f"{count} candidates one step further after {tokens:,} tokens, against from scratch",
+        ratio,
+        "x",
+        25,
+        at_least=True,
+    )
 
 
 def next_steps(evaluator, scorer):
@@ -192,7 +206,7 @@ def next_steps(evaluator, scorer):
 
 
 def dependence(steps=30, rounds=3):
-    """Print what a trace of 30 steps without each of them costs a causal evaluator of the layout and the widths of
+    """What a trace of 30 steps without each of them costs a causal evaluator of the layout and the widths of
     Qwen2.5-0.5B, with random weights, against 30 runs."""
     with tempfile.TemporaryDirectory() as folder:
         write_qwen_prm(Path(folder), **QWEN)
@@ -209,8 +223,5 @@ def dependence(steps=30, rounds=3):
     ratios = [b / a for a, b in zip(*taken, strict=True)]
     difference = np.nanmax(np.abs(found[-1].probs - found[-2].probs))
     print(f"{steps} steps, {size:,} tokens, each left out: {shared:.1f} s, {apart:.1f} s in runs of their own")
-    print(f"{statistics.median(ratios):.2f} times as fast, largest difference {difference:.1e}")
-
-
-if __name__ == "__main__":
-    main()
+    print(f"largest difference {difference:.1e}")
+    return Figure(f"{steps} steps, each left out, against {steps} runs", statistics.median(ratios), "x")

@@ -1,13 +1,14 @@
-"""What `stepsight app` takes until its first page, and what it holds when nobody is there.
+"""What commands take to start, and `stepsight app` until its first page, and what it holds when nobody is there.
 
-    python -m tests.bench.start
+    python -m tests.bench start
 
-A start with a new store, then starts with the store that it left: the processor seconds of the server and its
-worker until `GET /` is answered, and the megabytes that each holds `IDLE` seconds later, with pages of memory that
-processes share divided among them.
+The seconds of short commands. Then a start with a new store and starts with the store that it left: the processor
+seconds of the server and its worker until `GET /` is answered, and the megabytes that each holds `IDLE` seconds
+later, with pages of memory that processes share divided among them.
 """
 
 import http.client
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,9 +17,20 @@ from pathlib import Path
 
 from tests.app.processes import family
 from tests.app.test_stopping import processor_seconds
+from tests.bench.figures import Figure
 from tests.conftest import ROOT
 
 STARTS = 3
+PORT = 7960
+RUNS = 5
+_SCORE = """from stepsight import Scorer, Trace, load_evaluator
+Scorer(load_evaluator("mini-bidir")).score_one(Trace.of("What is 2 + 3?", ["2 + 3 = 5."]), "hindsight")"""
+COMMANDS = (
+    ("`stepsight --help`", 0.35, ["-m", "stepsight", "--help"]),
+    ("`import stepsight`", 0.25, ["-c", "import stepsight"]),
+    ("first score of a new process", 2.5, ["-c", _SCORE]),
+)
+"""What is run, the seconds that its median should stay within, and the arguments of Python."""
 IDLE = 20
 
 
@@ -53,16 +65,25 @@ def _megabytes(pid):
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
-def main():
-    """Measure and print."""
-    port = int(sys.argv[1]) if len(sys.argv) > 1 else 7960
+def figures():
+    """Measure commands, then starts of the server."""
+    for what, bound, line in COMMANDS:
+        seconds = statistics.median(_seconds(line) for _ in range(RUNS))
+        yield Figure(what, seconds, "s", bound)
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(STARTS):
-            taken, held = measure(Path(folder) / "store.db", port)
-            kind = "a new store" if number == 0 else "an earlier store"
-            shown = " + ".join(f"{one:.0f}" for one in held)
-            print(f"start with {kind}: first page after {taken:.1f} processor seconds; idle {shown} MB", flush=True)
+        starts = [measure(Path(folder) / "store.db", PORT) for _ in range(STARTS)]
+    for seconds, held in starts:
+        sizes = " + ".join(f"{size:.0f}" for size in held)
+        print(f"first page after {seconds:.1f} processor seconds; idle {sizes} MB")
+    first, *later = (seconds for seconds, _ in starts)
+    yield Figure("first page of `stepsight app` with a new store, processor time", first, "s", 6)
+    yield Figure("the same with the store that is there", statistics.median(later), "s", 3)
+    yield Figure(
+        "idle memory of the server and its worker", statistics.median(sum(held) for _, held in starts), "MB", 300
+    )
 
 
-if __name__ == "__main__":
-    main()
+def _seconds(line):
+    start = time.perf_counter()
+    subprocess.run([sys.executable, *line], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
