@@ -70,12 +70,11 @@ class SolutionText:
 @dataclass(frozen=True)
 class EarlierSolution:
     """The solution to compare with, the token of its permalink, and the matches of its sub-steps with those of the
-    new solution. `kept` is True if the user chose to compare with it."""
+    new solution."""
 
     trace: Trace
     matches: StepMatches
     token: str
-    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,9 @@ class Entered:
     """A solution to score, with everything that the result depends on.
 
     `text` is the text that was split into the steps, or None if the steps were given directly. `before` holds the
-    permalink tokens of results to compare with. If `kept` is True, the user chose the comparison, and it is shown
-    even if this solution is not an edit of the earlier one. The first `thinking` steps are thinking before the
-    solution; a permalink does not say so, but its text does. `every` is True if the user has asked for every prefix
-    of a long solution.
+    permalink tokens of results to compare with. The first `thinking` steps are thinking before the solution; a
+    permalink does not say so, but its text does. `every` is True if the user has asked for every prefix of a long
+    solution.
     """
 
     problem: str = ""
@@ -95,7 +93,6 @@ class Entered:
     evaluators: tuple[str, ...] = ()
     thresholds: Thresholds = field(default_factory=Thresholds)
     before: tuple[str, ...] = ()
-    kept: bool = False
     thinking: int = 0
     every: bool = False
 
@@ -126,11 +123,8 @@ class Entered:
 
     @cached_property
     def earlier(self) -> EarlierSolution | None:
-        """The solution to compare with: the first in `before` that differs from this one.
-
-        None if this solution is not an edit of the earlier one, unless the user chose the comparison (`kept`).
-        Raises `UserError` if this solution cannot be scored.
-        """
+        """The solution to compare with: the first in `before` that differs from this one, or None if this solution
+        is not an edit of it. Raises `UserError` if this solution cannot be scored."""
         for token in self.before:
             try:
                 trace = Entered.from_token(token).trace
@@ -138,8 +132,7 @@ class Entered:
                 return None
             if (trace.problem, trace.substeps) != (self.trace.problem, self.trace.substeps):
                 matches = StepMatches.of(trace.substeps, self.trace.substeps)
-                is_shown = self.kept or matches.is_edit
-                return EarlierSolution(trace, matches, token, self.kept) if is_shown else None
+                return EarlierSolution(trace, matches, token) if matches.is_edit else None
         return None
 
     @property
@@ -201,28 +194,21 @@ class Entered:
 
     @classmethod
     def from_query(cls, query: Mapping[str, str]) -> "Entered":
-        """Return the solution stored in the query's permalink `s`.
-
-        `valid` and `redundant` override its thresholds. `kept` or `before` is the permalink of the solution to
-        compare it with. Raises `AddressError` if `s`, `valid` or `redundant` is invalid.
-        """
-        entered = cls.from_token(query.get("s", ""))
-        at = entered.thresholds
-        validity = _fraction(query, "valid", at.validity)
-        at = Thresholds(validity, _fraction(query, "redundant", at.redundancy))
-        before = query.get("kept") or query.get("before")
-        return replace(entered, thresholds=at, before=(before,) if before else (), kept="kept" in query)
+        """Return the solution stored in the query's permalink `s`. `before` is the permalink of the solution to
+        compare it with. Raises `AddressError` if `s` is invalid."""
+        before = query.get("before")
+        return replace(cls.from_token(query.get("s", "")), before=(before,) if before else ())
 
 
 class PageState(BaseModel):
     """The state of the page as its script sends it: the entered solution and the displayed result.
 
     `steps` replaces the text if a step was edited and the text has not been updated yet. `before` is the permalink
-    of the result to compare with, and `kept` is True if the user chose that result. `earlier` is the permalink that
-    the result in `before` was itself compared with. `token` belongs to the displayed result. `dataset` is the name
-    of the dataset to save the result in; None stands for `SAVED`. If `thinking` is True, thinking before the
-    solution is judged too, and if `every` is True, every prefix of a long solution. `run` is a key that the page
-    has chosen, under which the scores are read while they are computed.
+    of the result to compare with. `earlier` is the permalink that the displayed result was itself compared with.
+    `token` belongs to the displayed result. `dataset` is the name of the dataset to save the result in; None stands
+    for `SAVED`. If `thinking` is True, thinking before the solution is judged too, and if `every` is True, every
+    prefix of a long solution. `run` is a key that the page has chosen, under which the scores are read while they
+    are computed.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -234,7 +220,6 @@ class PageState(BaseModel):
     validity: float = Field(Thresholds.validity, ge=0, le=1)
     redundancy: float = Field(Thresholds.redundancy, ge=0, le=1)
     before: str = ""
-    kept: bool = False
     earlier: str = ""
     token: str = ""
     dataset: str | None = None
@@ -252,15 +237,13 @@ class PageState(BaseModel):
     def entered(self, solution: SolutionText) -> Entered:
         """Return the solution to score, with everything that its result depends on. If the same solution is scored
         again, it is still compared with `earlier`."""
-        before = (self.before,) if self.kept or not self.earlier else (self.before, self.earlier)
         return Entered(
             self.problem,
             solution.steps,
             solution.text,
             self.evaluators,
             Thresholds(self.validity, self.redundancy),
-            before if self.before else (),
-            self.kept,
+            tuple(filter(None, (self.before, self.earlier))) if self.before else (),
             solution.thinking,
             self.every,
         )
@@ -270,8 +253,14 @@ class PageState(BaseModel):
         one that is entered. Raises the same errors as `entered`."""
         if not self.token:
             return self.entered(self.solution_text())
-        entered = replace(Entered.from_token(self.token), thresholds=Thresholds(self.validity, self.redundancy))
-        return replace(entered, thinking=entered.solution_text().thinking)
+        entered = Entered.from_token(self.token)
+        return replace(
+            entered,
+            thresholds=Thresholds(self.validity, self.redundancy),
+            before=(self.earlier,) if self.earlier else (),
+            thinking=entered.solution_text().thinking,
+            every=self.every,
+        )
 
 
 def check_steps(steps: Steps) -> None:
@@ -302,16 +291,3 @@ def steps_of(trace: Trace) -> Steps:
 def plain_steps(steps: Steps) -> list[str | list[str]]:
     """Convert tuples of sub-steps back to texts and lists of texts; the inverse of `as_steps`."""
     return [parts[0] if len(parts) == 1 else list(parts) for parts in steps]
-
-
-def _fraction(query: Mapping[str, str], key: str, otherwise: float) -> float:
-    text = query.get(key)
-    if text is None:
-        return otherwise
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 1:
-        raise AddressError(f"{key} is {text!r:.40}, expected a number from 0 to 1.", "Check the address.")
-    return value

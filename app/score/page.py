@@ -1,7 +1,7 @@
 """The Score page: paste a problem and its solution, correct the steps, and see every step judged in both modes.
 
-The URL determines the result. `s` is its permalink, `before` or `kept` is the permalink of the result to compare it
-with, and `valid` and `redundant` are thresholds. The page's script posts JSON to `/score/split` and its like.
+The URL determines the result. `s` is its permalink, and `before` is the permalink of the result to compare it with.
+The page's script posts JSON to `/score/split` and its like.
 """
 
 import json
@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, JSONResponse
 
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered, PageState, SolutionText, check_steps
-from stepsight.app.score.result import conclusion_of, result_html
+from stepsight.app.score.result import result_html
 from stepsight.app.score.running import RunningResults
 from stepsight.app.scoring.batcher import ScoringCost
 from stepsight.app.scoring.evaluators import Evaluators
@@ -102,7 +102,7 @@ class ScorePage:
         add("write", PageState, lambda state, _: self.write(state))
         add("score", PageState, self.score)
         add("cost", PageState, lambda state, _: self.cost(state))
-        add("conclude", PageState, self.conclude)
+        add("rejudge", PageState, self.rejudge)
         add("running", RunningKey, lambda key, _: self.running(key.run))
         add("open", OpenedLink, lambda link, request: self.open(link.query, link.evaluators, request, link.run))
         if not self.read_only:
@@ -185,11 +185,9 @@ class ScorePage:
             "long": is_long,
         }
 
-    def conclude(self, state: PageState, request: Request) -> dict[str, Any]:
-        """Return the sentence on the displayed result at other thresholds."""
-        entered = state.displayed()
-        check_texts(self.store, find_user_of(request), *entered.traces)
-        return {"conclusion": conclusion_of(self.evaluators, entered, partial(client_disconnected, request))}
+    def rejudge(self, state: PageState, request: Request) -> dict[str, Any]:
+        """Return the displayed result at other thresholds."""
+        return {"result": self._result(state.displayed(), request, state.run)}
 
     def running(self, run: str) -> dict[str, Any]:
         """Return the scores that are known so far of the solution that is being judged under the key `run`."""

@@ -138,12 +138,6 @@ def result_html(
     return scored_html(result, exports)
 
 
-def conclusion_of(evaluators: Evaluators, entered: Entered, client_disconnected: ClientDisconnected) -> Markup:
-    """Render the sentence on a solution. Raises the same errors as `result_html`."""
-    judged, _ = _judge(evaluators, entered.trace, entered.chosen, client_disconnected)
-    return conclusion_html(entered.trace, _columns(evaluators, judged, entered.thresholds), entered.thinking)
-
-
 def _columns(
     evaluators: Evaluators, judged: Mapping[str, Judgment], thresholds: Thresholds
 ) -> tuple[TraceJudgments, ...]:
@@ -219,8 +213,7 @@ def scored_html(result: ScoredSolution, exports: Markup | None = None) -> Markup
 
 
 def _verdict(column: TraceJudgments, mode: Mode) -> dict[str, Any]:
-    """Return the template's variables for the verdict on the solution in one mode. The page's script updates the
-    verdict when the user moves a threshold."""
+    """Return the template's variables for the verdict on the solution in one mode."""
     words = [column.verdict(mode, i) for i in range(len(column.modes[mode]))]
     return {
         "mode": mode.value,
@@ -230,8 +223,8 @@ def _verdict(column: TraceJudgments, mode: Mode) -> dict[str, Any]:
 
 
 def _counts(wrong: int, redundant: int, steps: int) -> str:
-    """Count the verdicts on a solution's steps in words, as the page's script does at other thresholds
-    (`assets/web/js/score/thresholds.js`). Returns "" for one step, whose verdict is that on the solution."""
+    """Count the verdicts on a solution's steps in words. Returns "" for one step, whose verdict is that on the
+    solution."""
     if steps == 1:
         return ""
     counts = f"{wrong} of {steps} steps not valid" if wrong else f"all {steps} steps valid"
@@ -239,13 +232,7 @@ def _counts(wrong: int, redundant: int, steps: int) -> str:
 
 
 def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
-    """Return the template's variables for a sub-step: its bars, its verdicts and its scores. The page's script uses
-    the scores to update the verdicts when the user moves a threshold."""
-    numbers = [
-        [float(scores.validity[i]), float(scores.redundancy[i]) if column.is_three_way else None]
-        for column in result.scores
-        for scores in column.modes.values()
-    ]
+    """Return the template's variables for a sub-step: its bars and its verdicts."""
     cells: list[dict[str, Any]] = []
     for column in result.scores:
         if column.online is None:
@@ -258,7 +245,6 @@ def _row(result: ScoredSolution, i: int, step: JudgedStep) -> dict[str, Any]:
         "step_change": _step_change(result.earlier, i),
         "verdicts": [column.verdict(mode, i) for column in result.scores for mode in column.modes],
         "cells": cells,
-        "scores": json.dumps(numbers, separators=(",", ":")),
     }
 
 
@@ -306,8 +292,6 @@ def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, A
         if column.name in result.before
     }
     return {
-        "kept": earlier.kept,
-        "shared": matches.kept,
         "lines": [
             {"evaluator": name, "move": move, "step": result.trace.step_name(move.step) if move else ""}
             for name, move in moves.items()
@@ -349,7 +333,6 @@ def exports_html(
     # If no type was requested or chosen, the program requests none either.
     chosen = evaluators.place.dtype != STORED or set(types.values()) != {"float32"}
     python = python_snippet(trace, specs, thresholds, types if chosen else None)
-    before, _, after = python.rpartition(threshold_line(thresholds))
     return render(
         "score/exports.html",
         token=token,
@@ -357,8 +340,9 @@ def exports_html(
         dataset=SAVED,
         longest=NAME_LENGTH,
         thresholds=thresholds,
+        defaults=Thresholds(),
         three_way=three_way,
-        python=(before, after),
+        python=python,
         curl=[line.split(ADDRESS, 1) for line in curl_lines(trace, names)],
         address=ADDRESS,
     )
@@ -390,7 +374,7 @@ trace = Trace.of(
 )
 evaluators = {{
 {listed}}}
-{threshold_line(thresholds)}
+thresholds = Thresholds(validity={thresholds.validity!r}, redundancy={thresholds.redundancy!r})
 
 for name, {taken} in evaluators.items():
     hindsight = Scorer(load_evaluator({arguments})).score_one(trace).hindsight
@@ -398,11 +382,6 @@ for name, {taken} in evaluators.items():
         verdict = "valid" if judge_solution(scores, thresholds).valid else "not valid"
         print(name, mode, *(f"{{value:.4f}}" for value in scores.validity), verdict)
 """
-
-
-def threshold_line(thresholds: Thresholds) -> str:
-    """Return the line of the Python program that sets the thresholds. This text occurs only once in the program."""
-    return f"thresholds = Thresholds(validity={thresholds.validity!r}, redundancy={thresholds.redundancy!r})"
 
 
 def curl_lines(trace: Trace, evaluators: Sequence[str]) -> list[str]:

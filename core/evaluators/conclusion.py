@@ -35,15 +35,14 @@ class Conclusion:
 class Opinion:
     """What an evaluator says of a trace: its judgments, which may be in different modes, at its thresholds.
 
-    `weakness` completes "It is …" for an evaluator that is known to be weak: what it is and, after a colon, what it
-    finds. It is "" for any other.
+    `is_demonstration` is True for an evaluator that is known to be weak.
     """
 
     evaluator: str
     outputs: Outputs
     thresholds: Thresholds
     judgments: Sequence[Judgment]
-    weakness: str = ""
+    is_demonstration: bool = False
 
     @cached_property
     def _offline(self) -> StepScores | None:
@@ -103,9 +102,9 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
     the trace's metadata say how many are."""
     checks = checks_of(trace)
     failing = [i for i, part in enumerate(checks) if faults(part)]
-    # Equations speak for themselves. Those who are known to be weak come last.
+    # Equations speak for themselves. Demonstrations come last.
     heard = [opinion for opinion in opinions if opinion.judgments and opinion.outputs != Outputs.CHECKS]
-    heard.sort(key=lambda opinion: opinion.weakness != "")
+    heard.sort(key=lambda opinion: opinion.is_demonstration)
     blaming = [opinion for opinion in heard if opinion.finds_error]
     if failing:
         sentences = _failing(trace, failing, heard)
@@ -169,7 +168,7 @@ def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list
         else:
             sentences = ["No evaluator has judged the steps, and they state no equation that can be checked."]
     else:
-        sure = [opinion.evaluator for opinion in judging if not opinion.weakness]
+        sure = [opinion.evaluator for opinion in judging if not opinion.is_demonstration]
         by = f" by {join_words(sure, 'or')}" if sure else ""
         sentences = [f"No step is called wrong{judging[0].mode}{by}."]
     for opinion in judging:
@@ -184,14 +183,14 @@ def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list
             sentences.append(f"{opinion.evaluator} gives the whole solution {opinion.solution:.3g}.")
         elif opinion.scores is None:
             sentences.append(f"{opinion.evaluator} says nothing of the steps.")
-        elif opinion.weakness:
-            sentences.append(f"{opinion.evaluator} is {opinion.weakness}.")
+        elif opinion.is_demonstration:
+            sentences.append(f"{opinion.evaluator} is a demonstration and misses many errors.")
     return sentences
 
 
 def _who(opinion: Opinion) -> str:
-    """Name an evaluator and, if it is weak, say what it is."""
-    return f"{opinion.evaluator}, {opinion.weakness.partition(':')[0]}," if opinion.weakness else opinion.evaluator
+    """Name an evaluator and say if it is a demonstration."""
+    return f"{opinion.evaluator}, a demonstration," if opinion.is_demonstration else opinion.evaluator
 
 
 def _steps(trace: Trace, places: Sequence[int]) -> str:

@@ -43,10 +43,6 @@ def read_gallery() -> tuple[Trace, ...]:
     return tuple(parse_trace(row, f"{GALLERY.name} line {number}") for number, row in read_file(GALLERY))
 
 
-_SHARES = {"few": 0.1, "about a quarter": 1 / 4, "about a third": 1 / 3, "about half": 1 / 2,
-           "about two thirds": 2 / 3, "about three quarters": 3 / 4, "most": 0.9}  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Strength:
     """The known facts about an evaluator's strength.
@@ -67,32 +63,9 @@ class Strength:
         return list(self.clears.values()).count(False)
 
     @property
-    def weakness(self) -> str:
-        """What a demonstration is and, after a colon, what it finds, to complete "It is …" (see `Opinion`); "" for
-        any other evaluator."""
-        if not self.exposed:
-            return ""
-        parts = [f"{_share(*self.exposed)} of those that a later step exposes"]
-        if self.visible:
-            parts.append(f"{_share(*self.visible)} of the others")
-        return f"a demonstration: of the errors in the examples it finds {' and '.join(parts)}"
-
-    @property
     def is_weak(self) -> bool:
         """True if the evaluator does not beat the baselines on half of the datasets measured, or on more."""
         return self.short > 0 and 2 * self.short >= len(self.clears)
-
-
-def _share(hits: int, of: int) -> str:
-    """Return a share in words, such as "about half"."""
-    share = hits / of
-    return (
-        "none"
-        if not share
-        else "all"
-        if share == 1
-        else min(_SHARES, key=lambda words: abs(_SHARES[words] - share))
-    )
 
 
 @cache
@@ -106,7 +79,7 @@ def read_card(name: str) -> Strength:
 
 def opinion_of(evaluator: str, outputs: Outputs, thresholds: Thresholds, judgments: Sequence[Judgment]) -> Opinion:
     """Return what an evaluator says of a trace, with what is known of its strength."""
-    return Opinion(evaluator, outputs, thresholds, judgments, read_card(evaluator).weakness)
+    return Opinion(evaluator, outputs, thresholds, judgments, bool(read_card(evaluator).exposed))
 
 
 def concluded_record(

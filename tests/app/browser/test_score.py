@@ -35,11 +35,7 @@ def expect_steps(page, *texts):
     expect(page.locator("ol.preview > li > .t")).to_have_text(list(texts))
 
 
-def query(page):
-    return parse_qs(urlsplit(page.url).query)
-
-
-def test_a_result_is_shared_judged_anew_compared_and_saved(opened, address):
+def test_a_result_is_shared_compared_and_saved(opened, address):
     with opened(permissions=["clipboard-read", "clipboard-write"]) as page:
         score(page, PROBLEM, SOLUTION)
         expect(page.locator("ol.steps > li")).to_have_count(5)
@@ -47,7 +43,6 @@ def test_a_result_is_shared_judged_anew_compared_and_saved(opened, address):
         comes_back_by_its_link(page)
         copies_a_snippet(page, address)
         looks_right_again_without_the_check(page)
-        is_kept_to_compare_others_with(page)
         is_saved_and_found_again(page)
 
 
@@ -92,13 +87,11 @@ def copies_a_snippet(page, address):
     assert copied.startswith(f"curl -s {address}/api/v1/score -H ")
 
 
-def thresholds_judge_anew_in_the_page_itself(page):
+def thresholds_judge_anew_around_the_sliders(page):
     expect(page.locator(".sum .bad")).to_have_count(1)
     expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text(
         re.compile("^[1-9] of 5 steps not valid")
     )
-    asked = []
-    page.on("request", lambda request: asked.append(request.url) if request.method == "POST" else None)
     sentence = page.locator(".conclusion")
     expect(sentence).to_contain_text("mini-bidir, a demonstration, blames step")
     more(page)
@@ -113,11 +106,8 @@ def thresholds_judge_anew_in_the_page_itself(page):
     page.keyboard.press("End")
     expect(page.locator("ol.steps .mark", has_text="✕")).to_have_count(10)
     page.keyboard.press("ArrowLeft")
-    # Only the sentence comes from the server.
+    expect(slider).to_be_focused()
     expect(sentence).to_contain_text("blames steps 1, 2, 3, 4 and 5")
-    assert {url.rpartition("/")[2] for url in asked} == {"conclude"}
-    assert query(page)["valid"] == ["0.99"]
-    assert "valid=0.99" in (page.get_by_role("link", name="Link to this result").get_attribute("href") or "")
     expect(page.locator("code").first).to_contain_text("Thresholds(validity=0.99, redundancy=0.15)")
     with page.expect_download() as download:
         page.get_by_role("link", name="Download JSON").click()
@@ -152,26 +142,6 @@ def looks_right_again_without_the_check(page):
     assert page.url == before
     page.go_forward()
     expect(page.locator(".earlier")).to_be_visible()
-    page.get_by_role("button", name="Forget").first.click()
-    expect(page.locator(".earlier, .was, .step-change")).to_have_count(0)
-    assert set(query(page)) == {"s"}
-
-
-def is_kept_to_compare_others_with(page):
-    more(page)
-    page.get_by_role("button", name="Keep as comparison").click()
-    expect(page.locator(".kept")).to_be_visible()
-    token = query(page)["s"]
-    page.get_by_role("button", name="Correct step 4").click()
-    # What is chosen after it is the new last step.
-    for step in (4, 3):
-        page.get_by_role("button", name="Delete").click()
-        expect(page.locator("ol.steps > li")).to_have_count(step - 1)
-        expect(page.locator(".earlier")).to_contain_text("Against the result kept as comparison")
-        # The address follows in the frame after.
-        page.wait_for_url(re.compile(f"kept={re.escape(token[0])}"))
-    expect(page.locator(".earlier")).to_contain_text("Gone: step 3")
-    expect(page.locator(".earlier")).to_contain_text("step 4")
 
 
 def is_saved_and_found_again(page):
@@ -182,7 +152,7 @@ def is_saved_and_found_again(page):
         expect(page.locator("#saved")).to_contain_text(told)
     page.locator("#saved").get_by_role("link", name="Browse").click()
     expect(page.locator("#browse")).to_contain_text("has two roots. Which?")
-    expect(page.locator("ol.steps > li")).to_have_count(2)
+    expect(page.locator("ol.steps > li")).to_have_count(4)
 
 
 @pytest.mark.slow
@@ -279,7 +249,7 @@ def by_key(page):
 
 @pytest.mark.slow
 def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened, sqlite_store, mixed):
-    """Not by the page's scripts either, where a threshold of 0 takes everything else for redundant."""
+    """A threshold of 0 takes everything else for redundant."""
     token = Entered.of(Trace.of(PROBLEM, STEPS[:3]), ["tiny", "two"]).token()
     with served(sqlite_store, mixed) as base, opened(base) as page:
         page.goto(f"/?s={token}")
@@ -371,7 +341,10 @@ def test_a_step_is_edited_where_it_stands_and_scored_when_typing_pauses(page):
     score(page, PROBLEM, SOLUTION)
     expect(page.locator("ol.steps > li")).to_have_count(5)
     page.wait_for_url(re.compile(r"\?s="))
-    token, was = query(page)["s"][0], page.locator("ol.steps > li").last.locator(".num").last.text_content()
+    token, was = (
+        parse_qs(urlsplit(page.url).query)["s"][0],
+        page.locator("ol.steps > li").last.locator(".num").last.text_content(),
+    )
     page.get_by_role("button", name="Edit step 5").click()
     area = page.get_by_label("Text of step 5")
     expect(area).to_be_focused()
@@ -394,7 +367,7 @@ def test_a_step_is_edited_where_it_stands_and_scored_when_typing_pauses(page):
     expect(page.locator("ol.steps > li").last.locator(".num").last).to_have_text(was)
     expect(solution_box(page)).to_have_value(SOLUTION)
     is_given_up_with_escape(page)
-    thresholds_judge_anew_in_the_page_itself(page)
+    thresholds_judge_anew_around_the_sliders(page)
 
 
 def is_given_up_with_escape(page):

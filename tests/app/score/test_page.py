@@ -14,6 +14,7 @@ from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.server import build_app
 from stepsight.app.web.access import Right
 from stepsight.core.judgment import Mode
+from stepsight.core.scores import Thresholds
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import list_evaluators
 from stepsight.storage.people.users import Role, User
@@ -108,11 +109,17 @@ def test_an_example_is_judged_by_those_who_are_chosen(page):
     assert token(opened["result"]) == replace(FORM, evaluators=("tiny-causal", "tiny")).token()
 
 
-def test_thresholds_and_a_comparison_in_the_address_count(page):
-    query = f"s={FORM.token()}&valid=0.9&redundant=0.8&kept={SHORTER}"
-    section = read(page.open(query, None, asked())["result"]).one("section")
-    assert (section["data-validity"], section["data-redundancy"]) == ("0.9", "0.8")
-    assert section["data-kept"] == SHORTER
+def test_a_comparison_in_the_address_counts(page):
+    section = read(page.open(f"s={FORM.token()}&before={SHORTER}", None, asked())["result"]).one("section")
+    assert section["data-before"] == SHORTER
+
+
+def test_the_displayed_result_is_judged_at_other_thresholds(page):
+    """Whatever has been typed since."""
+    values = {"solution": "9", "token": FORM.token(), "earlier": SHORTER, "validity": 0.9, "redundancy": 0.8}
+    section = read(page.rejudge(state(values), asked())["result"]).one("section")
+    assert (section["data-validity"], section["data-redundancy"], section["data-before"]) == ("0.9", "0.8", SHORTER)
+    assert Entered.from_token(section["data-token"]) == replace(FORM, thresholds=Thresholds(0.9, 0.8))
 
 
 def test_an_address_without_a_link_brings_nothing(page):
@@ -123,7 +130,6 @@ def test_an_address_without_a_link_brings_nothing(page):
     ("query", "message"),
     [
         ({"s": "cut"}, "This link was cut or changed. Ask for it again, or paste the solution."),
-        ({"s": FORM.token(), "valid": "x"}, "valid is 'x', expected a number from 0 to 1."),
     ],
 )
 def test_a_link_that_makes_no_sense_says_so_and_what_is_typed_stays(page, query, message):

@@ -123,16 +123,15 @@ def test_a_solution_with_its_scores(drawn):
           "Steps: 1 moved. Gone: step 1, “Add x.”."]),
         ([*STEPS, "More."], Hindsight((*TRIANGLE.rows, np.vstack([TRIANGLE.rows[-1], row([0.5, 0, 0.5])]))),
          ["No score of a shared step has moved.", "Steps: 1 new."]),
-        (["w", "x", "y"], TRIANGLE, ["The two have no step in common.", "Steps: 3 edited."]),
     ],
 )  # fmt: skip
 def test_what_an_edit_moved_is_told(steps, triangle, lines):
     now = Trace.of("q", steps)
-    earlier = EarlierSolution(TRACE, StepMatches.of(TRACE.substeps, now.substeps), "T", kept=True)
+    earlier = EarlierSolution(TRACE, StepMatches.of(TRACE.substeps, now.substeps), "T")
     page = read(view(now, scores=(EvaluatorScores("mini", triangle, TRIANGLE),), earlier=earlier))
-    assert page.one("section")["data-kept"] == "T"
+    assert page.one("section")["data-before"] == "T"
     paragraphs = [line.text.strip() for line in page.one("div", cls="earlier").all("p")]
-    assert paragraphs == ["Against the result kept as comparison", *lines]
+    assert paragraphs == ["Against the result before the edit", *lines]
 
 
 def test_a_long_solution_has_room_for_a_strip_with_a_lane_for_each_bar_and_for_failing_equations():
@@ -166,15 +165,12 @@ def test_a_solution_is_judged_with_the_evaluators_numbers(evaluators, names):
     assert page.one("div", cls="q").text == PROBLEM
 
 
-def test_another_solution_is_compared_only_with_one_that_was_kept(evaluators):
-    other = replace(typed(PROBLEM, "1. Nothing\n2. in common.", ("tiny",)), before=(FORM.token(),))
-    assert read(result_html(evaluators, other)).all("div", cls="earlier") == []
-    page = read(result_html(evaluators, replace(other, kept=True)))
-    assert page.one("section")["data-kept"] == FORM.token()
+def test_a_solution_is_compared_only_with_one_that_it_is_an_edit_of(evaluators):
+    other = typed(PROBLEM, "1. Nothing\n2. in common.", ("tiny",))
     # The same solution has nothing to tell of itself.
-    for token in (FORM.token(), "cut off"):
-        same = replace(FORM, before=(token,), kept=True)
-        assert read(result_html(evaluators, same)).all("div", cls="earlier") == []
+    for form, token in ((other, FORM.token()), (FORM, FORM.token()), (FORM, "cut off")):
+        html = result_html(evaluators, replace(form, before=(token,)))
+        assert read(html).all("div", cls="earlier") == []
 
 
 def test_a_trace_of_the_gallery_comes_with_its_sentence(evaluators):
@@ -243,14 +239,9 @@ def test_the_code_is_what_the_snippets_say(evaluators):
     assert curl.splitlines() == curl_lines(EXPORTED.trace, EXPORTED.evaluators)
 
 
-def test_the_script_finds_what_it_keeps_up_to_date(evaluators):
-    # A step that says what the program says must not be taken for it.
-    form = typed("q", f"thresholds = Thresholds(validity=0.4, redundancy=0.2)\n{ADDRESS}", ("tiny",), 0.4, 0.2)
-    page = exports(evaluators, form)
-    python, curl = page.all("code")
-    assert [span.text for span in python.all("span")] == ["0.4", "0.2"]
-    assert python.text == python_snippet(form.trace, {"tiny": evaluators.spec("tiny")}, Thresholds(0.4, 0.2))
-    assert python.text.rindex("Thresholds(") > python.text.index("evaluators = {")
+def test_the_script_finds_the_address_that_it_fills_in(evaluators):
+    # A step that holds the address must not be taken for it.
+    _, curl = exports(evaluators, typed("q", ADDRESS, ("tiny",))).all("code")
     assert [span.text for span in curl.all("span")] == [ADDRESS]
 
 

@@ -5,6 +5,7 @@ import io
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -136,13 +137,12 @@ def test_the_csv_file_has_a_row_per_evaluator_and_sub_step(client, evaluators):
         assert row["online_valid"] == str(float(hindsight.online.validity[i]) >= 0.4)
 
 
-def test_thresholds_of_the_address_decide(client):
-    query = {"s": FORM.token(), "valid": "0", "redundant": "1"}
-    found = client.get(JSON_PATH, params=query).json()
-    assert found["judgments"][0]["thresholds"] == {"validity": 0, "redundancy": 1}
-    assert {record["offline"]["solution"]["valid"] for record in found["judgments"]} == {True}
-    strict = client.get(JSON_PATH, params=query | {"valid": "1"}).json()
-    assert {record["offline"]["solution"]["valid"] for record in strict["judgments"]} == {False}
+def test_thresholds_of_the_link_decide(client):
+    for thresholds in (Thresholds(0, 1), Thresholds(1, 1)):
+        link = replace(FORM, thresholds=thresholds).token()
+        found = client.get(JSON_PATH, params={"s": link}).json()["judgments"]
+        assert found[0]["thresholds"] == {"validity": thresholds.validity, "redundancy": 1}
+        assert {record["offline"]["solution"]["valid"] for record in found} == {thresholds.validity == 0}
 
 
 @each(
@@ -150,8 +150,6 @@ def test_thresholds_of_the_address_decide(client):
     [
         ({}, "This link was cut or changed."),
         ({"s": FORM.token()[:40]}, "This link was cut or changed."),
-        ({"s": FORM.token(), "valid": "2"}, "valid is '2', expected a number from 0 to 1."),
-        ({"s": FORM.token(), "redundant": "nan"}, "redundant is 'nan', expected a number from 0 to 1."),
         ({"s": typed("", "a", ("tiny",)).token()}, "The problem is empty."),
         ({"s": typed("q", "a", ("gone",)).token()}, "There is no evaluator 'gone'."),
         ({"s": typed("q", "7" * 20_000, ("tiny",)).token()}, "tiny reads at most 1,024."),

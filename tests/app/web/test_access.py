@@ -55,7 +55,7 @@ ROUTES = {
         GET /evaluators GET /evaluators/ GET /evaluators/state
         GET /data GET /data/ GET /data/state GET /data/left-out GET /score/result.json
         GET /score/result.csv POST /score/split POST /score/write POST /score/score POST /score/running
-        POST /score/open POST /score/cost POST /score/conclude
+        POST /score/open POST /score/cost POST /score/rejudge
         GET /api/v1/docs GET /api/v1/openapi.json GET /api/v1/evaluators POST /api/v1/score
         POST /api/v1/score/batch POST /api/v1/next POST /pooling POST /classify POST /get_reward GET /v1/models
         GET /api/v1/datasets

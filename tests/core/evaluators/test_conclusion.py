@@ -8,7 +8,6 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight, Outputs, StepScores, Thresholds
 from stepsight.core.trace import Trace
 
-WEAK = "a demonstration: it finds few errors"
 RIGHT = Trace.of("How many?", ["There are 6 bags of 4.", "6 * 4 = 24.", "So 24.", "Check: 24 / 6 = 4."])
 WRONG = Trace.of("How many?", ["There are 6 bags of 4.", "6 * 4 = 26.", "So 26.", "Check: 26 - 2 = 24."])
 
@@ -21,9 +20,9 @@ def triangle(*rows):
     return Hindsight(tuple(scores(*row).probs for row in rows))
 
 
-def opinion(result, trace=RIGHT, name="prm", outputs=Outputs.VALIDITY, weakness="", **values):
+def opinion(result, trace=RIGHT, name="prm", outputs=Outputs.VALIDITY, is_demonstration=False, **values):
     mode = Mode.HINDSIGHT if isinstance(result, Hindsight) else values.pop("mode", Mode.OFFLINE)
-    return Opinion(name, outputs, Thresholds(), [Judgment(trace, mode, result, **values)], weakness)
+    return Opinion(name, outputs, Thresholds(), [Judgment(trace, mode, result, **values)], is_demonstration)
 
 
 def said(*opinions, trace=RIGHT, **options):
@@ -57,7 +56,7 @@ def test_further_steps_with_failing_equations_are_named():
 
 def test_an_evaluator_that_blames_a_step_names_the_step_that_made_it_do_so():
     assert said(opinion(EXPOSED)) == "prm blames step 2; step 4 is its evidence."
-    weak = opinion(EXPOSED, weakness=WEAK)
+    weak = opinion(EXPOSED, is_demonstration=True)
     assert said(weak) == "prm, a demonstration, blames step 2; step 4 is its evidence."
     # It falls by 0.3 with the third step, which does not check, and by 0.5 with the fourth.
     slowly = triangle((0.9,), (0.9, 0.9), (0.9, 0.4, 0.9), (0.9, 0.3, 0.9, 0.9))
@@ -75,21 +74,21 @@ def test_without_a_fall_below_the_threshold_there_is_no_evidence():
 
 
 def test_those_who_are_known_to_be_weak_come_last():
-    weak = opinion(EXPOSED, name="mini", weakness=WEAK)
+    weak = opinion(EXPOSED, name="mini", is_demonstration=True)
     strong = opinion(scores(0.9, 0.9, 0.1, 0.9))
     assert said(weak, strong).startswith("prm blames step 3. mini, a demonstration, blames step 2;")
     assert said(weak, opinion(VALID)).endswith("step 4 is its evidence. prm blames no step.")
 
 
 def test_where_nobody_blames_a_step_it_says_who_and_how_little_that_means():
-    assert said(opinion(VALID, weakness=WEAK)) == (
-        "No step is called wrong. prm is a demonstration: it finds few errors."
+    assert said(opinion(VALID, is_demonstration=True)) == (
+        "No step is called wrong. prm is a demonstration and misses many errors."
     )
     assert said(opinion(VALID)) == "No step is called wrong by prm."
     assert said(opinion(VALID), opinion(VALID, name="other")) == "No step is called wrong by prm or other."
     assert said(opinion(VALID, mode=Mode.ONLINE)) == "No step is called wrong online by prm."
-    assert said(opinion(VALID), opinion(VALID, name="mini", weakness=WEAK)) == (
-        "No step is called wrong by prm. mini is a demonstration: it finds few errors."
+    assert said(opinion(VALID), opinion(VALID, name="mini", is_demonstration=True)) == (
+        "No step is called wrong by prm. mini is a demonstration and misses many errors."
     )
     assert not conclude(RIGHT, [opinion(VALID)]).accuses
 

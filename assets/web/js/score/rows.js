@@ -88,8 +88,8 @@ const cancel = () => {
   rows()[row]?.querySelector("[data-edit]").focus();
 };
 
-// Make an element like its `twin`, but leave `kept` in it untouched, which corresponds to `place` in the twin.
-const morph = (old, twin, kept, place) => {
+/** Make an element like its `twin`, but leave `kept` in it untouched, which corresponds to `place` in the twin. */
+export const morph = (old, twin, kept, place) => {
   for (const { name } of [...old.attributes]) if (!twin.hasAttribute(name)) old.removeAttribute(name);
   for (const { name, value } of twin.attributes) old.setAttribute(name, value);
   const [at, like] = [[...old.childNodes].find((node) => node.contains(kept)), [...twin.childNodes].find((node) => node.contains(place))];

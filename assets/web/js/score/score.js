@@ -5,13 +5,14 @@ import { register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
 import { isPlain, wasMoved } from "../shared/navigation.js";
 import { quietly } from "../shared/storage.js";
-import { abandon, finish, isEditingRow, onRowEdit, putAround } from "./rows.js";
+import { abandon, finish, isEditingRow, morph, onRowEdit, putAround } from "./rows.js";
 import { adoptSolution, onSteps, putSolution, settleSolution, solutionState, solutionSteps, within } from "./solution.js";
 import { endEdit } from "./steps.js";
-import { inAddress, settle, thresholdsOf } from "./thresholds.js";
 
-let kept = "";
+// Without one, the server's own holds.
 let thresholds = {};
+// True if the result has every prefix of a long solution, because the person asked for it.
+let hasEvery = false;
 // While a step of a result is edited, the comparison stays with the result before the edit.
 let base = null;
 
@@ -27,8 +28,7 @@ const state = () => ({
   ...solutionState(),
   evaluators: chosen(),
   ...thresholds,
-  before: kept || (base ?? result()?.dataset.token ?? ""),
-  kept: Boolean(kept),
+  before: base ?? result()?.dataset.token ?? "",
   earlier: result()?.dataset.before ?? "",
   token: result()?.dataset.token ?? "",
 });
@@ -85,12 +85,8 @@ const setBusy = (isBusy) => {
 
 // The address of this result.
 const address = (section) => {
-  const { token, before, kept: compared } = section.dataset;
-  const query = new URLSearchParams({ s: token });
-  if (before) query.set("before", before);
-  if (compared) query.set("kept", compared);
-  inAddress(section, query);
-  return `/?${query}`;
+  const { token, before } = section.dataset;
+  return `/?${new URLSearchParams({ s: token, ...(before && { before }) })}`;
 };
 
 const putAddress = (section, how) => {
@@ -106,9 +102,8 @@ document.addEventListener("toggle", ({ target }) => { if (target.matches(".furth
 const settleResult = (how) => {
   const section = result();
   if (!section) return;
-  thresholds = thresholdsOf(section);
-  settle(section);
-  kept = section.dataset.kept ?? kept;
+  const { validity, redundancy } = section.dataset;
+  thresholds = { validity: Number(validity), redundancy: Number(redundancy) };
   for (const place of section.querySelectorAll("[data-origin]")) place.textContent = location.origin;
   const further = section.querySelector(".further");
   if (further) further.open = isMoreOpen;
@@ -204,6 +199,7 @@ const score = latest(async (signal, how, every) => {
   // Unless the steps have changed meanwhile.
   const isSame = isSameEntry(entered(), from);
   if (sent.steps && sent.steps === solutionState().steps) putSolution(answer.text, answer.steps);
+  hasEvery = Boolean(every);
   put(answer.result, how, isSame ? entered() : from);
   part("saved").replaceChildren();
   return true;
@@ -248,6 +244,7 @@ const open = latest(async (signal, query, evaluators, how) => {
     if (!evaluators && answer.evaluators.length) for (const box of boxes()) box.checked = answer.evaluators.includes(box.value);
   }
   base = null;
+  hasEvery = false;
   put(answer.result ?? "", how);
   part("saved").replaceChildren();
   return true;
@@ -277,37 +274,29 @@ onSteps((isDrawn) => {
   return true;
 });
 
-// The sentence on a result is the server's, which has its scores.
-const conclude = latest(async (signal) => {
+// Judge the result again at other thresholds. It changes around the sliders, one of which may be held.
+const rejudge = latest(async (signal) => {
   await new Promise((resolve) => setTimeout(resolve, 100));
-  const answer = signal.aborted ? null : await ask("conclude", state(), signal).catch(() => null);
-  if (!answer || signal.aborted) return;
-  const content = html(answer.conclusion);
+  if (signal.aborted) return;
+  const answer = await ask("rejudge", { ...state(), every: hasEvery }, signal);
+  if (signal.aborted) return;
+  const content = html(answer.result);
   drawMaths(content);
-  sentence()?.replaceWith(content);
+  const next = content.querySelector("section.scored");
+  if (!next || !result()) return;
+  morph(result(), next, ...[result(), next].map((section) => section.querySelector(".thresholds")));
+  settleResult("replaceState");
   tellResult();
 });
 
-document.addEventListener("thresholds", ({ target: section }) => {
-  thresholds = thresholdsOf(section);
-  putAddress(section, "replaceState");
-  conclude();
-});
-
-const keep = (section) => {
-  kept = section.dataset.token;
-  section.querySelector(".kept").hidden = false;
+const moveSlider = (slider, value) => {
+  slider.value = value;
+  slider.nextElementSibling.textContent = Number(value).toFixed(2);
+  thresholds[slider.name] = Number(value);
+  rejudge();
 };
 
-const forget = (section) => {
-  kept = "";
-  delete section.dataset.before;
-  delete section.dataset.kept;
-  section.querySelector(".kept").hidden = true;
-  for (const mark of section.querySelectorAll("[data-compared]")) mark.remove();
-  putAddress(section, "replaceState");
-  section.querySelector("[data-keep]")?.focus();
-};
+document.addEventListener("input", ({ target }) => target.closest?.(".thresholds") && moveSlider(target, target.value));
 
 // A page over plain HTTP from another machine has no clipboard, and a browser may deny it: the text is copied from a
 // selection.
@@ -352,19 +341,20 @@ document.addEventListener("click", (event) => {
     event.preventDefault();
     return void copy(link, link.href);
   }
-  const button = event.target.closest?.("#score, #cancel, #result :is([data-keep], [data-forget], [data-copy], [data-every])");
+  const button = event.target.closest?.("#score, #cancel, #result :is([data-defaults], [data-copy], [data-every])");
   if (!button) return;
   if (button.id === "score" || "every" in button.dataset) press("every" in button.dataset);
   else if (button.id === "cancel") cancel();
   else if ("copy" in button.dataset) copy(button, button.closest(".snippet").querySelector("code").textContent);
-  else ("keep" in button.dataset ? keep : forget)(result());
+  else for (const slider of button.form.querySelectorAll("input")) moveSlider(slider, slider.dataset.default);
 });
 
 const IN_TEXT = "#problem textarea, #solution textarea, #preview textarea, #result ol.steps textarea";
 
 document.addEventListener("submit", async (event) => {
-  if (!event.target.matches("#result form[data-save]")) return;
+  if (!event.target.matches("#result form")) return;
   event.preventDefault();
+  if (!event.target.matches(".save")) return;
   const dataset = event.target.elements.dataset.value;
   const answer = await save({ ...state(), dataset });
   if (!answer) return;
