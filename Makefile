@@ -13,7 +13,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1
 
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: app test seconds test-slow test-all record check docs fuzz bench kills screenshots hashes sbom audit clean
+.PHONY: app test test-slow test-all record check docs fuzz bench kills screenshots hashes sbom audit clean
 
 app: $(VENV)/.app
 	$(BIN)/stepsight app
@@ -22,11 +22,6 @@ app: $(VENV)/.app
 test: $(VENV)/.dev
 	$(BIN)/python -m tests.programs chromium
 	$(PYTEST) -m "not slow"
-
-# What the tests of each room take on a quiet machine, beside what they took: tests/seconds.py.
-seconds: $(VENV)/.dev
-	$(BIN)/python -m tests.programs chromium
-	$(PYTEST) -m "not slow" --seconds $(or $(SECONDS),compare)
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m tests.programs chromium nginx

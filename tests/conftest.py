@@ -15,7 +15,7 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.people import users
 from tests.postgresql import PostgreSQL, postgresql_server
 
-pytest_plugins = ["tests.messages", "tests.seconds"]
+pytest_plugins = ["tests.messages"]
 ROOT = Path(__file__).parent.parent
 
 _SHARED_MEMORY = Path("/dev/shm")

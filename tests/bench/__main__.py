@@ -52,7 +52,7 @@ def main() -> int:
 
 def _halved(figure):
     """The figure with half of its bound, if it is one of speed."""
-    return replace(figure, bound=figure.bound / 2) if figure.at_least else figure
+    return replace(figure, bound=figure.bound / 2) if figure.at_least and figure.bound else figure
 
 
 if __name__ == "__main__":
