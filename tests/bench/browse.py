@@ -68,8 +68,6 @@ def figures():
             print(f"{size:>9,}  built in {time.perf_counter() - start:.0f} s, {path.stat().st_size / 1e6:,.0f} MB")
             stores[size] = stack.enter_context(open_store(str(path)))
         p95 = measure(stores)
-        for size, store in stores.items():
-            print(f"{size:>9,}  {store.cache.nbytes / 1e6:.0f} MB of columns in memory")
     small, large = SIZES
     what = f"Browse of {large:,} traces and five evaluators, any filter with all counts, p95"
     yield Figure(what, 1000 * p95[large], "ms", 15)

@@ -1,9 +1,9 @@
-"""How soon a page is there, what it asks for, and how far it moves before anybody touches it.
+"""How soon a page is there, and how far it moves before anybody touches it.
 
     python -m tests.bench loading
 
 Each page in a new context of headless Chromium, on a desktop's and a phone's width: first and largest contentful
-paint in milliseconds, cumulative layout shift and requests, medians of `ROUNDS`.
+paint in milliseconds and cumulative layout shift, medians of `ROUNDS`.
 """
 
 import statistics
@@ -30,21 +30,17 @@ watch("paint", ({ name, startTime }) => name === "first-contentful-paint" && (se
 watch("largest-contentful-paint", ({ startTime }) => (seen.LCP = startTime));
 watch("layout-shift", ({ value, hadRecentInput }) => (seen.CLS += hadRecentInput ? 0 : value));"""
 
-Measures = dict[str, float]
-
 
 def load(browser, address, width):
     """What one loading of a page took."""
     context = browser.new_context(viewport={"width": width, "height": 900})
     page = context.new_page()
-    requests: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
     page.add_init_script(_WATCH)
     page.goto(address)
     page.wait_for_timeout(_SETTLED)
-    measures: Measures = page.evaluate("seen")
+    measures = page.evaluate("seen")
     context.close()
-    return measures | {"requests": len(requests)}
+    return measures
 
 
 def medians(browser, address, width):
@@ -63,7 +59,7 @@ def figures():
                 measures = medians(browser, base + path, width)
                 measured.append(measures)
                 shown = f"FCP {measures['FCP']:5.0f}  LCP {measures['LCP']:5.0f}  CLS {measures['CLS']:.3f}"
-                print(f"{path:26} {width:5}  {shown}  requests {measures['requests']:.0f}", flush=True)
+                print(f"{path:26} {width:5}  {shown}", flush=True)
         browser.close()
     pages = f"of {len(PAGES)} pages at {len(WIDTHS)} widths"
     yield Figure(f"first paint, greatest {pages}", max(measures["FCP"] for measures in measured), "ms", 200)

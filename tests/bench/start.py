@@ -72,9 +72,6 @@ def figures():
         yield Figure(what, seconds, "s", bound)
     with tempfile.TemporaryDirectory() as folder:
         starts = [measure(Path(folder) / "store.db", PORT) for _ in range(STARTS)]
-    for seconds, held in starts:
-        sizes = " + ".join(f"{size:.0f}" for size in held)
-        print(f"first page after {seconds:.1f} processor seconds; idle {sizes} MB")
     first, *later = (seconds for seconds, _ in starts)
     yield Figure("first page of `stepsight app` with a new store, processor time", first, "s", 6)
     yield Figure("the same with the store that is there", statistics.median(later), "s", 3)

@@ -69,8 +69,7 @@ def start(page, made):
 
 
 def stored(page):
-    """Every event has been answered. The status is painted with the next frame, so right after a key it can still
-    be that of before."""
+    """Every event has been answered. The status tells so a frame later."""
     until(page, "!Object.keys(localStorage).some((key) => key.startsWith('stepsight.unsent.'))")
 
 
