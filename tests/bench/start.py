@@ -75,9 +75,8 @@ def figures():
     first, *later = (seconds for seconds, _ in starts)
     yield Figure("first page of `stepsight app` with a new store, processor time", first, "s", 6)
     yield Figure("the same with the store that is there", statistics.median(later), "s", 3)
-    yield Figure(
-        "idle memory of the server and its worker", statistics.median(sum(held) for _, held in starts), "MB", 300
-    )
+    idle = statistics.median(sum(held) for _, held in starts)
+    yield Figure("idle memory of the server and its worker", idle, "MB", 300)
 
 
 def _seconds(line):
