@@ -106,7 +106,6 @@ _FIRST_ERRORS = {
         about_evaluator=True,
     ),
     "against": Filter("Verdict differs from", about_evaluator=True),
-    "relabelled": Filter("Relabelled", {"yes": "yes", "no": "no"}),
 }
 FILTERS = {
     False: _FIRST_ERRORS,

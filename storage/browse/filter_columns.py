@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats32, Ints
@@ -29,8 +28,6 @@ from stepsight.storage.browse.columns import (
 )
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaColumn, MetaCondition, find_values, read_meta_column
-from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import read_versions
 from stepsight.storage.traces.search import find_text
@@ -94,15 +91,6 @@ class BrowseColumns:
         self.in_mode = None if self.verdicts is None else self.verdicts[where.read_mode]
         self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
 
-    def _relabelled(self) -> Bools:
-        """Return a mask of the traces that users have labelled, cached until the next labelling event."""
-        newest = self._session.scalar(select(func.max(EventRow.id)))
-        return self._cache.get(
-            ("relabelled", self._dataset_id),
-            (self._versions.traces, newest),
-            lambda: np.isin(self.traces.trace_ids, read_relabelled(self._session, self._dataset_id)),
-        )
-
     @property
     def has_error(self) -> Bools:
         """A mask of shape (n,) that selects the traces with an error of the kind in question in the gold labels."""
@@ -122,7 +110,6 @@ class BrowseColumns:
             "gold": Facet(GOLD, traces.gold, {"redundant": traces.redundant, "not-redundant": not_redundant}),
             "group": Facet(traces.group_names, traces.group),
             "error_at": Facet(tuple(third.value for third in Third), traces.third),
-            "relabelled": Facet(("no", "yes"), self._relabelled().astype(np.int8)),
         }
         if self.verdicts is None or self.in_mode is None:
             return facets
@@ -280,19 +267,6 @@ class BrowseColumns:
 def cached_traces(store: Store, session: Session, dataset_id: int, version: Any) -> TraceColumns:
     """Return the columns of a dataset's traces, cached under `version`, which comes from `read_versions`."""
     return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
-
-
-def read_relabelled(session: Session, dataset_id: int) -> Ints:
-    """Return, in ascending order, the ids of a dataset's traces that have a submitted annotation."""
-    submitted = exists().where(SlotRow.item_id == ItemRow.id, SlotRow.state == "submitted")
-    statement = (
-        select(ItemRow.trace_id)
-        .join(TraceRow, TraceRow.id == ItemRow.trace_id)
-        .where(TraceRow.dataset_id == dataset_id, submitted)
-        .distinct()
-        .order_by(ItemRow.trace_id)
-    )
-    return np.array(session.scalars(statement).all(), np.int64)
 
 
 def _changed(verdicts: VerdictColumns, least: float) -> Bools:

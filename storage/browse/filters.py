@@ -87,7 +87,6 @@ class Conditions(BaseModel):
     - `error_at`: the third of the solution that contains the first gold error (`core.metrics.table.Third`).
       A trace without an error is in no third.
     - `length`, such as `4` or `4-6`: the number of steps, or the smallest and the largest.
-    - `relabelled`: whether a user has labelled the trace.
 
     Conditions on the standing judgment of `evaluator` in `mode`:
 
@@ -163,7 +162,6 @@ class Conditions(BaseModel):
     bin: Annotated[str, AfterValidator(_check_bin)] = Field(
         default="", description="Gold and validity of any step, in steps of 0.05, such as wrong-0.35."
     )
-    relabelled: Literal["any", "yes", "no"] = Field(default="any", description="Whether a person gave labels.")
 
     def is_set(self, name: str) -> bool:
         """True if the field `name` differs from its default."""

@@ -28,7 +28,6 @@ LISTED = {
     "against": "other",
     "change": "0.3",
     "cell": "neg-pos",
-    "relabelled": "no",
     "sort": "-change",
     "beside": ["mini", "other", "mini"],
 }
@@ -51,7 +50,6 @@ def read(**query):
         ("browse", {"verdict": "x"}, "verdict is 'x', expected one of "),
         ("browse", {"mistake": "x"}, "mistake is 'x', expected one of "),
         ("browse", {"modes": "x"}, "modes is 'x', expected one of "),
-        ("browse", {"relabelled": "x"}, "relabelled is 'x', expected one of "),
         ("browse", {"length": "6-4"}, "length: '6-4' found, expected a number of steps or two, the smaller first"),
         ("browse", {"length": "many"}, "length: 'many' found"),
         ("browse", {"change": "much"}, "change is 'much', expected a number."),
@@ -94,7 +92,6 @@ def test_what_lists_traces_becomes_a_filter_and_an_order():
         modes="disagree",
         against=5,
         change=0.3,
-        relabelled="no",
         cell="neg-pos",
     )
     assert address.order == Sort("change", descending=True)
@@ -114,7 +111,7 @@ def test_filters_are_named_lifted_and_cleared():
     assert address.cleared == "/browse?mode=online&amp;sort=steps"
     plain = read(**LISTED).without_verdicts()
     assert (plain.active, plain.sort) == (
-        ("gold", "text", "group", "error_at", "length", "relabelled"), "position"
+        ("gold", "text", "group", "error_at", "length"), "position"
     )  # fmt: skip
     assert read(sort="-steps", gold="error").without_verdicts() == read(sort="-steps", gold="error")
 

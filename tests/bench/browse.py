@@ -49,7 +49,6 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "mistake": ("missed", "false-alarm", "wrong-step", "right"),
     "modes": ("agree", "disagree"),
     "change": (0.1, 0.25, 0.3, 0.5),
-    "relabelled": ("no",),
     "cell": tuple(f"{gold.text}-{called.text}" for gold in Label for called in Label),
 }
 ORDERS: tuple[By, ...] = ("position", "validity", "redundancy", "change", "steps", "error")

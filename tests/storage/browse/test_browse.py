@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sqlalchemy import select, text, update
+from sqlalchemy import text
 
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_errors, redundant_solutions
@@ -16,8 +16,6 @@ from stepsight.core.scores import Hindsight, Outputs, StepScores, judge_solution
 from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.browse.browse import BrowseRow, browse, list_matching, neighbours
 from stepsight.storage.browse.filters import ANY, Sort, TraceFilter
-from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
-from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import NotFoundError, open_store
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import Threshold, save_calibration
@@ -26,14 +24,12 @@ from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import Neighbours, StoredTrace, find_dataset
 from tests.messages import refused
-from tests.storage.labelling.samples import campaign, do, label_all, people, take
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, find_evaluator, judge, many, write_lines
 
 FIELDS: dict[str, tuple[Any, ...]] = {
     "gold": ("error", "clean", "redundant", "not-redundant", "missing"),
     "group": ("algebra", "geometry"),
     "error_at": ("early", "middle", "late"),
-    "relabelled": ("yes", "no"),
     "verdict": ("valid", "invalid", "redundant", "unjudged"),
     "mistake": ("missed", "false-alarm", "wrong-step", "wrong", "right"),
     "modes": ("agree", "disagree"),
@@ -42,7 +38,7 @@ FIELDS: dict[str, tuple[Any, ...]] = {
     "length": ("1", "2-4"),
     "cell": tuple(f"{gold.text}-{called.text}" for gold in Label for called in Label),
 }
-COUNTED = tuple(FIELDS)[:8]
+COUNTED = tuple(FIELDS)[:7]
 JUDGED: tuple[tuple[str, ...], ...] = (
     ("hindsight",), ("hindsight", "online"), ("offline", "hindsight"), ("online", "offline"), ("offline",), (),
 )  # fmt: skip
@@ -73,12 +69,9 @@ def _draw(rng, number):
 
 @pytest.fixture
 def judged(store):
-    """Traces, most of them judged by two evaluators in various modes, some twice; the second has thresholds. Every
-    third is labelled by a person too."""
+    """Traces, most of them judged by two evaluators in various modes, some twice; the second has thresholds."""
     add(store, many(4), "elsewhere")
     traces = add(store, drawn(90))
-    made = campaign(store, None)
-    _submit(store, made.id, [trace.trace_id for trace in traces if trace.position % 3 == 0])
     rng = random.Random(1)
     one, other = evaluator(store), evaluator(store, "other")
     for judge_of in (one, other):
@@ -87,19 +80,6 @@ def judged(store):
     dataset = find_dataset(store, "elsewhere")
     save_calibration(store, other.id, dataset, Threshold.VALIDITY, 0.7, {})
     return traces, one, other
-
-
-def _submit(store, campaign_id, trace_ids):
-    """As if somebody had labelled these traces of the only campaign, in little time."""
-    items = select(ItemRow).where(ItemRow.trace_id.in_(trace_ids))
-    somebody = people(store, 1)[0].id
-    said = {"campaign_id": campaign_id, "user_id": somebody, "guideline": 1, "view": "whole"}
-    with store.write() as session:
-        for item in session.scalars(items).all():
-            mine = update(SlotRow).where(SlotRow.item_id == item.id)
-            session.execute(mine.values(state="submitted", user_id=somebody, ended=now()))
-            event = said | {"item_id": item.id, "digest": item.digest, "kind": "submit", "key": f"key-{item.id}"}
-            session.add(EventRow(**event))
 
 
 class Said:
@@ -162,9 +142,6 @@ class Plain:
             return set()
         place = first / count
         return {"early" if place < 1 / 3 else "middle" if place < 2 / 3 else "late"}
-
-    def _relabelled(self) -> set[str]:
-        return {"no" if self.trace.position % 3 else "yes"}
 
     def _verdict(self) -> set[str]:
         if self.scores is None:
@@ -270,26 +247,6 @@ def _sorted(kept, sort):
     # What has no key comes last, either way.
     places = [(key is None, sign * (key or 0), trace.position, trace.trace_id) for key, trace in keys]
     return [trace_id for *_, trace_id in sorted(places)]
-
-
-def test_a_trace_is_relabelled_from_submission_until_that_is_taken_back(store):
-    made = campaign(store)
-    user = people(store, 1)[0]
-
-    def listed(relabelled: Any) -> list[str]:
-        page = browse(store, made.dataset_id, TraceFilter(relabelled=relabelled))
-        assert page.counts["relabelled"] == {"yes": len(found), "no": 3 - len(found)}
-        return [row.id for row in page.rows]
-
-    found: list[str] = []
-    assert (listed("yes"), listed("no")) == ([], ["two", "three", "one"])
-    task = take(store, made, user)
-    found = ["two"]
-    label_all(store, task, user, ["pos", "neg"])
-    assert (listed("yes"), listed("no")) == (["two"], ["three", "one"])
-    do(store, task.slot, user, "reopen")
-    found = []
-    assert listed("yes") == []
 
 
 def test_neighbours_are_those_in_the_list(store, judged):

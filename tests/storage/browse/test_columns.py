@@ -7,10 +7,8 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.browse.columns import GOLD, TraceColumns, read_trace_columns, read_verdicts
-from stepsight.storage.browse.filter_columns import read_relabelled
 from stepsight.storage.judgments.evaluators import amend_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from tests.storage.labelling.samples import TRACES, campaign, label_all, people, take
 from tests.storage.samples import ERROR, SAMPLES, add, evaluator
 
 
@@ -52,22 +50,6 @@ def test_an_empty_dataset(store, dataset_id):
         found = read_trace_columns(session, dataset_id)
     assert (len(found), found.group_names, found.gold.tolist()) == (0, (), [])
     assert found.places(np.array([1])).tolist() == [SILENT]
-
-
-def test_traces_that_people_labelled(store):
-    made = campaign(store, TRACES, overlap=2)
-    first, second = people(store, 2)
-    with store.read() as session:
-        assert read_relabelled(session, made.dataset_id).tolist() == []
-    task = take(store, made, first)
-    label_all(store, task, first, ["pos", "neg"])
-    # Somebody who has only begun gave no labels yet; two who labelled the same trace make it one.
-    label_all(store, take(store, made, second), second, ["pos", "neg"])
-    take(store, made, second)
-    with store.read() as session:
-        found = read_relabelled(session, made.dataset_id)
-        assert read_relabelled(session, made.dataset_id + 1).tolist() == []
-    assert found.tolist() == [task.trace.trace_id]
 
 
 def read(store, traces, evaluator_id, **options):

@@ -10,7 +10,7 @@ from tests.cases import each
 from tests.messages import refused
 
 
-@pytest.mark.parametrize("field", ["gold", "error_at", "mode", "verdict", "mistake", "modes", "relabelled"])
+@pytest.mark.parametrize("field", ["gold", "error_at", "mode", "verdict", "mistake", "modes"])
 def test_another_word_is_refused_with_those_that_there_are(field):
     with refused():
         validate(TraceFilter, {field: "certainly"})
@@ -56,7 +56,7 @@ def test_evaluators_by_name_and_by_id():
 
 CONDITIONS: list[tuple[dict[str, Any], str | None]] = [
     ({}, None),
-    ({"gold": "error", "text": "a", "group": "b", "error_at": "late", "length": "4", "relabelled": "no"}, None),
+    ({"gold": "error", "text": "a", "group": "b", "error_at": "late", "length": "4"}, None),
     ({"mode": "online", "evaluator": 3}, None),
     ({"verdict": "valid"}, "verdict"),
     ({"mistake": "right"}, "mistake"),
