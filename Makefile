@@ -13,7 +13,7 @@ WORKERS = $(shell $(PYTHON) -c 'import os; print(min(4, 1 + (os.cpu_count() or 1
 
 PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: app test test-slow test-all record check docs fuzz bench kills screenshots hashes sbom audit clean
+.PHONY: app test test-slow test-all check docs nightly bench kills screenshots hashes sbom audit clean
 
 app: $(VENV)/.app
 	$(BIN)/stepsight app
@@ -25,13 +25,17 @@ test: $(VENV)/.dev
 
 test-slow: $(VENV)/.dev
 	$(BIN)/python -m tests.programs chromium nginx
-	$(PYTEST) -m slow
+	$(PYTEST) -m "slow and not nightly"
 
-test-all: test test-slow record
+test-all: test test-slow
 
-# What pages, commands, checks and evaluators do, beside what was recorded before the rebuilding.
-record: $(VENV)/.dev
-	$(BIN)/python -m tests.record compare
+# Searches for faults, with another seed each time: damaged and hostile files, requests, patterns, every button.
+# SEED=NUMBER repeats one, COUNT=100 tries fewer inputs of each kind.
+nightly: SEED := $(or $(SEED),$(shell date +%s))
+nightly: $(VENV)/.dev
+	$(BIN)/python -m tests.programs chromium
+	@echo "make nightly SEED=$(SEED)"
+	SEED=$(SEED) STEPSIGHT_FUZZ=$(or $(COUNT),1000) $(PYTEST) -m nightly
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -42,12 +46,10 @@ docs: $(VENV)/.docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going --nitpicky --fresh-env docs build/docs
 	@echo "The manual is at build/docs/index.html."
 
-fuzz: $(VENV)/.dev
-	STEPSIGHT_FUZZ=$(or $(COUNT),1000) $(BIN)/python -m pytest -n $(WORKERS) tests/fuzz
-
+# SHORT=1 measures the scorer alone, and fails on a clear loss.
 bench: $(VENV)/.dev
-	$(BIN)/python -m tests.programs chromium
-	$(BIN)/python -m tests.bench --write
+	$(if $(SHORT),,$(BIN)/python -m tests.programs chromium)
+	$(BIN)/python -m tests.bench $(if $(SHORT),--short,--write)
 
 # Kills of processes of every kind while they write, on each database: what was lost, doubled or left in part.
 kills: $(VENV)/.dev

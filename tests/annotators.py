@@ -1,4 +1,4 @@
-"""Annotators who label at the same time, and a server that is killed while they do."""
+"""Annotators who label at the same time."""
 
 import json
 import random
@@ -25,14 +25,11 @@ from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.logins import open_login
 from stepsight.storage.people.users import Role, User, add_user
 from stepsight.storage.traces.writer import TraceWriter
-from tests.labelling_server import LabellingServer
 
 DATASET = "to be labelled"
 _TIMEOUT = 60
 _PAUSE = 0.05
 _AGAIN = 0.05
-# The share of the campaign over which kills are spread.
-_SPREAD = 0.7
 
 
 class Annotator:
@@ -225,25 +222,3 @@ def _slot_faults(slots, campaign):
     for item, users in by_item.items():
         if len(users) != campaign.overlap or len(set(users)) != campaign.overlap:
             yield f"item {item} was labelled by {sorted(users)}, expected {campaign.overlap} people"
-
-
-class Killer:
-    """Kills the server of the annotators `most` times and starts it again, at random moments that are spread over
-    most of the campaign; `kills` says how often it was."""
-
-    def __init__(self, server: LabellingServer, most: int, seed: int = 0) -> None:
-        self.kills = 0
-        self._server, self._most, self._chance = server, most, random.Random(seed)
-
-    def __call__(self, share: Callable[[], float]) -> None:
-        for number in range(self._most):
-            # Starting takes its time: with less to spare, the last kills would come too late.
-            moment = _SPREAD * (number + self._chance.random()) / self._most
-            while share() < moment:
-                time.sleep(0.01)
-            time.sleep(self._chance.uniform(0, 0.2))
-            if share() == 1:
-                return
-            self._server.kill()
-            self.kills += 1
-            self._server.start()

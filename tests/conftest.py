@@ -53,13 +53,14 @@ _ON_BOTH_DATABASES = [
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Leave PostgreSQL to the slow tests where no code asks which database it is at."""
+    """Searches are slow, and so is PostgreSQL where no code asks which database it is at."""
     missing = [str(place) for place in _ON_BOTH_DATABASES if not place.exists()]
     assert not missing, f"tests/conftest.py names what is not there: {', '.join(missing)}"
     for item in items:
         params = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         on_postgresql = any(isinstance(value, str) and value == "postgresql" for value in params.values())
-        if on_postgresql and not any(map(item.path.is_relative_to, _ON_BOTH_DATABASES)):
+        is_search = item.get_closest_marker("nightly") is not None
+        if is_search or (on_postgresql and not any(map(item.path.is_relative_to, _ON_BOTH_DATABASES))):
             item.add_marker(pytest.mark.slow)
 
 

@@ -170,7 +170,7 @@ def _take(store, campaign, person):
 
 
 def _do(store, task, person, kind, step, new):
-    key = f"{kind}-{step}-{task.slot}-{new}".replace(" ", "_").encode("ascii", "ignore").decode()
+    key = f"{kind}-{step}-{person.name}-{task.item_id}-{new}".replace(" ", "_").encode("ascii", "ignore").decode()
     record(store, task.slot, person, NewEvent(key=key, kind=kind, step=step, new=new, seconds=1.5))
 
 

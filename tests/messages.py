@@ -1,6 +1,7 @@
-"""Messages of refused calls, compared as a whole with `tests/messages.json`, where they are read and edited.
+"""Texts that a test compares as a whole with the file beside its module, `test_scorer.txt` beside `test_scorer.py`:
+messages of refused calls, what commands print, outlines of pages. Below its name a test has its texts in order.
 
-`pytest --new-messages FILE...` writes those of the tests that passed; read its changes before you commit them.
+`pytest --new-messages FILE...` writes those of the tests that passed; read the changes before you commit them.
 """
 
 import ast
@@ -9,18 +10,19 @@ import os
 import re
 import tempfile
 import zlib
+from collections import defaultdict
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
 
 import pytest
 
 from stepsight.core.errors import UserError
 
 _TESTS = Path(__file__).parent
-GOLDEN = _TESTS / "messages.json"
 # Names the file to which each process of a run with --new-messages appends.
 _NEW = "STEPSIGHT_TESTS_NEW_MESSAGES"
+_HEAD = "=== "
 _LONG_ID = 60
 _DATABASE = re.compile(r"(^|-)(sqlite|postgresql)(?=-|$)")
 # Of a run, machine or port, with what stands for it.
@@ -39,68 +41,73 @@ _PLACES = (
     (re.compile(r"\{tmp\}/(store|empty)\.db"), "{store}"),
 )
 
-Messages = dict[str, dict[str, str]]
-"""By file of tests, relative to `tests/`, and by key: a test, its case, and a number from 2 on."""
-_E = TypeVar("_E", bound=BaseException)
-
 
 class _Running:
-    """The test that runs now, and the messages it has compared so far."""
+    """The test that runs now, and the lines it has compared so far."""
 
     def __init__(self, item: pytest.Item) -> None:
-        self.file, self.key, self.found = _file(item), _key(item), list[str]()
+        self.path, self.key, self.lines = item.path.with_suffix(".txt"), _key(item), list[str]()
+        self.expected = [] if _NEW in os.environ else read_texts(self.path).get(self.key, [])
 
 
-_collected: dict[str, set[str]] = {}
+_collected = defaultdict[Path, set[str]](set)
 _running: _Running | None = None
-_golden: Messages = json.loads(GOLDEN.read_text(encoding="utf-8")) if GOLDEN.exists() else {}
 
 
 @contextmanager
 def refused(kind=UserError):  # type: ignore[assignment]
-    """Like `pytest.raises`, with the whole text of the error compared with that in the file of messages."""
+    """Like `pytest.raises`, with the whole text of the error compared with that in the file beside the module."""
     __tracebackhide__ = True
     with pytest.raises(kind) as info:
         yield info
-    same_message(str(info.value))
+    same_text(str(info.value))
 
 
-def same_message(text):
-    """Compare a text with what the file of messages has for this call of the running test."""
+def same_text(text):
+    """Compare a text with the next lines that the running test has in the file beside its module."""
     __tracebackhide__ = True
-    assert _running is not None, "messages are compared while a test runs, not in a fixture"
-    text = steady(text)
-    _running.found.append(text)
-    if not is_writing():
-        key = _numbered(_running.key, len(_running.found))
-        expected = _golden.get(_running.file, {}).get(key)
-        assert text == expected, f"another message than in tests/messages.json; --new-messages writes it: {key}"
-
-
-def steady(text):
-    """A text without what differs from run to run: places, ports and addresses have names instead."""
+    assert _running is not None, "texts are compared while a test runs, not in a fixture"
     for pattern, name in _PLACES:
         text = pattern.sub(name, text)
-    return text
+    lines = "".join(map(_visible, text.rstrip("\n"))).split("\n")
+    start = len(_running.lines)
+    _running.lines += lines
+    if _NEW not in os.environ:
+        expected = _running.expected[start : start + len(lines)]
+        assert lines == expected, f"not the text in {_running.path.name}, which --new-messages writes"
 
 
-def is_writing():
-    """True if messages are written instead of compared."""
-    return _NEW in os.environ
+@cache
+def read_texts(path):
+    """The lines of each test in the file beside its module."""
+    texts: dict[str, list[str]] = {}
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").removesuffix("\n").split("\n"):
+            if line.startswith(_HEAD):
+                lines = texts.setdefault(line.removeprefix(_HEAD), [])
+            else:
+                lines.append(line)
+    return texts
 
 
 def dangling():
-    """The entries of the file of messages whose test is gone."""
-    return [f"{file}::{key}" for file, entries in _golden.items() for key in entries if not _has_test(file, key)]
+    """The texts of tests that are gone."""
+    return [
+        f"{path}: {key}"
+        for path in _TESTS.rglob("test_*.txt")
+        for key in read_texts(path)
+        if not _has_test(path, key)
+    ]
 
 
 def pytest_addoption(parser):
-    parser.addoption("--new-messages", action="store_true", help="write the tests' messages to tests/messages.json")
+    parser.addoption("--new-messages", action="store_true", help="write the texts that the tests compare")
 
 
 def pytest_configure(config):
     if config.getoption("--new-messages") and not hasattr(config, "workerinput"):
-        os.environ[_NEW] = tempfile.mkstemp()[1]
+        handle, os.environ[_NEW] = tempfile.mkstemp()
+        os.close(handle)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -108,7 +115,7 @@ def pytest_collection_modifyitems(config, items):
     """Note which tests there are, of files that are collected as a whole."""
     if not any("::" in argument for argument in config.args):
         for item in items:
-            _collected.setdefault(_file(item), set()).add(_key(item))
+            _collected[item.path.with_suffix(".txt")].add(_key(item))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -119,10 +126,10 @@ def pytest_runtest_call(item):
         yield
         if _NEW in os.environ:
             with Path(os.environ[_NEW]).open("a", encoding="utf-8") as file:
-                file.write(json.dumps([_running.file, _running.key, _running.found]) + "\n")
+                file.write(json.dumps([str(_running.path), _running.key, _running.lines]) + "\n")
         else:
-            next_key = _numbered(_running.key, len(_running.found) + 1)
-            assert next_key not in _golden.get(_running.file, {}), f"no such message any more: {next_key}"
+            left = _running.expected[len(_running.lines) :]
+            assert not left, f"in {_running.path.name}, but no longer compared"
     finally:
         _running = None
 
@@ -130,12 +137,27 @@ def pytest_runtest_call(item):
 def pytest_sessionfinish(session):
     if _NEW in os.environ and not hasattr(session.config, "workerinput"):
         path = Path(os.environ.pop(_NEW))
-        _write(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+        compared: defaultdict[Path, dict[str, list[str]]] = defaultdict(dict)
+        for name, key, lines in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            compared[Path(name)][key] = lines
         path.unlink()
+        for golden, texts in compared.items():
+            _write(golden, read_texts(golden) | texts)
 
 
-def _file(item):
-    return item.path.relative_to(_TESTS).as_posix()
+def _write(path, texts):
+    """Write the texts of a module, without those of tests that are gone or compare nothing."""
+    kept = {key: lines for key, lines in texts.items() if lines and _has_test(path, key)}
+    sections = ("\n".join([_HEAD + key, *kept[key], ""]) for key in sorted(kept, key=_order))
+    if kept:
+        path.write_text("".join(sections), encoding="utf-8")
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _visible(character):
+    """A character as it stands in a file, where neither an editor nor a terminal may act on it."""
+    return character if character.isprintable() or character == "\n" else ascii(character)[1:-1]
 
 
 def _key(item):
@@ -147,44 +169,16 @@ def _key(item):
     return f"{name}[{case}]" if bracket and case else name
 
 
-def _numbered(key, number):
-    return key if number == 1 else f"{key} {number}"
-
-
-def _base(key):
-    return re.sub(r"(?<=[\]\w]) \d+$", "", key)
-
-
-def _has_test(file, key):
-    """True if the test is among the collected, or, where its file is not, a function of its name is in the file."""
-    if file in _collected:
-        return _base(key) in _collected[file]
-    path = _TESTS / file
-    name = re.split(r"[\[ ]", key)[0]
-    return path.exists() and name in {
-        node.name for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.FunctionDef)
+def _has_test(path, key):
+    """True if the test is among the collected, or, where its module is not, a function of its name is in it."""
+    if path in _collected:
+        return key in _collected[path]
+    module = path.with_suffix(".py")
+    return module.exists() and key.partition("[")[0] in {
+        node.name for node in ast.walk(ast.parse(module.read_bytes())) if isinstance(node, ast.FunctionDef)
     }
 
 
-def _write(found):
-    for file, key, texts in found:
-        entries = _golden.setdefault(file, {})
-        for old in [old for old in entries if _base(old) == key]:
-            del entries[old]
-        entries.update({_numbered(key, number): text for number, text in enumerate(texts, 1)})
-    lines = []
-    for file, entries in sorted(_golden.items()):
-        kept = [(key, text) for key, text in sorted(entries.items(), key=_order) if _has_test(file, key)]
-        if kept:
-            pairs = ",\n".join(f"  {_quoted(key)}: {_quoted(text)}" for key, text in kept)
-            lines.append(f" {_quoted(file)}: {{\n{pairs}\n }}")
-    GOLDEN.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-
-
-def _order(entry):
+def _order(key):
     """By name, numbers by their size."""
-    return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", entry[0])]
-
-
-def _quoted(text):
-    return json.dumps(text, ensure_ascii=False)
+    return [(int(part) if part.isdigit() else -1, part) for part in re.split(r"(\d+)", key)]

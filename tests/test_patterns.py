@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.seeds import chance
 from tests.source import MODULES, name, tree
 
 with warnings.catch_warnings(action="ignore"):
@@ -172,6 +173,7 @@ def pieces(pattern):
 def beginnings(pattern):
     """What stands once in a text, and what is repeated behind it."""
     found = pieces(pattern)
+    chance(pattern.pattern).shuffle(found)
     short = [" ", *(one for one in found if len(one) < 4)]
     tried = [("", one) for one in [*found, " ", "\n", "1", "a", "("]]
     tried += [(one, other) for one in found[:8] for other in short[:6]]
@@ -209,7 +211,7 @@ def slow_text(pattern, methods):
     return ""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_no_pattern_takes_more_than_linear_time():
     found = list(patterns())
     assert len(found) > 250

@@ -277,7 +277,6 @@ MOVED: dict[str, str] = {
     "/help/paper": "/help/training#the-papers-results",
     "/help/development": "/help",
     "/help/record": "/help/api#the-record-of-a-judgment",
-    "/help/stability": "/help/commands#what-stays",
     "/help/filtering": "/help/choose#filter-a-pool",
     "/help/experiments": "/help/training#a-grid",
 }

@@ -20,7 +20,7 @@ from stepsight.storage.database.store import open_store
 from tests.app.client import asking
 from tests.app.elements import outline
 from tests.checkpoints import write_evaluator, write_math_shepherd, write_token_classifier
-from tests.transcripts import Compared
+from tests.transcripts import same_outcome
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -127,8 +127,6 @@ def command(capsys):
 
 
 @pytest.fixture
-def drawn(request):
-    """`drawn(html, title)` notes the outline of a piece of a page; all of a test are compared with its file."""
-    outlines = Compared(request.node, "outlines")
-    yield lambda html, title="": outlines.texts.append(f"== {title}\n{outline(html)}\n")
-    outlines.compare()
+def drawn():
+    """`drawn(html, title)` compares the outline of a piece of a page."""
+    return lambda html, title="": same_outcome(f"== {title}\n{outline(html)}")

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 
 from stepsight.core.errors import UserError
+from tests.seeds import chance
 
 COUNT = int(os.environ.get("STEPSIGHT_FUZZ", "40"))
 
@@ -17,7 +18,7 @@ def attack(name, sound, path, read, *ways, count=COUNT):
     read(path)
     messages = []
     for number in range(count):
-        rng = random.Random(f"{name}:{number}")
+        rng = chance(f"{name}:{number}")
         path.write_bytes(rng.choice(ways)(sound, rng))
         try:
             read(path)

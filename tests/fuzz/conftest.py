@@ -1,4 +1,4 @@
-"""The application's fixtures, for requests; and every test of this folder is slow."""
+"""The application's fixtures, for requests; and every test of this folder is a search."""
 
 from pathlib import Path
 
@@ -13,4 +13,4 @@ FOLDER = Path(__file__).parent
 def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.is_relative_to(FOLDER):
-            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.nightly)

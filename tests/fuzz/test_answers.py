@@ -1,10 +1,10 @@
 """Generated final answers whose value is known, in the notations of many programs."""
 
-import random
 from fractions import Fraction
 
 from stepsight.training.experiments.answers import AnswerComparer, normalised
 from tests.fuzz.attack import COUNT
+from tests.seeds import chance
 
 
 def notations(whole, over, under, rng):
@@ -26,7 +26,7 @@ def notations(whole, over, under, rng):
 def test_generated_answers_are_the_same_exactly_if_their_values_are():
     with AnswerComparer(symbolic=False) as answers:
         for number in range(max(COUNT, 300)):
-            rng = random.Random(number)
+            rng = chance(number)
             whole, under = rng.randint(1, 60), rng.randint(2, 12)
             over = rng.randint(1, under - 1)
             texts = notations(whole, over, under, rng)

@@ -5,7 +5,6 @@ wherever they stand, or there is no judgment.
 """
 
 import json
-import random
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from tests.app.client import asking
 from tests.chat_server import chat_server, completion
 from tests.core.critics.test_critic import asking as asking_critic
 from tests.fuzz.attack import COUNT
+from tests.seeds import chance
 
 # Each goes over a socket or through an evaluator.
 EACH = max(20, COUNT // 3)
@@ -64,7 +64,7 @@ def solution(rng):
 
 def test_pooling_has_a_row_for_each_step_token(client, evaluators):
     for number in range(EACH):
-        rng = random.Random(f"pooling:{number}")
+        rng = chance(f"pooling:{number}")
         text, steps, rows = solution(rng)
         mode = rng.choice(list(Mode)[:2])
         if rng.random() < 0.5:
@@ -89,7 +89,7 @@ def test_pooling_has_a_row_for_each_step_token(client, evaluators):
 
 def test_each_text_of_a_reward_batch_has_its_own_reward(client, evaluators):
     for number in range(EACH):
-        rng = random.Random(f"rewards:{number}")
+        rng = chance(f"rewards:{number}")
         query, bad, expected = [], [], []
         for place in range(rng.randint(1, 5)):
             if place and rng.random() < 0.4:
@@ -209,7 +209,7 @@ def test_verdicts_of_critics():
     unread = 0
     with chat_server(lambda body: answer) as chat, asking_critic(chat) as critic:
         for number in range(EACH):
-            rng = random.Random(f"critics:{number}")
+            rng = chance(f"critics:{number}")
             labels = [rng.choice(list(LABELS)) for _ in SHOWN.steps]
             reasons = [rationale(rng) for _ in labels]
             spelled = [rng.choice([label, label, label.upper(), f" {label} "]) for label in labels]

@@ -5,7 +5,6 @@ them, leave them to it, or are refused with it.
 """
 
 import json
-import random
 import shutil
 import warnings
 from collections.abc import Callable
@@ -44,6 +43,7 @@ from tests.checkpoints import (
     write_token_classifier,
 )
 from tests.fuzz.attack import COUNT
+from tests.seeds import chance
 
 Values = dict[str, Any]
 
@@ -91,7 +91,7 @@ def test_checkpoints_that_were_saved_again(family, tmp_path):
     FAMILIES[family](sound)
     expected, network = scores(sound)
     for number in range(EACH):
-        rng = random.Random(f"{family}:{number}")
+        rng = chance(f"{family}:{number}")
         folder = tmp_path / str(number) / "sound"
         shutil.copytree(sound, folder)
         config = json.loads((folder / CONFIG).read_text())
@@ -281,7 +281,7 @@ def test_decoders_of_any_config_are_those_of_transformers(kind: str, tmp_path: P
     ids = torch.randint(0, 60, (1, 40), generator=torch.manual_seed(0))
     outcomes = {"same": 0, "left": 0, "refused": 0}
     for number in range(max(10, COUNT // 3)):
-        rng = random.Random(f"{kind}:{number}")
+        rng = chance(f"{kind}:{number}")
         changes = {key: rng.choice(VALUES[key]) for key in drawn_keys(rng)}
         values = base | changes
         (tmp_path / CONFIG).write_text(json.dumps(values))

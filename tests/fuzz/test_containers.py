@@ -11,7 +11,6 @@ import io
 import json
 import lzma
 import math
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,6 +28,7 @@ from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.importers.recognition import BEGINNING, Holds, kind_of, recognise
 from tests.fuzz.attack import COUNT
 from tests.fuzz.test_values import TEXTS
+from tests.seeds import chance
 
 Row = dict[str, Any]
 ALL_TEXTS = (*TEXTS, "a\r\nb", "a\u2028b", "=1+1", "neg", "a; b, c\td", "Step 1: é", "e\u0301 ’", " x ")
@@ -211,7 +211,7 @@ WRITERS = {"CSV": as_csv, "JSON": as_json, "Arrow": as_arrow}
 def test_traces_of_tables(form, tmp_path):
     path = tmp_path / "table"
     for number in range(COUNT):
-        rng = random.Random(f"{form}:{number}")
+        rng = chance(f"{form}:{number}")
         made = sums(rng)
         WRITERS[form](made, path, rng)
         content = path.read_bytes()
@@ -245,7 +245,7 @@ def check_rest(meta, row, made, about):
 def test_what_is_compressed_otherwise_is_refused_by_name(tmp_path):
     path = tmp_path / "table"
     for number in range(COUNT // 3):
-        rng = random.Random(f"compressed:{number}")
+        rng = chance(f"compressed:{number}")
         made, how, kind = sums(rng), rng.choice(list(REFUSED)), rng.choice(list(KINDS.values()))
         rng.choice([as_csv, as_json])(made, path, rng)
         path.write_bytes(REFUSED[how](path.read_bytes()))
@@ -304,7 +304,7 @@ def described(names, rng):
 def test_names_of_classes_decide(tmp_path):
     path = tmp_path / "table"
     for number in range(COUNT):
-        rng = random.Random(f"classes:{number}")
+        rng = chance(f"classes:{number}")
         spelling = rng.choice([one for one in (*RIGHT, *RATED) if isinstance(one[0], str)])
         golds = ("neg", "neu", "pos") if len(spelling) == 3 else ("neg", "valid")
         order = rng.sample(range(len(spelling)), len(spelling))
@@ -324,7 +324,7 @@ def test_names_of_classes_decide(tmp_path):
 
 @pytest.mark.parametrize("names", [["maybe", "sure"], ["2", "3"]])
 def test_classes_of_other_names_are_refused(names, tmp_path):
-    rng = random.Random(0)
+    rng = chance(0)
     features, row_of, name = described(names, rng)
     rows = [{"question": "?", **row_of([0, 1], ["a", "b"])}]
     metadata = {"huggingface": json.dumps({"info": {"features": features}})}

@@ -1,6 +1,5 @@
 """The records of what was fetched from a model hub, damaged: each is what was written, or as good as not there."""
 
-import random
 import shutil
 
 import huggingface_hub
@@ -23,6 +22,7 @@ from stepsight.core.models.placement import Placement
 from tests.checkpoints import write_evaluator
 from tests.fuzz.attack import COUNT
 from tests.fuzz.mutations import changed_json, damaged
+from tests.seeds import chance
 
 REPO, BASE, COMMIT = "lab/tiny", "lab/base", "a" * 40
 
@@ -50,7 +50,7 @@ def test_records(name, fetched):
     path = storage_folder(REPO if name == "stepsight.json" else BASE) / name
     sound, lost = path.read_bytes(), 0
     for number in range(COUNT):
-        rng = random.Random(f"{name}:{number}")
+        rng = chance(f"{name}:{number}")
         path.write_bytes(rng.choice([damaged, changed_json, changed_json])(sound, rng))
         found = [find_fetched(REPO), find_part(BASE, "main"), *list_fetched()]
         lost += None in found

@@ -1,7 +1,6 @@
 """Folders as programs write them and people copy them: drawn at random, with what is right for each."""
 
 import json
-import random
 from itertools import count
 from pathlib import Path
 from urllib.parse import quote
@@ -11,6 +10,7 @@ from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.jobs.import_folder import find_files
 from tests.fuzz.attack import COUNT
+from tests.seeds import chance
 
 COLUMNS = ColumnMap("question", "steps")
 # How programs number files, from 0 or 1.
@@ -41,7 +41,7 @@ def problems(folder):
 
 def test_numbered_files_are_read_whole_or_refused(tmp_path):
     for number in range(COUNT):
-        rng, numbers, folder = random.Random(f"shards:{number}"), count(), tmp_path / str(number)
+        rng, numbers, folder = chance(f"shards:{number}"), count(), tmp_path / str(number)
         form, first = rng.choice(NUMBERED)
         total = rng.randint(2, 12)
         names = [form.format(one, total) for one in range(first, first + total)]
@@ -70,7 +70,7 @@ def test_numbered_files_are_read_whole_or_refused(tmp_path):
 
 def test_folders_of_values_are_columns(tmp_path):
     for number in range(COUNT):
-        rng, numbers, folder = random.Random(f"values:{number}"), count(), tmp_path / str(number)
+        rng, numbers, folder = chance(f"values:{number}"), count(), tmp_path / str(number)
         form = rng.choice(("{}.jsonl", "part-{:05d}-c000.json"))
         keys = rng.sample(("lang", "level", "split", "_y", "a.b", "straße"), rng.randint(1, 3))
         expected = {}
@@ -89,7 +89,7 @@ def test_folders_of_values_are_columns(tmp_path):
 
 def test_what_is_not_read_is_named(tmp_path):
     for number in range(COUNT):
-        rng, folder = random.Random(f"unread:{number}"), tmp_path / str(number)
+        rng, folder = chance(f"unread:{number}"), tmp_path / str(number)
         unread, about = rng.sample(UNREAD, rng.randint(0, 5)), rng.sample(ABOUT, rng.randint(0, 5))
         data = rng.choice(("", "a.jsonl", "deep/a.tsv", "A.JSON"))
         for name in (*about, *filter(None, [data])):

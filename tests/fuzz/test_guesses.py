@@ -19,6 +19,7 @@ from stepsight.storage.importers.recognition import BEGINNING, Holds, kind_of, r
 from stepsight.training.experiments.filtering.pool import import_pool
 from stepsight.training.experiments.reranking.reranking import import_candidates
 from tests.fuzz.attack import COUNT
+from tests.seeds import chance
 
 Row = dict[str, Any]
 Make = Callable[[random.Random], Any]
@@ -166,7 +167,7 @@ def plain_steps(text):
 def test_a_mark_of_a_whole_solution_is_no_first_error():
     read_at_once = 0
     for number in range(COUNT):
-        rng = random.Random(f"mark:{number}")
+        rng = chance(f"mark:{number}")
         marks = rng.choice([(0, 1), (-1, 1), (1, 2, 3, 4, 5), (True, False), (0.0, 1.0), ("1", "0"), (0.25, 0.5),
                             ("correct", "wrong"), (-1, 0, 1), ("A", "B"), (0, 1, None), (1,)])  # fmt: skip
         name, (problem, steps) = rng.choice(MARKS), (rng.choice(PROBLEMS), rng.choice([*SINGLE, "steps"]))
@@ -201,7 +202,7 @@ def first_of(value):
 
 def test_a_reference_is_not_judged_instead_of_the_responses():
     for number in range(COUNT):
-        rng = random.Random(f"reference:{number}")
+        rng = chance(f"reference:{number}")
         reference, way = rng.choice(REFERENCES), rng.random()
         responses = rng.choice([one for one in RESPONSES if one.lower() != reference])
         count = rng.randint(1, 4)
@@ -238,7 +239,7 @@ def _try(read, fields):
 
 def test_several_solutions_are_not_the_steps_of_one():
     for number in range(COUNT):
-        rng = random.Random(f"several:{number}")
+        rng = chance(f"several:{number}")
         name, count = (
             rng.choice(["completions", "responses", "output", "solution", "samples", "answers"]),
             rng.randint(1, 5),
@@ -266,7 +267,7 @@ def test_several_solutions_are_not_the_steps_of_one():
 def test_a_first_error_is_counted_as_it_is_meant():
     read_at_once = 0
     for number in range(COUNT):
-        rng = random.Random(f"error:{number}")
+        rng = chance(f"error:{number}")
         name, start = rng.choice(FIRST_ERRORS), rng.choice([0, 1])
         write = rng.choice([int, float, str])
         truth: list[int] = []
@@ -295,7 +296,7 @@ def test_a_first_error_is_counted_as_it_is_meant():
 
 def test_labels_of_steps_are_read_as_they_are_meant():
     for number in range(COUNT):
-        rng = random.Random(f"labels:{number}")
+        rng = chance(f"labels:{number}")
         scheme = rng.choice(["right", "rated", "words", "signs", "floats"])
         name = rng.choice(MARKS)
         values = {
@@ -326,7 +327,7 @@ def test_labels_of_steps_are_read_as_they_are_meant():
 
 def test_candidates_and_pools_with_a_reference_are_refused(tmp_path, sqlite_store):
     for number in range(COUNT):
-        rng = random.Random(f"pool:{number}")
+        rng = chance(f"pool:{number}")
         path, count = tmp_path / "rows.jsonl", rng.randint(1, 4)
         responses = rng.choice([one for one in RESPONSES if "." not in one and one not in ("solution",)])
         columns = {

@@ -15,6 +15,7 @@ from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.users import local_user
 from tests.fuzz.attack import COUNT
 from tests.fuzz.mutations import retyped
+from tests.seeds import chance
 from tests.storage.samples import add
 
 DATASET = "sums"
@@ -165,7 +166,7 @@ def store(sqlite_store):
 def test_tasks_of_label_studio(store, tmp_path):
     refused = 0
     for number in range(COUNT):
-        rng = random.Random(f"tasks:{number}")
+        rng = chance(f"tasks:{number}")
         who, name = rng.choice(PEOPLE)
         tasks = [Task(trace, rng) for trace in rng.sample(TRACES, rng.randint(1, 3))]
         path = write(tmp_path / "tasks.json", [task.row(who, rng.choice(MOMENTS)) for task in tasks], rng)

@@ -1,7 +1,7 @@
 """Every reader of files, given files that somebody damaged: each answers with what it read or with a `UserError`
 that a person can act on, never with anything else, and stores nothing of a file that it refuses.
 
-The suite tries some inputs of each, which are the same every time; `make fuzz` goes on with many more.
+Without SEED the same few inputs of each are tried every time; `make nightly` tries more, each time others.
 """
 
 import itertools

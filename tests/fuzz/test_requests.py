@@ -2,7 +2,6 @@
 5xx. And addresses: each page answers a damaged query the same way."""
 
 import json
-import random
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,6 +16,7 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.client import asking
 from tests.fuzz.attack import COUNT
 from tests.fuzz.mutations import changed, damaged
+from tests.seeds import chance
 from tests.storage.jobs.samples import send
 from tests.storage.labelling.labelled_sums import item_of, labelled
 from tests.storage.labelling.samples import campaign
@@ -60,7 +60,7 @@ def shoot(client, name, path, sound, count=COUNT):
     """Send JSON bodies that were changed or damaged."""
     refused = 0
     for number in range(count):
-        rng = random.Random(f"{name}:{number}")
+        rng = chance(f"{name}:{number}")
         if rng.random() < 0.7:
             body = json.dumps(changed(sound, rng)).encode("utf-8", "surrogatepass")
         else:
@@ -149,7 +149,7 @@ FORMS: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("path", FORMS)
 def test_forms(client, path):
     for number in range(COUNT):
-        body = fields(FORMS[path], random.Random(f"{path}:{number}"))
+        body = fields(FORMS[path], chance(f"{path}:{number}"))
         check(path, number, client.post(path, content=body, headers=FORM, follow_redirects=False))
 
 
@@ -176,7 +176,7 @@ QUERIES: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("path", QUERIES)
 def test_addresses(client, path):
     for number in range(COUNT):
-        query = fields(QUERIES[path], random.Random(f"{path}:{number}")).decode("latin-1")[:4000]
+        query = fields(QUERIES[path], chance(f"{path}:{number}")).decode("latin-1")[:4000]
         # What cannot stand in an address is encoded; what is encoded in it stays.
         query = "".join(sign if "!" <= sign <= "~" and sign != "#" else f"%{ord(sign):02X}" for sign in query)
         check(path, number, client.get(f"{path}?{query}"))

@@ -1,6 +1,5 @@
 """Texts and searches whose signs are written in other ways: what looks the same is found and marked."""
 
-import random
 import re
 
 import numpy as np
@@ -10,6 +9,7 @@ from stepsight.core.trace import Trace
 from stepsight.storage.traces.search import find_text
 from tests.fuzz.attack import COUNT
 from tests.fuzz.mutations import retyped
+from tests.seeds import chance
 from tests.storage.samples import add
 
 WORDS = (
@@ -32,14 +32,14 @@ def spaced(text, rng):
 
 
 def test_texts_are_found_however_they_are_typed(store):
-    rng = random.Random("texts")
+    rng = chance("texts")
     texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 4))) for _ in range(40)]
     stored = [spaced(retyped(text, rng), rng).strip() for text in texts]
     add(store, [Trace.of(text, ["§"], id=str(number)) for number, text in enumerate(stored)])
     ids = np.arange(1, len(texts) + 1)
     finds = 0
     for number in range(max(20, COUNT // 3)):
-        rng = random.Random(f"search:{number}")
+        rng = chance(f"search:{number}")
         whole = rng.choice((*texts, *WORDS))
         start = rng.randrange(len(whole))
         part = whole[start : start + rng.randint(1, 8)].strip()

@@ -1,10 +1,10 @@
 """Generated solutions of known steps, in many languages, with many marks, wrappers and line ends."""
 
 import json
-import random
 
 from stepsight.core.text.split import split_solution
 from tests.fuzz.attack import COUNT
+from tests.seeds import chance
 
 # Sentences of a language, and the name of a step in it with its sign.
 LANGUAGES = {
@@ -80,7 +80,7 @@ PRINTED = (
 
 def test_generated_solutions_are_split_into_their_steps():
     for number in range(max(COUNT, 300)):
-        rng = random.Random(number)
+        rng = chance(number)
         language = rng.choice(list(LANGUAGES))
         sentences, name, sign = LANGUAGES[language]
         a, b = rng.randint(2, 99), rng.randint(2, 99)

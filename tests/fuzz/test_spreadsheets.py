@@ -2,7 +2,6 @@
 
 import csv
 import io
-import random
 import unicodedata
 from functools import partial
 
@@ -15,6 +14,7 @@ from stepsight.storage.importers.column_mapping import ColumnMap, columns_kind
 from stepsight.storage.importers.rows.tables import csv_rows
 from tests.cases import each
 from tests.fuzz.attack import COUNT
+from tests.seeds import chance
 
 ERRORS = (
     "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#N/A", "#SPILL!", "#CALC!", "#ERROR!", "#WERT!",
@@ -44,7 +44,7 @@ def table(rows, separator, end, rng):
 
 def test_what_spreadsheets_leave_in_cells_is_no_text():
     for number in range(COUNT):
-        rng = random.Random(f"cells:{number}")
+        rng = chance(f"cells:{number}")
         steps = [rng.choice(STEPS) for _ in range(rng.randint(2, 5))]
         solution = "".join(step + rng.choice(BREAKS) for step in steps)
         cut, wrong = "a" * rng.choice((32_767, 65_535)), rng.choice(ERRORS)
@@ -71,7 +71,7 @@ def parsed(text):
 
 def test_headers():
     for number in range(COUNT):
-        rng = random.Random(f"header:{number}")
+        rng = chance(f"header:{number}")
         separator, end = rng.choice(",;\t|"), rng.choice(("\n", "\r\n", "\r"))
         words = ["question", "the solution", 'a "name"', "x, y", "p; q", "50 %", "straße", "level", "gold"]
         names = [
@@ -93,7 +93,7 @@ def test_headers():
 @each("separator", ",;\t")
 def test_no_cell_that_is_written_begins_a_formula(separator):
     for number in range(COUNT):
-        rng = random.Random(f"inert:{number}")
+        rng = chance(f"inert:{number}")
         texts = ["".join(rng.choices(SIGNS + UNSEEN + ";\t\r\n,1x", k=rng.randint(1, 9))) for _ in range(3)]
         written = csv_text([("a", "b", "c"), texts])
         assert written.startswith('\ufeff"a"')

@@ -2,7 +2,6 @@
 show what is there or say what is damaged."""
 
 import json
-import random
 import shutil
 import sqlite3
 from contextlib import closing, contextmanager
@@ -25,6 +24,7 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from tests.app.client import asking
 from tests.fuzz.attack import COUNT
 from tests.fuzz.mutations import changed, damaged
+from tests.seeds import chance
 from tests.storage.labelling.labelled_sums import TRACES, labelled
 from tests.storage.labelling.samples import act, campaign
 from tests.storage.samples import judge
@@ -136,7 +136,7 @@ def test_pages_and_the_api(table, column, used):
     path, store, client = used
     refused = 0
     for number in range(EACH):
-        rng = random.Random(f"{table}.{column}:{number}")
+        rng = chance(f"{table}.{column}:{number}")
         with damage(path, table, column, rng) as value:
             # No version tells of a change made behind the store's back.
             store.cache = KeyedCache(2**20)
@@ -158,7 +158,7 @@ def test_pages_and_the_api(table, column, used):
 def test_commands(table, column, sound, tmp_path, capsys):
     path = Path(shutil.copy(sound, tmp_path / "store.db"))
     for number in range(EACH):
-        rng = random.Random(f"commands {table}.{column}:{number}")
+        rng = chance(f"commands {table}.{column}:{number}")
         with damage(path, table, column, rng):
             for command in rng.sample(COMMANDS, 2):
                 words = [str(tmp_path / "out") if word == "OUT" else word for word in command]

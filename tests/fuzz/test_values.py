@@ -1,7 +1,6 @@
 """Labels as programs write them: generated variants whose reading is known."""
 
 import json
-import random
 from collections.abc import Callable
 from itertools import chain
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 
 from stepsight.storage.importers import KINDS
 from tests.fuzz.attack import COUNT
+from tests.seeds import chance
 
 TEXTS = (
     "Let x = 1.",
@@ -74,7 +74,7 @@ KINDS_OF_LABELS: dict[str, tuple[Callable[[list[str], list[Any]], Row], dict[str
 def test_labels_of_kinds(kind):
     row_of, forms = KINDS_OF_LABELS[kind]
     for number in range(COUNT):
-        rng = random.Random(f"{kind}:{number}")
+        rng = chance(f"{kind}:{number}")
         texts = [rng.choice(TEXTS) for _ in range(rng.randint(1, 6))]
         golds = [rng.choice((None, *forms)) for _ in texts]
         row = row_of(texts, [rng.choice(GAPS) if one is None else rng.choice(forms[one]) for one in golds])

@@ -4,13 +4,14 @@ parser busy. Each is made anew by a function, the random ones from a seed."""
 import gzip
 import io
 import json
-import random
 import zipfile
 from collections.abc import Callable
 
 import numpy as np
 import pyarrow
 import pyarrow.parquet
+
+from tests.seeds import chance
 
 SEEDS = range(10)
 ROW = {"problem": "What is 2 + 3?", "steps": ["2 + 3 = 5.", "So 5."], "id": "a"}
@@ -60,7 +61,7 @@ def many_columns():
 
 
 def damaged_parquet(seed):
-    rng = random.Random(seed)
+    rng = chance(seed)
     content = bytearray(parquet(problem=["What?", "Why?"] * 50, steps=[["2 + 3 = 5."], ["a", "b"]] * 50))
     for _ in range(rng.randint(1, 8)):
         content[rng.randrange(4, len(content) - 8)] = rng.randrange(256)
@@ -68,7 +69,7 @@ def damaged_parquet(seed):
 
 
 def damaged_gzip(seed):
-    rng = random.Random(seed)
+    rng = chance(seed)
     content = bytearray(gzip.compress(lines(*[ROW] * 200)))
     content[rng.randrange(10, len(content))] ^= 1 << rng.randrange(8)
     return bytes(content[: rng.randrange(20, len(content))] if seed % 2 else content)

@@ -3,7 +3,6 @@ folder; a few are sound after all. The random ones are made from a seed."""
 
 import json
 import pickle
-import random
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import torch
 
 from tests.fuzz.mutations import changed_json, damaged
+from tests.seeds import chance
 
 Attack = Callable[[Path], None]
 
@@ -47,7 +47,7 @@ def _write(path, content):
 def _rewritten(name, change, seed):
     def attack(folder: Path) -> None:
         path = folder / name
-        path.write_bytes(change(path.read_bytes(), random.Random(f"{name}:{seed}")))
+        path.write_bytes(change(path.read_bytes(), chance(f"{name}:{seed}")))
 
     return attack
 

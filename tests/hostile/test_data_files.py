@@ -32,7 +32,7 @@ _MOST = 100_000
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in FILES]
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.nightly) for name in FILES]
 )
 def test_a_hostile_file_harms_nobody(sqlite_store, name):
     me = local_user(sqlite_store).id

@@ -1,7 +1,7 @@
 """No hostile repository leaves the cache, fills the memory, takes the token or keeps a page away.
 
 It is refused when it is fetched or opened, or it works.
-A part of them runs in `make test`, all of them in `make test-all`.
+A part of them runs in `make test`, all of them in `make nightly`.
 """
 
 import shutil
@@ -94,7 +94,7 @@ def test_some_hostile_repositories_are_refused(place):
     assert place.refused(REFUSED) == REFUSED
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_hostile_repositories_are_refused_or_work(place):
     names = list(repositories())
     refused = place.refused(names)

@@ -1,12 +1,11 @@
 """A server with its worker stays as it was, whatever is fetched and sent to it.
 
-A part of the corpus is tried in `make test-all`, and all of it with `STEPSIGHT_HOSTILE=all`.
+Each `make nightly` tries another part of the corpus.
 """
 
 import gzip
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
@@ -36,6 +35,7 @@ from tests.hostile.repositories import repositories
 from tests.hostile.test_data_files import QUICK
 from tests.hub import Hub
 from tests.local_server import LocalServer
+from tests.seeds import chance
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not os.path.isdir("/proc"), reason="looks into /proc")]
 
@@ -159,15 +159,13 @@ def corpus(hub):
 
 
 def chosen(hub):
-    """All of it if that is asked for, else a seeded sample of each kind."""
+    """A seeded sample of each kind."""
     everything = corpus(hub)
-    if os.environ.get("STEPSIGHT_HOSTILE") == "all":
-        return everything
     quick = [name for name in everything if not _LONG.search(name)]
     starts = ("model", "tokenizer")
     kinds = [[name for name in quick if name.startswith(start)] for start in starts]
     kinds.append([f"file: {name}" for name in QUICK])
-    names = [name for kind in kinds for name in random.Random(0).sample(kind, SAMPLE // 3)]
+    names = [name for kind in kinds for name in chance(0).sample(kind, SAMPLE // 3)]
     return {name: everything[name] for name in names}
 
 
@@ -176,6 +174,7 @@ def finish(store, jobs):
     return get_job(store, jobs[-1]).state
 
 
+@pytest.mark.nightly
 def test_a_server_stays_as_it_was(tmp_path):
     hub = Hub()
     server, good = Server(tmp_path, hub), 0

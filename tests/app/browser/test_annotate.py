@@ -571,31 +571,6 @@ def stays_in_its_field(page):
     page.keyboard.press("Enter")
 
 
-@pytest.mark.slow
-def test_a_campaign_is_made_of_what_browse_shows(store, opened):
-    traces = [trace(2, "wrong", ["pos", "neg"]), trace(2, "right", ["pos", "pos"])]
-    add(store, traces, "chosen ones")
-    with opened(expected=TROUBLES) as page:
-        page.goto("/browse?dataset=chosen ones&gold=error")
-        page.get_by_text("More: order").click()
-        page.get_by_role("link", name="Label these traces").click()
-        expect(page.locator("form .chosen")).to_contain_text("1 trace of chosen ones")
-        page.wait_for_load_state()
-        page.get_by_label("Name").fill("  ")
-        page.get_by_label("Guideline").fill("Look closely.")
-        page.get_by_role("button", name="Make the campaign").click()
-        expect(page.locator(".notice")).to_contain_text("name of the campaign")
-        expect(page.get_by_label("Guideline")).to_have_value("Look closely.")
-        page.get_by_label("Name").fill("of errors")
-        page.locator("details.more > summary").click()
-        page.get_by_label("View").select_option("stepwise")
-        page.get_by_role("button", name="Make the campaign").click()
-        expect(page.locator("h1")).to_have_text("of errors")
-        expect(page.locator(".lead")).to_contain_text(
-            "1 trace of chosen ones · labelled by 2 people each · step by step"
-        )
-
-
 def log_in_on(store, page, base, name):
     """Log somebody in on the page; gives the token."""
     token = log_in(store, name, "a long password", "127.0.0.1")

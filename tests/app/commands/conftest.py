@@ -20,11 +20,8 @@ def tmp_path(tmp_path_factory):
 
 
 @pytest.fixture
-def typed(command, request, monkeypatch, tmp_path):
-    """Runs command lines in the folder and on the store of the test, and compares all that they print with the
-    transcript of the test."""
+def typed(command, monkeypatch, tmp_path):
+    """Runs command lines in the folder and on the store of the test, and compares all that they print."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STEPSIGHT_DB", str(tmp_path / "store.db"))
-    transcript = Transcript(command, request.node, monkeypatch)
-    yield transcript
-    transcript.compare()
+    return Transcript(command, monkeypatch)

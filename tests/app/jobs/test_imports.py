@@ -1,27 +1,20 @@
 """Imports as the worker does them: stopped, cancelled, killed, and beside a dataset that is being judged."""
 
 import json
-import os
-import shutil
-import signal
 import threading
 import time
-
-import pytest
 
 import stepsight.app.jobs.worker
 from stepsight.app.jobs.supervisor import Supervisor
 from stepsight.app.jobs.worker import Worker
 from stepsight.storage.database.jobs_schema import ACTIVE, State, Task
-from stepsight.storage.database.store import open_store
 from stepsight.storage.jobs import uploads
 from stepsight.storage.jobs.imports import FileImport, import_upload
-from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, on_queued, resume_job, take_job
+from stepsight.storage.jobs.jobs import cancel_job, get_job, on_queued, resume_job, take_job
 from stepsight.storage.jobs.uploads import list_uploads
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.queries import find_dataset, list_datasets
-from tests.app.jobs.test_worker import serve
-from tests.app.processes import family, silence, start, until, worker_of
+from tests.app.processes import family, silence, start, until
 from tests.storage.jobs.samples import send
 from tests.storage.samples import add, plain_row
 
@@ -114,27 +107,3 @@ def test_a_worker_leaves_no_process_behind(sqlite_store):
             # The worker, its child, and the copy that waits for the next file.
             running = running or len(family(keeper.pid))
         until(lambda: len(family(keeper.pid)) == running)
-
-
-@pytest.mark.slow
-def test_killing_server_and_worker_during_an_import_leaves_all_or_nothing(seeded_file, tmp_path):
-    path = shutil.copy(seeded_file, tmp_path / "store.db")
-    with open_store(str(path)) as store:
-        server, _ = serve(path)
-        try:
-            job = request(store, rows=30_000)
-            until(lambda: worker_of(store, job) is not None)
-            os.kill(worker_of(store, job), signal.SIGKILL)
-        finally:
-            server.kill()
-            server.communicate()
-        assert list_datasets(store) == [one for one in list_datasets(store) if one.name == "gallery"]
-        silence(store)
-        server, _ = serve(path)
-        try:
-            until(lambda: get_job(store, job.id).state == State.DONE)
-        finally:
-            server.kill()
-            server.communicate()
-        assert find_dataset(store, "mine").traces == 30_000
-        assert [one.state for one in list_jobs(store)] == [State.DONE]

@@ -1,20 +1,15 @@
 """The worker: what it makes of a job, and what is left when it is killed."""
 
-import json
-import os
 import re
 import shutil
-import signal
 import threading
 import time
-import urllib.request
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
-from sqlalchemy import func, select
 
 import stepsight.app.jobs.worker
 from stepsight.app.jobs.supervisor import ENDED
@@ -26,14 +21,11 @@ from stepsight.core.models.placement import Placement
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.jobs_schema import State
-from stepsight.storage.database.schema import JudgmentRow
-from stepsight.storage.database.store import UnavailableError, open_store
-from stepsight.storage.jobs.jobs import cancel_job, get_job, list_jobs, resume_job
+from stepsight.storage.database.store import UnavailableError
+from stepsight.storage.jobs.jobs import cancel_job, get_job, resume_job
 from stepsight.storage.judgments.evaluators import list_evaluators
-from stepsight.storage.traces.queries import find_dataset
-from tests.app.processes import judged, silence, start, until, worker_of
+from tests.app.processes import judged, silence, start, until
 from tests.checkpoints import write_evaluator
-from tests.forked import Forked
 from tests.messages import refused
 from tests.storage.samples import add, many
 from tests.vllm_server import Classifier, Day, VllmServer
@@ -267,64 +259,6 @@ def test_the_command_works_off_what_there_is(command, sqlite_store, tiny):
     code, out, err = command("work", "--once", "--db", sqlite_store.name)
     assert (code, out, err) == (0, "", "1 job worked off.\n")
     assert len(judged(sqlite_store)) == 4
-
-
-def serve(path):
-    """`stepsight app` on that store: the process and its address."""
-    process = Forked(None, ["app", "--db", path, "--port", "0"])
-    told = ""
-    while "Ctrl-C" not in told:
-        line = process.stderr.readline()
-        assert line, told
-        told += line
-    return process, re.search(r"http://127\.0\.0\.1:\d+", told)[0]
-
-
-@pytest.mark.slow
-def test_killing_server_and_worker_ends_with_every_trace_judged_exactly_once(seeded_file, tmp_path):
-    path = shutil.copy(seeded_file, tmp_path / "store.db")
-    with open_store(str(path)) as store:
-        add(store, [Trace.of(f"What is {n} + 3?", [f"{n} + 3 = {n + 3}.", "Done."], id=str(n)) for n in range(600)])
-        dataset = find_dataset(store, "sums")
-        server, address = serve(path)
-        try:
-            body = json.dumps({"dataset": "sums", "evaluator": "mini-bidir"}).encode()
-            request = urllib.request.Request(
-                f"{address}/api/v1/jobs", body, {"Content-Type": "application/json"}, method="POST"
-            )
-            with urllib.request.urlopen(request) as response:
-                assert response.status == 201
-            (job,) = list_jobs(store)
-            # What is stored: that is committed every few seconds, behind the progress.
-            until(lambda: count(store, dataset) > 0)
-            worker = worker_of(store, job)
-            # The worker first: it would give its job back when the server goes.
-            os.kill(worker, signal.SIGKILL)
-        finally:
-            server.kill()
-            server.communicate()
-        before = judged(store)
-        assert 0 < count(store, dataset) < 600
-        assert get_job(store, job.id).state == State.RUNNING
-        silence(store)
-        server, _ = serve(path)
-        try:
-            until(lambda: get_job(store, job.id).state != State.RUNNING or worker_of(store, job) != worker)
-            until(lambda: get_job(store, job.id).state == State.DONE, 120)
-        finally:
-            server.send_signal(signal.SIGINT)
-            server.communicate(timeout=30)
-        found = get_job(store, job.id)
-        assert (found.done, found.total, found.left_out) == (600, 600, 0)
-        assert count(store, dataset) == 600
-        # What was judged before the kill was not judged again.
-        assert set(before) <= set(judged(store))
-
-
-def count(store, dataset):
-    with store.read() as session:
-        judged = select(func.count(JudgmentRow.trace_id.distinct())).where(JudgmentRow.dataset_id == dataset.id)
-        return session.scalar(judged)
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """Every kind of file, by the rows that it reads and refuses, in `formats.json`; and the real files where they are.
 
 There, each kind has a `row`, changes of it that are `read`, with the id (null for a hash of the content) and the
-gold of the steps, and changes that are `refused`, with the messages in `tests/messages.json`.
+gold of the steps, and changes that are `refused`, with the messages in `test_formats.txt`.
 """
 
 import json
