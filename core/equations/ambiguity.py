@@ -31,6 +31,7 @@ _DATES = re.compile(r"\d{1,2}/\d{1,2}\s*-\s*\d{1,2}/\d{1,2}")
 _REACHES_ON = re.compile(r"%\s*(?:off|more|less)\b|%\s*[-+]\s*[\d.]+\s*%\s*of\b|√\d[\d.]*[-+]\d")
 _CURRENCIES = frozenset([*CURRENCY, "USD", "EUR", "GBP", "CHF", "INR", "Rs", "Rs.", "Rp"]) - {"¢"}
 _INTEGERS = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,]*\d)")
+_BITS = re.compile("[01]+")
 _CARRIES = re.compile(r"\b(?:carr|borrow)")
 _TEN = 10
 
@@ -187,6 +188,14 @@ class _Equation:
                 return False
         return bool(swapped) and self.holds_with(self.work.node, swapped, undecided=True)
 
+    def is_in_base_two(self) -> bool:
+        """The equation holds in base two and has a number of at least three digits, as in 1011 + 1 = 1100."""
+        numbers = [*_numbers(self.work), *_numbers(self.result)]
+        if not all(_BITS.fullmatch(node.name) for node in numbers) or all(len(node.name) < 3 for node in numbers):
+            return False
+        bits = {id(node): Fraction(int(node.name, 2)) for node in numbers}
+        return self.holds_with(self.work.node, bits, undecided=True)
+
 
 _MEANINGS = (
     _Equation.is_written_otherwise,
@@ -198,6 +207,7 @@ _MEANINGS = (
     _Equation.converts,
     _Equation.is_carried,
     _Equation.has_decimal_commas,
+    _Equation.is_in_base_two,
 )
 
 

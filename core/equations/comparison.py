@@ -67,7 +67,8 @@ class _Side:
         """Return how much the value may be off because the decimals written in it may already be rounded."""
         total = Fraction(0)
         for node in () if self.node.is_literal else self.node.walk():
-            if node.number is not None and node.decimals and _may_be_rounded(node, exact_texts):
+            may_be_rounded = node.decimals > 2 or (node.decimals == 2 and node.name[-1] not in "05")
+            if node.number is not None and may_be_rounded and node.name not in exact_texts:
                 moved = {id(node): node.number + Fraction(1, 10**node.decimals)}
                 total += abs(_number(evaluate(self.node, self.reading, self.percent, moved)) - self.number)
         return total
@@ -170,12 +171,6 @@ def round_to_literal(value: Fraction, node: Node, percent: Fraction = Fraction(1
         return EquationVerdict.HOLDS if gap <= unit / 2 else EquationVerdict.DOUBTFUL if gap < unit else None
     # An integer may be a rounded fraction; a fraction is rarely cut off without a word.
     return EquationVerdict.DOUBTFUL if gap <= Fraction(1, 2) and value.denominator != 1 else None
-
-
-def _may_be_rounded(node: Node, exact_texts: Collection[str]) -> bool:
-    return node.name not in exact_texts and (
-        node.decimals > 2 or (node.decimals == 2 and node.name[-1] not in "05")
-    )
 
 
 def _is_hundredfold(comparison: Comparison, a: Expression, b: Expression) -> bool:

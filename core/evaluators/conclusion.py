@@ -109,10 +109,12 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
     if failing:
         sentences = _failing(trace, failing, heard)
     elif blaming:
-        sentences = [f"{_who(opinion)} {_blame(trace, opinion)}." for opinion in blaming]
-        if content := [
-            opinion.evaluator for opinion in heard if opinion.scores is not None and opinion not in blaming
-        ]:
+        sentences = [
+            f"{opinion.evaluator}{', a demonstration,' * opinion.is_demonstration} {_blame(trace, opinion)}."
+            for opinion in blaming
+        ]
+        others = [opinion for opinion in heard if opinion.scores is not None and opinion not in blaming]
+        if content := [opinion.evaluator for opinion in others]:
             sentences.append(f"{join_words(content)} {'blames' if len(content) == 1 else 'blame'} no step.")
     else:
         checked = {owner for owner, part in zip(trace.owners.tolist(), checks, strict=True) if part}
@@ -186,11 +188,6 @@ def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list
         elif opinion.is_demonstration:
             sentences.append(f"{opinion.evaluator} is a demonstration and misses many errors.")
     return sentences
-
-
-def _who(opinion: Opinion) -> str:
-    """Name an evaluator and say if it is a demonstration."""
-    return f"{opinion.evaluator}, a demonstration," if opinion.is_demonstration else opinion.evaluator
 
 
 def _steps(trace: Trace, places: Sequence[int]) -> str:

@@ -86,7 +86,9 @@ def kept_folder(spec: str, revision: str | None = None, *, weights: bool = True)
         return None
     below = known_card(spec).get("subfolder")
     folders = [folder, *([folder / below] if below else [])]
-    return folder if not weights or any(map(_has_weights, folders)) else None
+    patterns = ("*.safetensors", "pytorch_model*.bin", ADAPTER_PICKLE)
+    has_weights = any(any(place.glob(pattern)) for place in folders for pattern in patterns)
+    return folder if has_weights or not weights else None
 
 
 def shipped_folder(name: str) -> Path | None:
@@ -99,7 +101,3 @@ def local_folder(spec: str | Path) -> Path | None:
     exists."""
     folder = shipped_folder(str(spec)) or Path(spec)
     return folder if os.path.isdir(folder) else None
-
-
-def _has_weights(folder: Path) -> bool:
-    return any(any(folder.glob(pattern)) for pattern in ("*.safetensors", "pytorch_model*.bin", ADAPTER_PICKLE))
