@@ -8,8 +8,8 @@ from stepsight.storage.people.users import Role
 from tests.app.client import PAGE
 from tests.app.elements import read
 from tests.filling import fill
-from tests.messages import same_text
 from tests.storage.people.samples import user
+from tests.transcripts import same_outcome
 
 PATHS = """
     / /evidence?trace=1 /browse?dataset=sums&evaluator=mini /browse?trace=1 /results?dataset=sums /evaluators /data
@@ -47,4 +47,4 @@ def test_each_role_has_what_it_may_do(client, sqlite_store, tmp_path):
                 lines += dict.fromkeys(acts(read(main)))
             seen.setdefault("\n".join(lines), []).append(role)
         for text, roles in seen.items():
-            same_text(f"== {path} for {', '.join(roles)}\n{text}")
+            same_outcome(f"== {path} for {', '.join(roles)}\n{text}")
