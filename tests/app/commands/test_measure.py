@@ -371,7 +371,7 @@ PUBLISHED = {
 
 @pytest.mark.slow
 def test_flipped_labels_of_mr_math_are_found(data, tmp_path):
-    """Of 5 % of the labels flipped at random, over 200 draws: with the published scores of ReasonEval and
+    """Of 5 % of the labels flipped at random, over 50 draws: with the published scores of ReasonEval and
     Math-Shepherd, the mean share among as many most doubtful ones."""
     with open_store(str(tmp_path / "s.db")) as store:
         import_file(store, "mr-math-invalid", data / "mr-math/mr-math_invalid_errors.json", "mr-math-invalid")
@@ -384,7 +384,7 @@ def test_flipped_labels_of_mr_math_are_found(data, tmp_path):
     valid = np.array([label.valid for label in labels], np.int8)
     problem = np.unique([label.trace for label in labels], return_inverse=True)[1]
     rng, count, found = np.random.default_rng(0), round(0.05 * len(labels)), []
-    for _ in range(200):
+    for _ in range(50):
         flipped = rng.choice(len(labels), count, replace=False)
         given = valid.copy()
         given[flipped] ^= 1

@@ -10,7 +10,7 @@ from stepsight.training.experiments.finetuning.sft import write_scratch_model
 from tests.checkpoints import write_evaluator
 from tests.conftest import ROOT
 from tests.training.experiments.filtering.pools import sums, write_rows
-from tests.training.experiments.finetuning.small import BACKBONE, POOL, PROBLEM, ROWS, STUDY, write_subset
+from tests.training.experiments.finetuning.small import BACKBONE, PROBLEM, ROWS, STUDY, write_subset
 from tests.training.experiments.grid.toy import write_toy
 
 CONFIGS = ROOT / "training" / "configs"
@@ -150,18 +150,6 @@ def test_a_model_is_fine_tuned_measured_and_reported(typed):
     measured = typed.run("math500 ./red-42 ./red-43 --problems problems.jsonl --tokens 4 --output out")
     assert "|        | Red-only | 24  | 42   | 0.0 [0.0, 56.1] | 4    | 3   |" in measured.out
     assert "| Red-only | 24  | 2     | 0.0  |" in typed.run("report filtering out").out
-
-
-@pytest.mark.slow
-def test_a_study_is_one_command(typed, tmp_path):
-    (tmp_path / "pool.jsonl").write_text(POOL)
-    (tmp_path / "problems.jsonl").write_text(PROBLEM * 3)
-    (tmp_path / "study.yaml").write_text(yaml.safe_dump(STUDY | {"subsets": ["red"]}))
-    outcome = typed.run("filter-study study.yaml --output out --jobs 1")
-    assert outcome.code == 0
-    assert "| mini-bidir | Red-only | 6   | 1     |" in outcome.out
-    assert outcome.out.endswith("out/report.html\n")
-    assert "1 run into" in outcome.err
 
 
 @pytest.mark.usefixtures("recipe")
