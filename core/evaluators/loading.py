@@ -19,6 +19,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import OWN_READING, EvaluatorSummary, Rereading, split_reading
 from stepsight.core.evaluators.both_orders import reread
 from stepsight.core.evaluators.served import open_served
+from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.heads import StepSight
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
 from stepsight.core.hubs.checkpoint_files import CARD
@@ -40,6 +41,8 @@ from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.memory import check_memory, count_weights, memory_of
 from stepsight.core.models.model import StepModel, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
+from stepsight.core.prompts.encoding import Encoder
+from stepsight.core.scores import Thresholds
 from stepsight.core.scoring.scorer import Scorer
 
 # Weights of fewer bytes are read in less than a second.
@@ -87,14 +90,11 @@ def load_evaluator(
     loaded = kind.load(checkpoint, place)
     if context_of(loaded.backbone) is None:
         raise UserError(f"{checkpoint.folder}/config.json: max_position_embeddings is missing.", "Copy it again.")
-    # Other formats can be read in more than one way.
-    more = loaded.reading if isinstance(kind, StepSight) else (kind.name, loaded.rows, *loaded.reading)
-    more = more if place.dtype == "float32" else (*more, place.dtype)
     return ModelEvaluator(
         name=typed_name(checkpoint.name, place.dtype),
         model=StepModel(loaded.backbone, loaded.head).eval(),
         encoder=encoder,
-        identify=_identity(checkpoint, encoder.template.to_dict(), *more),
+        identify=_identity(checkpoint, kind, encoder, place),
         format=format_of(checkpoint, kind),
         thresholds=thresholds,
         provenance=provenance,
@@ -102,13 +102,30 @@ def load_evaluator(
     )
 
 
-def _identity(checkpoint: Checkpoint, template: dict[str, Any], *more: object) -> Callable[[], str]:
-    """Return the function that computes a loaded evaluator's fingerprint.
+def identify_folder(spec: str | Path, place: Placement) -> tuple[str, Thresholds] | None:
+    """Return the fingerprint and the thresholds of an evaluator at `place` as they would be if it were loaded.
+
+    Its files are read, and no network is built. Returns None for an evaluator without a folder and for one with a
+    reading. Raises `UserError` in the cases of `load_evaluator` that concern these files.
+    """
+    if str(spec) == EQUATIONS or is_address(spec) or split_reading(str(spec))[1] != OWN_READING:
+        return None
+    checkpoint = open_checkpoint(evaluator_folder(spec, place))
+    kind, place = recognise(checkpoint), check_placement(resolve_placement(check_placement(place), checkpoint))
+    encoder, thresholds, _ = read_card_of(checkpoint, kind)
+    return _identity(checkpoint, kind, encoder, place)(), thresholds
+
+
+def _identity(
+    checkpoint: Checkpoint, kind: CheckpointFormat, encoder: Encoder, place: Placement
+) -> Callable[[], str]:
+    """Return the function that computes an evaluator's fingerprint.
 
     A small evaluator is hashed immediately, a large one on first request. The function raises `UserError` if the
     files have changed since the evaluator was loaded, or if an adapter's base is not the one it was trained on.
     """
-    attention = str(checkpoint.card.get("attention"))
+    attention, template = str(checkpoint.card.get("attention")), encoder.template.to_dict()
+    more = (*kind.identity(checkpoint), *([] if place.dtype == "float32" else [place.dtype]))
     folder, before = checkpoint.folder, checkpoint.state
 
     @cache

@@ -60,9 +60,8 @@ class AnswerFormat(CheckpointFormat):
         """Return the ids of the tokens for wrong and right, in this order. Raises `UserError` if they are not
         known, or if the weights have no row for one."""
 
-    def reading(self, ids: list[int], softmax: str) -> tuple[object, ...]:
-        """Return what scores depend on apart from weights and template."""
-        return (*ids, softmax)
+    def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
+        return (*super().identity(checkpoint), *self.answers(checkpoint), softmax_of(checkpoint))
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
         check_language_head(checkpoint, self.kind)
@@ -72,7 +71,7 @@ class AnswerFormat(CheckpointFormat):
             if softmax == VOCABULARY
             else linear_head(head_rows(checkpoint, ids), rows=self.rows)
         )
-        return load_beside(checkpoint, place, head, self.rows, self.reading(ids, softmax))
+        return load_beside(checkpoint, place, head, self.rows)
 
 
 class MathShepherd(AnswerFormat):
@@ -110,8 +109,9 @@ class MathShepherd(AnswerFormat):
     def answers(self, checkpoint: Checkpoint) -> list[int]:
         return [exact_id(checkpoint, token) for token in ("▁-", "▁+")]
 
-    def reading(self, ids: list[int], softmax: str) -> tuple[object, ...]:
-        return () if softmax == ANSWERS else (softmax,)
+    def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
+        softmax = softmax_of(checkpoint)
+        return (self.name, self.rows, *([] if softmax == ANSWERS else [softmax]))
 
 
 class TwoToken(AnswerFormat):
@@ -296,8 +296,8 @@ class MaskedTokens(AnswerFormat):
         tokens = {"right": exact_id(checkpoint, self.right), "wrong": exact_id(checkpoint, "<->")}
         return answer_ids(checkpoint, tokens)
 
-    def reading(self, ids: list[int], softmax: str) -> tuple[object, ...]:
-        return tuple(ids)
+    def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
+        return (self.name, self.rows, *self.answers(checkpoint))
 
 
 def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str | int] | None = None) -> list[int]:

@@ -27,14 +27,12 @@ class Loaded:
     """A loaded backbone and its head.
 
     The head turns the hidden states of the backbone's last layer into three logits. `rows` gives the index of the
-    checkpoint's class for each of neg, neu and pos, or None. `reading` lists everything else that the scores depend
-    on, apart from weights and template.
+    checkpoint's class for each of neg, neu and pos, or None.
     """
 
     backbone: "PreTrainedModel"
     head: nn.Module
     rows: Rows = THREE_WAY
-    reading: tuple[object, ...] = ()
 
 
 class CheckpointFormat(ABC):
@@ -71,17 +69,16 @@ class CheckpointFormat(ABC):
         show which class is which."""
         return len(self.rows) - self.rows.count(None), self.rows
 
+    def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
+        """Return what the scores depend on apart from weights, mask and template: a part of the fingerprint, known
+        without loading the checkpoint."""
+        return (self.name, self.classes(checkpoint)[1])
 
-def load_beside(
-    checkpoint: Checkpoint,
-    place: Placement,
-    head: nn.Module,
-    rows: Rows = THREE_WAY,
-    reading: tuple[object, ...] = (),
-) -> Loaded:
+
+def load_beside(checkpoint: Checkpoint, place: Placement, head: nn.Module, rows: Rows = THREE_WAY) -> Loaded:
     """Load the backbone of a checkpoint and put `head` beside it."""
     backbone = backbone_of(checkpoint, place)
-    return Loaded(backbone, beside(backbone, head, place), rows, reading)
+    return Loaded(backbone, beside(backbone, head, place), rows)
 
 
 def other_architecture(checkpoint: Checkpoint, expected: str) -> UserError:

@@ -77,6 +77,9 @@ class StepSight(CheckpointFormat):
         bias = checkpoint.weights.read(biased) if biased in checkpoint.weights else None
         return Loaded(backbone, beside(backbone, linear_head(checkpoint.weights.read(name), bias), place))
 
+    def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
+        return ()
+
 
 class ReasonEval(CheckpointFormat):
     """ReasonEval's checkpoints: ReasonEval-7B on WizardMath-V1.1 or Mistral, and ReasonEval-34B on Llemma.

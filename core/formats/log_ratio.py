@@ -175,12 +175,7 @@ class ImplicitPrm(CheckpointFormat):
         from stepsight.core.models.pretrained import load_weights, read_config
 
         check_language_head(checkpoint, "a log-ratio")
-        coefficient = checkpoint.card.get("coefficient", _COEFFICIENT)
-        if isinstance(coefficient, bool) or not isinstance(coefficient, int | float) or coefficient <= 0:
-            raise UserError(
-                f"{checkpoint.folder}/{CARD}: coefficient is {coefficient!r:.40}, expected a number above 0."
-            )
-        reference = open_part(checkpoint, "reference", "its reference model")
+        coefficient, reference = _coefficient(checkpoint), _reference(checkpoint)
         check_language_head(reference, "a reference")
         _check_vocabulary(checkpoint, reference)
         values = {**self.template(checkpoint), **checkpoint.card.get("template", {})}
@@ -190,9 +185,25 @@ class ImplicitPrm(CheckpointFormat):
             for part in (checkpoint, reference)
         )
         backbone = LogRatio(model, reference_model, encoder.opening())
-        head = linear_head(torch.tensor([[float(coefficient)]]), rows=self.rows).to(main_device(backbone))
-        compared = fingerprint(reference, {}, "")
-        return Loaded(cast("PreTrainedModel", backbone), head, self.rows, (float(coefficient), compared))
+        head = linear_head(torch.tensor([[coefficient]]), rows=self.rows).to(main_device(backbone))
+        return Loaded(cast("PreTrainedModel", backbone), head, self.rows)
+
+    def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
+        compared = fingerprint(_reference(checkpoint), {}, "")
+        return (*super().identity(checkpoint), _coefficient(checkpoint), compared)
+
+
+def _coefficient(checkpoint: Checkpoint) -> float:
+    coefficient = checkpoint.card.get("coefficient", _COEFFICIENT)
+    if isinstance(coefficient, bool) or not isinstance(coefficient, int | float) or coefficient <= 0:
+        raise UserError(
+            f"{checkpoint.folder}/{CARD}: coefficient is {coefficient!r:.40}, expected a number above 0."
+        )
+    return float(coefficient)
+
+
+def _reference(checkpoint: Checkpoint) -> Checkpoint:
+    return open_part(checkpoint, "reference", "its reference model")
 
 
 def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:

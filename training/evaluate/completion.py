@@ -10,7 +10,7 @@ from functools import partial
 
 from stepsight.core.critics.critic import CallEstimate, Critic
 from stepsight.core.errors import counted
-from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.loading import identify_folder, load_evaluator
 from stepsight.core.inference_servers.address import is_address, is_critic
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, open_checkpoint, resolve_placement
@@ -21,7 +21,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.scoring.scorer_base import Skip
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
-from stepsight.storage.judgments.evaluators import StoredEvaluator, register_loaded
+from stepsight.storage.judgments.evaluators import StoredEvaluator, list_evaluators, register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.runs.processes import Processes
@@ -136,6 +136,15 @@ def score_dataset(
 def open_evaluator(spec: str, place: Placement) -> Evaluator:
     """Load an evaluator at `place`."""
     return load_evaluator(spec, place.device, place.dtype, place.device_map)
+
+
+def find_stored(store: Store, spec: str, place: Placement) -> StoredEvaluator | None:
+    """Return the row of an evaluator that ran at `place` before, found by its files without loading it.
+
+    Returns None if no row has its fingerprint and its thresholds, or if only loading shows the fingerprint.
+    """
+    identity = identify_folder(spec, place)
+    return next((row for row in list_evaluators(store) if (row.fingerprint, row.thresholds) == identity), None)
 
 
 def describe(evaluator: Evaluator) -> None:

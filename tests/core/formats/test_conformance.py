@@ -10,9 +10,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from stepsight.core.evaluators.loading import load_evaluator
+from stepsight.core.evaluators.loading import identify_folder, load_evaluator
 from stepsight.core.formats.recognition import FORMATS, format_of, recognise
 from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.placement import Placement
 from stepsight.core.trace import Trace
 from tests.checkpoints import (
     LLADA_CONFIG,
@@ -85,6 +86,7 @@ def test_every_mode_equals_the_authors_procedure(written, name):
     evaluator = load_evaluator(folder)
     assert (evaluator.format, evaluator.attention, evaluator.outputs) == (case.format, "causal", case.outputs)
     assert evaluator.name == folder.name
+    assert identify_folder(folder, Placement()) == (evaluator.fingerprint, evaluator.thresholds)
     one_pass = not evaluator.encoder.asks_each_step
     check_modes(evaluator, lambda trace, j: case.rows(folder, made, trace, j), case.traces, one_pass=one_pass)
 

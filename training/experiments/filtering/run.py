@@ -8,8 +8,9 @@ FOLDER/manifest.json   the same with the counts; written last
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +20,7 @@ import numpy as np
 from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import atomic_file, read_json, write_json
 from stepsight.core.judgment import Judgment, Mode
+from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import can_load
 from stepsight.core.models.placement import Placement
 from stepsight.core.scores import Outputs, Thresholds
@@ -29,7 +31,7 @@ from stepsight.storage.judgments.columns import read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, find_by_name, register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import Dataset, list_left_out, trace_batches
-from stepsight.training.evaluate.completion import judge, open_evaluator
+from stepsight.training.evaluate.completion import find_stored, judge, open_evaluator
 from stepsight.training.experiments.filtering.pool import (
     BOTH,
     QUERY,
@@ -109,8 +111,12 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
     solution cannot be scored, if too few qualify, or if the folder belongs to a different run.
     """
     pool = Pool.read(store, dataset, options.where, options.sample, options.seed, options.benchmarks)
-    loaded = open_evaluator(options.evaluator, options.place) if can_load(options.evaluator) else None
-    evaluator = register_loaded(store, loaded) if loaded else find_by_name(store, options.evaluator)
+    run = cache(lambda: open_evaluator(options.evaluator, options.place)) if can_load(options.evaluator) else None
+    if run is None:
+        evaluator = find_by_name(store, options.evaluator)
+    else:
+        # One that has judged the whole pool is not loaded.
+        evaluator = find_stored(store, options.evaluator, options.place) or register_loaded(store, run())
     rule = options.rule(evaluator)
     rows = Counter(pool.problem_of.values())
     benchmarks = [benchmark.records[0] for benchmark in pool.benchmarks]
@@ -147,7 +153,7 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
     paths = {name: options.output / f"{name}.jsonl" for name in rule.by}
     if all(path.is_file() for path in (options.output / MANIFEST, *paths.values())):
         return read_json(options.output / MANIFEST)
-    scores, errors = _score(store, pool, evaluator, Scorer(loaded) if loaded else None, watch)
+    scores, errors = _score(store, pool, evaluator, run, watch)
     left_out = len(pool) - len(pool.problem_of) - len(scores)
     _check_scored(pool, left_out, errors, options.skip_bad)
     subsets = choose(scores, rule)
@@ -172,10 +178,10 @@ def filter_pool(store: Store, dataset: Dataset, options: Filtering, watch: Watch
 
 
 def _score(
-    store: Store, pool: Pool, evaluator: StoredEvaluator, scorer: Scorer | None, watch: Watch
+    store: Store, pool: Pool, evaluator: StoredEvaluator, load: Callable[[], Evaluator] | None, watch: Watch
 ) -> tuple[PoolScores, list[str]]:
-    """Return the scores of the pool, after scoring what has none if there is a scorer, and the errors of solutions
-    that are too long for it. Solutions of benchmark problems are left out."""
+    """Return the scores of the pool, after scoring what has none if the evaluator can be loaded, and the errors of
+    solutions that are too long for it. Solutions of benchmark problems are left out."""
     values = _read_scores(store, pool, evaluator)
     missing = [
         id
@@ -183,7 +189,8 @@ def _score(
         if np.isnan(validity) and id not in pool.problem_of
     ]
     errors: list[str] = []
-    if missing and scorer is not None:
+    if missing and load is not None:
+        loaded = load()
 
         def skip(_: Trace, error: UserError) -> None:
             errors.append(error.message)
@@ -194,7 +201,9 @@ def _score(
                 watch("solutions scored", number, len(missing))
 
         traces = chain.from_iterable(trace_batches(store, missing))
-        save_judgments(store, evaluator.id, watched(judge(scorer, traces, Mode.OFFLINE, skip)))
+        judgments = judge(Scorer(loaded), traces, Mode.OFFLINE, skip)
+        # Its files may have changed since the row was found.
+        save_judgments(store, register_loaded(store, loaded).id, watched(judgments))
         values = _read_scores(store, pool, evaluator)
     values[[id in pool.problem_of for id in pool.trace_ids]] = np.nan
     rows = np.flatnonzero(~np.isnan(values[:, 0]))

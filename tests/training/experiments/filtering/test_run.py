@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from stepsight.core.evaluators import loading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.paths import asset
 from stepsight.core.scores import judge_solution
@@ -85,7 +86,7 @@ def test_the_manifest_says_how_it_was_chosen(tmp_path, sqlite_store, pool, tiny)
     assert str(tmp_path).encode() not in b"".join(files(tmp_path / "out").values())
 
 
-def test_what_is_done_is_not_repeated_and_scores_are_used_again(tmp_path, sqlite_store, pool, tiny):
+def test_what_is_done_is_not_repeated_and_scores_are_used_again(tmp_path, sqlite_store, pool, tiny, monkeypatch):
     def stop(what, done, total):
         if done == 17:
             raise KeyboardInterrupt
@@ -100,6 +101,8 @@ def test_what_is_done_is_not_repeated_and_scores_are_used_again(tmp_path, sqlite
     assert set(before) == {"run.json", "manifest.json", *(f"{name}.jsonl" for name in SUBSETS)}
     seen.clear()
     watch = lambda *done: seen.append(done)  # noqa: E731
+    # What is needed of the evaluator is its fingerprint, for which no network is built.
+    monkeypatch.setattr(loading.StepModel, "__init__", lambda *_: pytest.fail("the evaluator is loaded"))
     assert filter_pool(sqlite_store, pool, options(tmp_path / "out", tiny), watch) == first
     assert filter_pool(sqlite_store, pool, options(tmp_path / "two", tiny, match=5, seed=7), watch)["size"] == 5
     assert (files(tmp_path / "out"), seen) == (before, [])
