@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.distributed.checkpoint.filesystem import FileSystemReader
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scoring.scorer import Scorer
@@ -286,6 +287,18 @@ def test_a_run_with_shards_goes_on_from_its_checkpoint(sharded, tmp_path):
     assert "going on from step 5." in first.stderr
     np.testing.assert_allclose(losses(output), losses(sharded), rtol=0, atol=1e-5)
     np.testing.assert_allclose(validity(output), validity(sharded), rtol=0, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_shards_are_computed_in_bfloat16_and_kept_in_float32(tmp_path):
+    one = run.train(replace(SHORT, bf16=True), tmp_path / "one")
+    path = write_config(tmp_path / "config.yaml", replace(SHARDED, bf16=True))
+    first, second = forked_pair("train", path, "--output", tmp_path / "two")
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    np.testing.assert_allclose(losses(tmp_path / "two"), losses(one), rtol=0, atol=0.01)
+    about = FileSystemReader(tmp_path / "two" / "checkpoints" / "checkpoint-10").read_metadata().state_dict_metadata
+    tensors = [kept.properties.dtype for kept in about.values() if hasattr(kept, "properties")]
+    assert set(tensors) == {torch.float32}
 
 
 def write(folder, step):
