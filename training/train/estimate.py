@@ -5,7 +5,6 @@ stepsight train training/configs/llada-prm-8b.yaml --plan --gpu 80
 
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,13 +22,13 @@ from stepsight.training.train.config import Expected, TrainConfig
 from stepsight.training.train.init import llama_config, longest_input
 from stepsight.training.train.lora import adapted_layers
 
-GIB = 2**30
-# The share of the memory that a run may fill; the rest is for the driver, the library and fragmentation.
-USABLE = 0.92
-# The GiB of an H100.
-DEFAULT_MEMORY = 80.0
+_GIB = 2**30
 # Characters per token, assumed without a tokenizer.
 CHARACTERS = 3
+# The share of the memory that a run may fill; the rest is for the driver, the library and fragmentation.
+_USABLE = 0.92
+# The GiB of an H100.
+_DEFAULT_MEMORY = 80.0
 # Bytes for each parameter that is trained: its weight, its gradient and AdamW's two moments, in float32.
 _STATE = {"weights": 4, "gradients": 4, "optimiser": 8}
 # Bytes per token kept for the backward pass, as measured in tests/training/train/test_estimate.py: in each layer of
@@ -40,9 +39,8 @@ _ENDS = 14
 
 @dataclass(frozen=True)
 class Network:
-    """The size of a network. `parameters` counts the backbone and the score head, including the `embedding`, and
-    `context` is the longest input. With LoRA, `adapters` counts the additional parameters and `head` those of the
-    score head, and the other parameters are frozen."""
+    """The size of a network: the parameters of the backbone and the score head, of these those of the `embedding`
+    and the `head`, those of adapters, beside which the rest is frozen, and the longest input, `context`."""
 
     parameters: int
     embedding: int
@@ -61,29 +59,28 @@ def network_of(config: TrainConfig, root: Path) -> Network:
     if it is on this machine, and otherwise from the recipe's `plan`. Nothing is downloaded. Raises `UserError` if
     neither source gives the dimensions.
     """
-    backbone, vocabulary, folder, init = config.backbone, config.vocabulary, None, config.init
+    backbone, vocabulary, init, values = config.backbone, config.vocabulary, config.init, None
     if init is not None:
         snapshot = cached(init) if is_hub_id(init) else None
-        places = [root / init, Path(init), asset("evaluators", init), *([snapshot] if snapshot else [])]
-        folder = next((place for place in places if (place / "config.json").is_file()), None)
-        if config.plan and config.plan.vocabulary:
+        folders = [root / init, Path(init), asset("evaluators", init), *([snapshot] if snapshot else [])]
+        folder = next((folder for folder in folders if (folder / "config.json").is_file()), None)
+        if folder is not None:
+            values = read_config(Checkpoint.open(folder), config.attention)
+        elif config.plan and config.plan.vocabulary:
             backbone, vocabulary = config.plan.backbone, config.plan.vocabulary
-    if folder is not None:
-        values = read_config(Checkpoint.open(folder), config.attention)
-    elif backbone is not None:
+    if values is None:
+        if backbone is None:
+            raise UserError(
+                f"init: {init} is not on this machine, and its dimensions are unknown.",
+                "Put it there, or give plan.backbone and plan.vocabulary.",
+            )
         values = llama_config(backbone, vocabulary, config.attention)
-    else:
-        raise UserError(
-            f"init: {init} is not on this machine, and its dimensions are unknown.",
-            "Put it there, or give plan.backbone and plan.vocabulary.",
-        )
     with torch.device("meta"):
         model = StepModel.from_config(values)
-    sizes = {name: parameter.numel() for name, parameter in model.named_parameters()}
     hidden, lora = int(model.config.hidden_size), config.lora
     adapted = adapted_layers(lora, model.model) if lora else []
     return Network(
-        parameters=sum(sizes.values()),
+        parameters=sum(parameter.numel() for parameter in model.parameters()),
         embedding=model.model.get_input_embeddings().get_parameter("weight").numel(),
         layers=int(model.config.num_hidden_layers),
         hidden=hidden,
@@ -91,30 +88,14 @@ def network_of(config: TrainConfig, root: Path) -> Network:
         mlp=int(getattr(model.config, "intermediate_size", 4 * hidden)),
         context=longest_input(model.model, init),
         adapters=sum(lora.rank * (layer.in_features + layer.out_features) for layer in adapted) if lora else 0,
-        head=sum(size for name, size in sizes.items() if not name.startswith("model.")),
+        head=sum(parameter.numel() for parameter in model.score.parameters()),
     )
-
-
-def work_of(config: TrainConfig, root: Path) -> tuple[int, float, bool]:
-    """Return the number of traces in an epoch, their mean number of tokens, and whether these were counted in the
-    data files, with `CHARACTERS` characters per token, because the recipe does not state them. Raises `UserError`
-    if there are no traces to learn from."""
-    expected = config.plan or Expected()
-    if expected.traces and expected.tokens:
-        return expected.traces, float(expected.tokens), False
-    traces = characters = 0
-    for trace in Mixture(config.data, root, config.truncation, config.seed):
-        traces += 1
-        characters += len(trace.problem) + sum(map(len, trace.substeps))
-    if not traces:
-        raise UserError("no trace is left to learn from.", "Check data.sources.")
-    return traces, characters / traces / CHARACTERS, True
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated needs of a run on `devices` identical devices with `gpu` GiB of memory each. `traces`, `tokens`
-    and `counted` are those of `work_of`."""
+    """The estimated needs of a run with so many `traces` in an epoch, of `tokens` on average, on `devices` devices
+    with `gpu` GiB of memory each."""
 
     config: TrainConfig
     network: Network
@@ -122,7 +103,6 @@ class Estimate:
     devices: int
     traces: int = 1
     tokens: float = 1.0
-    counted: bool = True
 
     @property
     def steps(self) -> int:
@@ -130,18 +110,12 @@ class Estimate:
         return math.ceil(self.traces / self.config.batch_size) * self.config.epochs
 
     @property
-    def per_device(self) -> int:
-        """The number of traces that a device processes at once."""
-        return math.ceil(self.config.batch_size / self.config.accumulation / self.devices)
-
-    @property
-    def memory(self) -> Mapping[str, float]:
+    def memory(self) -> dict[str, float]:
         """The bytes needed on each device when it processes the longest traces: weights, gradients, optimiser state
         and activations. With FSDP, the devices share all but the activations. With activation checkpointing, these
         are the inputs of all layers and the activations of a single layer."""
         config, net = self.config, self.network
-        width = 2 if config.bf16 else 4
-        share = self.devices if config.fsdp else 1
+        width, share = 2 if config.bf16 else 4, self.devices if config.fsdp else 1
         trained = net.head + net.adapters if net.adapters else net.parameters
         states = {name: size * trained / share for name, size in _STATE.items()}
         if net.adapters:
@@ -149,48 +123,49 @@ class Estimate:
         wide, fed = _LAYER[width]
         layer = wide * net.hidden + fed * net.mlp
         kept = 4 * net.hidden * net.layers + layer if config.activation_checkpointing else layer * net.layers
+        traces = math.ceil(config.batch_size / config.accumulation / self.devices)
         longest = min(net.context, config.max_length or net.context)
-        return states | {"activations": float(self.per_device * longest * (kept + _ENDS * net.hidden))}
+        return states | {"activations": float(traces * longest * (kept + _ENDS * net.hidden))}
 
     def check(self, activations: bool = True) -> None:
         """Raise `UserError` if the run, with or without its `activations`, does not fit in the devices' memory."""
         needed = sum(size for name, size in self.memory.items() if activations or name in _STATE)
-        if needed > self.gpu * GIB * USABLE:
+        if needed > self.gpu * _GIB * _USABLE:
             raise UserError(
-                f"the run needs {needed / GIB:.1f} GiB on each device, and may fill {self.gpu * USABLE:.1f} of its "
-                f"{self.gpu:g} GiB.",
+                f"the run needs {needed / _GIB:.1f} GiB on each device, and may fill {self.gpu * _USABLE:.1f} of"
+                f" its {self.gpu:g} GiB.",
                 "Set activation_checkpointing or bf16, raise accumulation, lower max_length, divide it among more"
                 " devices with fsdp, or train adapters with lora.",
             )
 
     def __str__(self) -> str:
-        config, net, memory, usable = self.config, self.network, self.memory, self.gpu * USABLE
-        needed = sum(memory.values()) / GIB
-        trained = f" and {net.adapters:,} in adapters; {net.adapters + net.head:,} are trained"
-        tokens = f"{self.traces * self.tokens * config.epochs:,.0f} tokens"
-        lines = {
-            "parameters": f"{net.parameters:,}{trained if net.adapters else ''}",
-            "data": f"{self.traces:,} traces of {self.tokens:.0f} tokens"
-            f" ({'counted' if self.counted else 'as the recipe says'})",
-            "batch": f"{config.batch_size} traces = {self.devices} devices x {self.per_device} traces"
-            f" x {config.accumulation} parts",
-            "steps": f"{self.steps:,} in {config.epochs} epochs, {tokens}",
-            "memory": f"{needed:.1f} of {usable:.1f} GiB on each device: "
-            + ", ".join(f"{name} {size / GIB:.1f}" for name, size in memory.items()),
-            "fits": "yes" if needed <= usable else "no",
-        }
-        return "\n".join(f"{name:<14}{text}" for name, text in lines.items())
+        net, parts = self.network, {name: size / _GIB for name, size in self.memory.items()}
+        trained = f", of which {net.adapters + net.head:,} are trained" if net.adapters else ""
+        tokens = self.traces * self.tokens * self.config.epochs
+        return (
+            f"parameters    {net.parameters + net.adapters:,}{trained}\n"
+            f"tokens        {tokens:,.0f}, of {self.traces:,} traces in {self.steps:,} steps\n"
+            f"memory        {sum(parts.values()):.1f} of {self.gpu * _USABLE:.1f} GiB on each of {self.devices}: "
+            f"{', '.join(f'{name} {size:.1f}' for name, size in parts.items())}"
+        )
 
 
 def estimate_run(config: TrainConfig, root: Path, gpu: float | None = None, devices: int | None = None) -> Estimate:
     """Estimate the needs of a run of a configuration in the folder `root`.
 
-    `gpu` is the memory of each of the `devices` in GiB; both default to the recipe's. Raises `UserError` if neither
-    the recipe nor the data files tell the amount of data.
+    `gpu` is the memory of each of the `devices` in GiB; both default to the recipe's. The traces are counted if the
+    recipe does not state their number. Raises `UserError` if there are none, or if the dimensions are unknown.
     """
     expected = config.plan or Expected()
-    memory, count = gpu or expected.gpu or DEFAULT_MEMORY, devices or expected.devices
-    return Estimate(config, network_of(config, root), memory, count, *work_of(config, root))
+    traces, tokens = expected.traces, float(expected.tokens or 0)
+    if not (traces and tokens):
+        mixture = Mixture(config.data, root, config.truncation, config.seed)
+        sizes = [len(trace.problem) + sum(map(len, trace.substeps)) for trace in mixture]
+        if not sizes:
+            raise UserError("no trace is left to learn from.", "Check data.sources.")
+        traces, tokens = len(sizes), sum(sizes) / len(sizes) / CHARACTERS
+    memory, count = gpu or expected.gpu or _DEFAULT_MEMORY, devices or expected.devices
+    return Estimate(config, network_of(config, root), memory, count, traces, tokens)
 
 
 def check_devices(config: TrainConfig, root: Path) -> None:
@@ -200,7 +175,7 @@ def check_devices(config: TrainConfig, root: Path) -> None:
     """
     if not torch.cuda.is_available():
         return
-    gpu = torch.cuda.get_device_properties(0).total_memory / GIB
+    gpu = torch.cuda.get_device_properties(0).total_memory / _GIB
     try:
         network = network_of(config, root)
     except UserError:

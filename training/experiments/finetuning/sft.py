@@ -247,7 +247,7 @@ def estimate_fine_tuning(recipe: Recipe, root: Path, gpu: float | None, devices:
     """Estimate the needs of a run of a recipe in the folder `root`, as `estimate_run` does for training. Raises
     `UserError` if neither the recipe nor its files tell the amount of data or the size of the model."""
     plan = recipe.plan or Expected()
-    if counted := not (plan.traces and plan.tokens):
+    if not (plan.traces and plan.tokens):
         rows = _read_subset(recipe, root)[1]
         characters = sum(len(query) + len(response) for query, response in rows)
         plan = replace(plan, traces=len(rows), tokens=math.ceil(characters / len(rows) / CHARACTERS))
@@ -257,4 +257,4 @@ def estimate_fine_tuning(recipe: Recipe, root: Path, gpu: float | None, devices:
     # A language-modelling head takes the place of the score head.
     network = estimate.network
     network = replace(network, parameters=network.parameters + network.embedding - 3 * network.hidden)
-    return replace(estimate, network=network, counted=counted)
+    return replace(estimate, network=network)

@@ -166,14 +166,14 @@ def test_the_papers_run_is_7b_on_four_gpus():
     layer = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336 + 2 * 4096
     assert estimate.network.parameters == 32 * layer + 4096 + 2 * 32000 * 4096 == 7_241_732_096
     # 5,222 rows in batches of 32 are 164 steps, four times.
-    assert (estimate.steps, estimate.devices, estimate.per_device) == (4 * 164, 4, 2)
+    assert (estimate.steps, estimate.devices) == (4 * 164, 4)
     estimate.check()
 
 
 def test_the_rows_of_a_plan_are_counted_where_they_are_here(start, subset):
     recipe = replace(RECIPE, init=str(start), data=str(subset))
     estimate = estimate_fine_tuning(recipe, CONFIGS, None, None)
-    assert (estimate.traces, estimate.counted, estimate.steps) == (24, True, 6)
+    assert (estimate.traces, estimate.steps) == (24, 6)
 
 
 def test_a_model_from_scratch_is_a_whole_folder_and_follows_from_its_seed(start, tmp_path):
