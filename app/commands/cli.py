@@ -42,7 +42,6 @@ COMMANDS = {
         "list evaluators, fetch public ones, and verify their published figures",
     ),
     "evaluate": ("measure", "measure.md", "measure evaluators on a dataset of the store"),
-    "card": ("evaluators", "measure.md", "write how far an evaluator can be trusted on a dataset"),
     "calibrate": ("evaluators", "measure.md", "choose a threshold of an evaluator on a validation dataset"),
     "patch": ("export", "annotate.md", "export accepted disputes as a label patch, and show one"),
     "report": ("report", "measure.md", "write a report of stored judgments: a page and tables"),

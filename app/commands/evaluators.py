@@ -1,9 +1,8 @@
-"""The commands `evaluators`, `card` and `calibrate`: what there is to score with, and how far to trust it.
+"""The commands `evaluators` and `calibrate`: what there is to score with, and from which score on a step is valid.
 
 stepsight evaluators fetch Qwen/Qwen2.5-Math-PRM-7B
 stepsight evaluators verify Qwen/Qwen2.5-Math-PRM-7B --part gsm8k
 stepsight evaluators merge runs/qwen-7b-lora --output runs/qwen-7b --dtype bfloat16
-stepsight card --dataset mr-math-invalid --evaluator GPT-4 --format markdown --output card.md
 stepsight calibrate --dataset prm800k --evaluator mini-bidir --mode online --goal recall --recall 0.9
 """
 
@@ -16,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stepsight.app.options.command import (
-    DATASET,
     DB,
     JSON,
     MODES,
@@ -24,7 +22,6 @@ from stepsight.app.options.command import (
     command,
     fraction,
     is_placed,
-    open_output,
     option,
     positive,
     read_placement,
@@ -44,9 +41,7 @@ from stepsight.core.paths import format_bytes
 from stepsight.storage.database.store import open_store
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.calibration import Calibrated, Goal, calibrate
-from stepsight.training.evaluate.judging import find_evaluators, find_one
-from stepsight.training.report.card import measure_card
-from stepsight.training.report.report import PART_WRITERS
+from stepsight.training.evaluate.judging import find_evaluators
 
 if TYPE_CHECKING:
     from stepsight.app.evaluators.model_list import FetchableModel
@@ -170,30 +165,6 @@ def _merge(args: Namespace) -> None:
     from stepsight.core.evaluators.loading import write_merged
 
     print(write_merged(args.adapter, Path(args.output), args.dtype))
-
-
-@command(
-    DATASET,
-    option(
-        "--evaluator NAME",
-        "a stored or shipped one, its fingerprint, or a folder; it first judges what it has not judged",
-        required=True,
-    ),
-    option("--format", "markdown: a section of a model card", choices=PART_WRITERS, default="text"),
-    option("--output FILE", "write it there (default: standard output)", default="-"),
-    option("--draws N", "bootstrap draws (default: %(default)s)", type=positive(int), default=1000),
-    PLACEMENT,
-    DB,
-)
-def card_command(args: Namespace) -> None:
-    """Write the report of a dataset on one evaluator: figures with intervals beside baselines, how far scores
-    follow length and place, agreement with people, and what was measured."""
-    with open_store(args.db) as store:
-        dataset = find_dataset(store, args.dataset)
-        evaluator = find_one(store, dataset, args.evaluator, read_placement(args))
-        card = measure_card(store, dataset, evaluator, args.draws)
-    with open_output(args.output) as out:
-        out.write(PART_WRITERS[args.format](card))
 
 
 @command(

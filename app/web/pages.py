@@ -269,7 +269,7 @@ MOVED: dict[str, str] = {
     "/evidence/stress": "/help/measure#stress-tests",
     "/results/doubtful": "/help/measure#doubtful-labels",
     "/results/doubtful/file": "/help/measure#doubtful-labels",
-    "/results/card": "/help/measure#the-card-of-an-evaluator",
+    "/results/card": "/help/measure#report",
     "/help/people": "/help/deployment#people",
     "/help/stress": "/help/measure#stress-tests",
     "/help/demo": "/help/score#demo",

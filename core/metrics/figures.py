@@ -16,7 +16,7 @@ import numpy as np
 from stepsight.core.arrays import AnyInts, Floats64
 from stepsight.core.metrics import ternary
 from stepsight.core.metrics.binary import auc, brier, expected_calibration_error, macro_f1
-from stepsight.core.metrics.bootstrap import Value, Weights, interval, ratio, statistic
+from stepsight.core.metrics.bootstrap import Value, Weights, interval, ratio, statistic, weighted_totals
 from stepsight.core.metrics.first_error import (
     FirstErrors,
     accuracy_on_wrong,
@@ -26,7 +26,6 @@ from stepsight.core.metrics.first_error import (
     redundant_solutions,
 )
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, items, prm_items
-from stepsight.core.metrics.shortcuts import rank_correlation
 from stepsight.core.metrics.table import NO_ITEMS, NO_SCORES, Items, StepTable
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Label
@@ -152,8 +151,35 @@ def spearman(items: ShareItems, weights: Weights) -> Value:
     """
     if items.problem:
         return Value.none(items.problem)
-    lacking = "all scores or all shares are the same"
-    return rank_correlation(items.validity, items.share, items.trace, weights, lacking=lacking)
+    x, y = (_ranks(numbers) - (len(items) + 1) / 2 for numbers in (items.validity, items.share))
+    sums = np.zeros((weights.shape[1], 6))
+    np.add.at(sums, items.trace, np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1))
+    totals = (weighted_totals(sums, drawn) for drawn in (np.ones_like(weights[:1]), weights))
+    (number,), draws = map(_correlation, totals)
+    if np.isnan(number):
+        return Value.none("all scores or all shares are the same")
+    value = Value(float(number), draws=draws)
+    return interval(value, draws) if np.ptp(items.trace) else value
+
+
+def _ranks(numbers: Floats64) -> Floats64:
+    """Return the rank of each number, from 1; equal numbers share the mean of their ranks.
+
+    SciPy's `rankdata` does the same, but its import takes longer than most measurements.
+    """
+    _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
+    means: Floats64 = counts.cumsum() - (counts - 1) / 2
+    return means[place]
+
+
+def _correlation(sums: Floats64) -> Floats64:
+    """Return the correlation of each row, given the sums of 1, x, y, x², y² and xy, with shape (rows, 6)."""
+    count, x, y, xx, yy, xy = sums.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        squares, others, products = (
+            total - left * right / count for total, left, right in ((xx, x, x), (yy, y, y), (xy, x, y))
+        )
+        return np.where((squares > 1e-6) & (others > 1e-6), products / np.sqrt(squares * others), np.nan)
 
 
 def _order_problem(items: ShareItems) -> str:

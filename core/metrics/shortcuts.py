@@ -3,12 +3,6 @@
 A baseline is an evaluator that does not read the steps. An evaluator that does not beat it has learnt no
 mathematics. On benchmarks whose labelled steps end at the first error, such as PRM800K, `baseline:last-step` is
 nearly perfect offline: a trace whose last step states no answer ends with an error.
-
-The other measures tell how closely the scores of steps follow their length and position, beyond what gold explains.
-A long step is wrong more often than a short one, so that a good evaluator's scores fall with length too. Beyond
-gold, the correlation is therefore taken within gold's classes: the ranks of scores and of lengths, each minus its
-mean in the class, are correlated over all classes together (Spearman's correlation, adjusted for gold). Every
-resample has the ranks of the whole sample.
 """
 
 import re
@@ -17,107 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stepsight.core.arrays import AnyInts, Bools, Floats64
+from stepsight.core.arrays import Bools, Floats64
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
-from stepsight.core.metrics.bootstrap import Value, Weights, interval, mean, weighted_totals
-from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Step, Trace
-
-_NO_SCORES = "no solution of several steps has a score on each"
-
-
-def rank_correlation(
-    first: Floats64,
-    second: Floats64,
-    trace: AnyInts,
-    weights: Weights,
-    group: AnyInts | None = None,
-    lacking: str = "all scores or all lengths are the same",
-) -> Value:
-    """Return the rank correlation of two numbers of steps within groups, from -1 to 1, with its interval over
-    traces.
-
-    All arrays have the shape (n,): `group` numbers the group of each step, and `trace` its trace. Without groups,
-    this is Spearman's correlation. It is undefined, with `lacking` as the reason, if one of the two does not vary
-    within any group.
-    """
-    x, y = (_ranks(numbers) - (len(numbers) + 1) / 2 for numbers in (first, second))
-    present, place = np.unique(np.zeros(len(x)) if group is None else group, return_inverse=True)
-    sums = np.zeros((weights.shape[1], len(present), 6))
-    np.add.at(sums, (trace, place), np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1))
-    (number,), draws = (
-        _within_groups(weighted_totals(sums.reshape(len(sums), -1), drawn).reshape(-1, len(present), 6))
-        for drawn in (np.ones_like(weights[:1]), weights)
-    )
-    if np.isnan(number):
-        return Value.none(lacking)
-    value = Value(float(number), draws=draws)
-    return interval(value, draws) if np.ptp(trace) else value
-
-
-def _ranks(numbers: Floats64) -> Floats64:
-    """Return the rank of each number, from 1; equal numbers share the mean of their ranks.
-
-    SciPy's `rankdata` does the same, but its import takes longer than most measurements.
-    """
-    _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
-    means: Floats64 = counts.cumsum() - (counts - 1) / 2
-    return means[place]
-
-
-def _within_groups(sums: Floats64) -> Floats64:
-    """Return the pooled correlation of each row, given the sums of 1, x, y, x², y² and xy in each group. The shape
-    of `sums` is (rows, groups, 6)."""
-    count, x, y, xx, yy, xy = np.moveaxis(sums, -1, 0)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        squares, others, products = (
-            np.nansum(total - left * right / count, axis=1)
-            for total, left, right in ((xx, x, x), (yy, y, y), (xy, x, y))
-        )
-        varies = (squares > 1e-6) & (others > 1e-6)
-        return np.where(varies, products / np.sqrt(squares * others), np.nan)
-
-
-def last_is_least(table: StepTable, weights: Weights) -> Value:
-    """Return the share of solutions whose last step has the least validity of all. If `k` steps tie, including the
-    last one, the solution counts `1 / k`. Solutions of one step, or with a step without a score, do not count."""
-    traces, validity = _of_several(table)
-    starts = np.searchsorted(traces, np.unique(traces))
-    if not len(starts):
-        return Value.none(_NO_SCORES)
-    least = np.minimum.reduceat(validity, starts)
-    ties = np.add.reduceat(validity == np.repeat(least, np.diff([*starts, len(traces)])), starts)
-    is_last = validity[np.append(starts[1:], len(traces)) - 1] == least
-    return mean(is_last / ties, traces[starts], weights)
-
-
-def last_by_chance(table: StepTable, weights: Weights) -> Value:
-    """Return the share that `last_is_least` would have if scores were drawn at random."""
-    traces, _ = _of_several(table)
-    present, counts = np.unique(traces, return_counts=True)
-    return mean(1 / counts, present, weights, _NO_SCORES)
-
-
-def error_is_last(table: StepTable, weights: Weights) -> Value:
-    """Return the share of solutions whose first error by gold is their last step, among those with an error and
-    several steps."""
-    first = table.first_errors()
-    last = np.bincount(table.trace, minlength=table.traces) - 1
-    chosen = np.flatnonzero((first != SILENT) & (last > 0))
-    return mean((first == last)[chosen], chosen, weights, "gold has no error in a solution of several steps")
-
-
-def _of_several(table: StepTable) -> tuple[AnyInts, Floats64]:
-    """Return the trace and the validity of the steps of solutions that have several steps and a score on every
-    step."""
-    validity = table.validity.astype(np.float64)
-    counts = np.bincount(table.trace, minlength=table.traces)
-    silent = np.bincount(table.trace, np.isnan(validity), table.traces)
-    kept = ((counts > 1) & (silent == 0))[table.trace]
-    return table.trace[kept], validity[kept]
-
 
 PREFIX = "baseline:"
 

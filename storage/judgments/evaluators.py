@@ -75,11 +75,6 @@ class StoredEvaluator:
         return Outputs(self.info.get("outputs", Outputs.THREE_WAY))
 
     @property
-    def is_imported(self) -> bool:
-        """True if only scores of the evaluator are known. For one that has run here, the store has its size."""
-        return "parameters" not in self.info
-
-    @property
     def dtype(self) -> str:
         """The data type that the evaluator's weights had when it judged."""
         return str(self.info.get("dtype", _DTYPE))

@@ -4,7 +4,6 @@ unjudged traces first.
 Measuring stored judgments needs no PyTorch, so that importing this module does not load it.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
@@ -22,7 +21,6 @@ from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
     count_shared,
     evaluators_of,
-    find_by_name,
     find_calibration,
     list_evaluators,
 )
@@ -148,17 +146,3 @@ def find_evaluators(
             raise UserError(f"there is no evaluator {name!r}.", "Name a stored or shipped one, or a folder.")
         chosen.append(checked_rows[ran.id] if ran.id in checked_rows else check(ran))
     return chosen
-
-
-def find_one(store: Store, dataset: Dataset, name: str, place: Placement) -> StoredEvaluator:
-    """Return the evaluator with this name or fingerprint.
-
-    One that can run here first judges, at `place` and in hindsight, the traces that it has not judged. If the store
-    knows it by another name, that is printed. Raises `UserError` if there is no such evaluator.
-    """
-    if not can_load(name):
-        return find_by_name(store, name)
-    (evaluator,) = find_evaluators(store, dataset, [name], [Mode.HINDSIGHT], lambda row: row, place)
-    if not evaluator.name.startswith(name.rstrip("/").rpartition("/")[2].partition(",")[0]):
-        print(f"{name} has the fingerprint of {evaluator.name}, stored before: both are one.", file=sys.stderr)
-    return evaluator

@@ -37,11 +37,6 @@ class Section:
     contents: Sequence[Content]
     is_detail: bool = False
 
-    @property
-    def written(self) -> list[str | Table]:
-        """The contents without figures."""
-        return [content for content in self.contents if isinstance(content, str | Table)]
-
 
 @dataclass(frozen=True)
 class Part:

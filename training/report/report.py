@@ -1,16 +1,11 @@
-"""A report on evaluators and stored datasets, written as an HTML page and as files of its tables.
+"""A report on evaluators and stored datasets, written as an HTML page and as files of its tables."""
 
-Without its figures, a part of a report is also written as text, Markdown or JSON.
-"""
-
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
 from stepsight.core.errors import UserError
-from stepsight.core.escaping import escape_markdown
 from stepsight.core.files.label_patch import Patch
 from stepsight.core.files.whole_files import write_text
 from stepsight.core.metrics.bootstrap import DRAWS
@@ -22,7 +17,7 @@ from stepsight.training.evaluate.judging import with_thresholds
 from stepsight.training.report.dataset import dataset_part, evaluators_part, patched_part, tables_of
 from stepsight.training.report.differences import Patched
 from stepsight.training.report.html import Part, page_html
-from stepsight.training.report.tables import Table, rows_as_json, slug, to_csv, to_latex, to_markdown, to_text
+from stepsight.training.report.tables import Table, slug, to_csv, to_latex, to_markdown
 
 PAGE = "report.html"
 _WRITERS = {".tex": to_latex, ".csv": to_csv, ".md": to_markdown}
@@ -163,60 +158,3 @@ def write_report(report: Report, folder: Path) -> Path:
     except OSError as error:
         raise UserError(f"{folder}: cannot be written ({error.strerror}).", "Choose another --output.") from None
     return folder / PAGE
-
-
-def part_text(part: Part) -> str:
-    """Return a part as text for a terminal."""
-    texts = [f"{part.title}\n\n{part.lead}\n", *([f"{part.warning}\n"] if part.warning else [])]
-    for section in part.sections:
-        texts.append(f"\n{section.title}\n\n")
-        texts.append(
-            "\n".join(
-                f"{content}\n" if isinstance(content, str) else to_text(content) for content in section.written
-            )
-        )
-    return "".join(texts)
-
-
-def part_markdown(part: Part) -> str:
-    """Return a part as a section of a document in Markdown."""
-    texts = [f"## {escape_markdown(part.title)}\n"]
-    texts += [f"{escape_markdown(text)}\n" for text in (part.lead, part.warning) if text]
-    for section in part.sections:
-        texts.append(f"### {escape_markdown(section.title)}\n")
-        texts += [
-            f"{escape_markdown(content)}\n" if isinstance(content, str) else to_markdown(content)
-            for content in section.written
-        ]
-    return "\n".join(texts)
-
-
-def part_json(part: Part) -> str:
-    """Return a part as JSON. Numbers have all digits; figures are fractions with their intervals."""
-    sections = [
-        {
-            "title": section.title,
-            "text": [content for content in section.written if isinstance(content, str)],
-            "tables": [
-                {
-                    "name": content.name,
-                    "caption": content.caption,
-                    "rows": rows_as_json(content),
-                    "notes": list(content.notes),
-                }
-                for content in section.written
-                if isinstance(content, Table)
-            ],
-        }
-        for section in part.sections
-    ]
-    shown = {"title": part.title, "lead": part.lead, "warning": part.warning, "sections": sections}
-    return json.dumps(shown, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-
-PART_WRITERS: Mapping[str, Callable[[Part], str]] = {
-    "text": part_text,
-    "markdown": part_markdown,
-    "json": part_json,
-}
-"""The functions that write a part, by format."""
