@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 from argparse import Namespace
-from contextlib import nullcontext, redirect_stdout
+from contextlib import redirect_stdout
 from pathlib import Path
 
 from stepsight.app.options.command import (
@@ -36,7 +36,6 @@ from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.evaluate.judging import find_evaluators
-from stepsight.training.experiments.finetuning.math500 import read_results as read_filtering
 from stepsight.training.experiments.finetuning.report import make_filtering_report
 from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
@@ -48,14 +47,7 @@ from stepsight.training.experiments.reranking.reranking import (
     import_candidates,
     rerank,
 )
-from stepsight.training.paper.facts import (
-    filter_facts,
-    grid_facts,
-    label_facts,
-    recipe_facts,
-    store_facts,
-    training_facts,
-)
+from stepsight.training.paper.facts import grid_facts, recipe_facts, store_facts
 from stepsight.training.paper.page import make_paper_report
 from stepsight.training.report.report import Report, make_report, write_report
 from stepsight.training.report.tables import to_markdown
@@ -136,37 +128,18 @@ def _report_filtering(args: Namespace) -> None:
 @report_command.action(
     "paper",
     "every table, figure and number of the LLaDA-PRM paper, beside those available here",
-    option("--train DATASET", "the dataset with PRM800K's phase2_train.jsonl"),
-    option("--test DATASET", "the dataset with PRM800K's phase2_test.jsonl"),
     option("--grid FOLDER", "the folder of a grid, or its results.json", type=Path),
-    option(
-        "--filtering FOLDER",
-        "the folder of a stepsight math500 or filter-study",
-        type=Path,
-        nargs="+",
-        default=[],
-    ),
-    option("--run FOLDER", "the evaluator that LLaDA-PRM's training wrote", type=Path, dest="trained"),
     flag("--no-store", "leave out the store's datasets and judgments"),
     _OUTPUT,
     description="",
 )
 def _report_paper(args: Namespace) -> None:
-    if args.no_store and (args.train or args.test):
-        raise UserError("--train and --test need the store.", "Leave --no-store out.")
     facts = recipe_facts()
-    with nullcontext() if args.no_store else open_store(args.db) as store:
-        if store is not None:
+    if not args.no_store:
+        with open_store(args.db) as store:
             facts |= store_facts(store)
-            for split in ("train", "test"):
-                if name := getattr(args, split):
-                    facts |= label_facts(store, name, split)
     if args.grid:
         facts |= grid_facts(read_results(args.grid))
-    if args.filtering:
-        facts |= filter_facts(read_filtering(args.filtering))
-    if args.trained:
-        facts |= training_facts(args.trained)
     _write(make_paper_report(facts), args.output)
 
 
@@ -241,13 +214,13 @@ def rerank_command(args: Namespace) -> None:
             pool,
             _evaluators(args, store, dataset, mode),
             mode,
+            args.by,
             skip_missing=args.skip_too_long,
             ties=Ties(args.ties),
             shown=lambda problems: progress(problems, len(problems), "problems"),
         )
-        rows = result.choices(method, args.by)
         with open_output(args.output) as out:
-            for row in rows:
+            for row in result.choices(method):
                 out.write(f"{json.dumps(row, ensure_ascii=False)}\n")
     _report_accuracy(args, result)
 
@@ -287,9 +260,9 @@ def _report_accuracy(args: Namespace, result: Reranking) -> None:
             )
         return
     with redirect_stdout(sys.stderr if args.output == "-" else sys.stdout):
-        print(accuracy_text(result, args.by))
+        print(accuracy_text(result))
         if args.report is not None:
             names = ", ".join(ranking.name for ranking in result.evaluators)
             lead = f"Scored by {names}, {args.mode}; answers compared {result.compared}."
-            page = make_rerank_report(result, args.by, name, lead)
+            page = make_rerank_report(result, name, lead)
             print(write_report(page, args.report))

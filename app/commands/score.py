@@ -54,8 +54,7 @@ from stepsight.training.stress.stress_test import (
     result_lines,
     stress_tables,
 )
-from stepsight.training.stress.transforms import find_transform
-from stepsight.training.stress.variant import TRANSFORMS
+from stepsight.training.stress.transforms import TRANSFORMS, find_transform
 
 
 @command(
@@ -183,15 +182,14 @@ def stress_command(args: Namespace) -> None:
         raise UserError("give either --dataset or --input.", "See stepsight stress --help.")
     specs = read_evaluators(args, list(dict.fromkeys(args.evaluator or ["mini-bidir"])))
     traces: Sequence[Trace]
-    donors: Sequence[Trace] = ()
     in_force = {}
     if args.input is not None:
         traces = draw_plain(args.input, args.traces, args.seed)
     else:
         with open_store(args.db) as store:
-            traces, donors = draw_traces(store, args.dataset, args.traces, args.seed)
+            traces = draw_traces(store, args.dataset, args.traces, args.seed)
             in_force = {row.fingerprint: find_thresholds(store, row.id) for row in list_evaluators(store)}
-    test = StressTest.of(transforms, list(progress(traces, len(traces), "traces changed")), args.seed, donors)
+    test = StressTest.of(transforms, list(progress(traces, len(traces), "traces changed")), args.seed)
     place = read_placement(args)
     names: dict[str, str] = {}
     records = []

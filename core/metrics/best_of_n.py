@@ -81,8 +81,8 @@ class Ties(StrEnum):
     FIRST = "first"
 
 
-def log_scores(scores: StepScores) -> dict[Aggregation, float]:
-    """Return the logarithm of a solution's score under each aggregation. It is -inf for a score of 0.
+def log_score(scores: StepScores, by: Aggregation) -> float:
+    """Return the logarithm of a solution's score, which is -inf for a score of 0.
 
     Sums are rounded only once, so that solutions with the same validities in a different order tie. Raises
     `ValueError` if there are no steps.
@@ -92,16 +92,15 @@ def log_scores(scores: StepScores) -> dict[Aggregation, float]:
     # Rounding can lift the sum of two probabilities above 1.
     validity = np.clip(scores.validity.astype(np.float64), 0.0, 1.0)
     with np.errstate(divide="ignore"):
+        if by == Aggregation.MEAN:
+            return float(np.log(math.fsum(validity.tolist()) / len(validity)))
         logs = np.log(validity)
-        mean = float(np.log(math.fsum(validity.tolist()) / len(validity)))
+    if by == Aggregation.MIN:
+        return float(logs.min())
+    if by == Aggregation.LAST:
+        return float(logs[-1])
     total = math.fsum(logs.tolist())
-    return {
-        Aggregation.MIN: float(logs.min()),
-        Aggregation.PRODUCT: total,
-        Aggregation.LAST: float(logs[-1]),
-        Aggregation.GEOMETRIC_MEAN: total / len(logs),
-        Aggregation.MEAN: mean,
-    }
+    return total if by == Aggregation.PRODUCT else total / len(logs)
 
 
 def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
@@ -310,43 +309,22 @@ def _numbered(groups: Ints) -> Ints:
     return numbers
 
 
-@dataclass(frozen=True)
-class OfficialRule:
-    """The rule by which the authors of an evaluator score a solution: the aggregation `by`, for evaluators whose
-    names begin with one of `names`. `source` is the publication that states the rule."""
-
-    names: tuple[str, ...]
-    by: Aggregation
-    source: str
-
-
-OFFICIAL_RULES = (
-    OfficialRule(
-        ("math-shepherd",),
-        Aggregation.MIN,
-        "Wang et al. 2024, Math-Shepherd (arXiv 2312.08935): the least score of the steps",
-    ),
-    OfficialRule(("skywork",), Aggregation.MEAN, "SkyworkAI/skywork-o1-prm-inference: the average over the steps"),
-    OfficialRule(
-        ("rlhflow", "llama3.1-8b-prm"),
-        Aggregation.MEAN,
-        "RLHFlow/RLHF-Reward-Modeling, math-rm: the average over the steps",
-    ),
-    OfficialRule(
-        ("qwen-prm", "qwen-math-prm", "qwen2.5-math-prm", "qwen2.5-math-7b-prm800k"),
-        Aggregation.PRODUCT,
-        "Zhang et al. 2025, The Lessons of Developing PRMs (arXiv 2501.07301): the product of the steps' scores",
-    ),
-    OfficialRule(
-        ("internlm2",),
-        Aggregation.LAST,
-        "Cai et al. 2024, InternLM2 (arXiv 2403.17297): a reward of the whole conversation, read at its end",
-    ),
-)
-"""The rules as StrictPRMBench applies them in its column `official`."""
+OFFICIAL_RULES = {
+    # Wang et al. 2024, Math-Shepherd (arXiv 2312.08935): the least score of the steps.
+    ("math-shepherd",): Aggregation.MIN,
+    # SkyworkAI/skywork-o1-prm-inference: the average over the steps.
+    ("skywork",): Aggregation.MEAN,
+    # RLHFlow/RLHF-Reward-Modeling, math-rm: the average over the steps.
+    ("rlhflow", "llama3.1-8b-prm"): Aggregation.MEAN,
+    # Zhang et al. 2025, The Lessons of Developing PRMs (arXiv 2501.07301): the product of the steps' scores.
+    ("qwen-prm", "qwen-math-prm", "qwen2.5-math-prm", "qwen2.5-math-7b-prm800k"): Aggregation.PRODUCT,
+    # Cai et al. 2024, InternLM2 (arXiv 2403.17297): a reward of the whole conversation, read at its end.
+    ("internlm2",): Aggregation.LAST,
+}
+"""The rules as StrictPRMBench applies them in its column `official`, by the beginnings of evaluators' names."""
 
 
-def official_rule(evaluator: str) -> OfficialRule | None:
+def official_rule(evaluator: str) -> Aggregation | None:
     """Return the rule of the evaluator's authors, or None if they state none."""
     name = evaluator.rpartition("/")[2].lower().replace("_", "-")
-    return next((rule for rule in OFFICIAL_RULES if name.startswith(rule.names)), None)
+    return next((rule for names, rule in OFFICIAL_RULES.items() if name.startswith(names)), None)

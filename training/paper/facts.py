@@ -8,9 +8,6 @@ contain only errors.
     recipe/FILE/KEY, study/…             a setting of a configuration
     grid-design/KEY, …/SIZE/DATA/KEY     a setting of the grid, or of its runs of a size and an amount of data
     dataset/NAME/traces, …/errors        counts of a benchmark's file
-    prm800k-train/…, prm800k-test/…      counts and shares of labels, in percent
-    neutral/…                            how well LLaDA-PRM detects neutral steps, in percent
-    training/…                           a training run
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,27 +18,18 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.errors import UserError
-from stepsight.core.files.whole_files import parse_json, read_bytes, read_json
-from stepsight.core.hubs.checkpoint_files import CARD
-from stepsight.core.judgment import Mode
-from stepsight.core.metrics import ternary
-from stepsight.core.metrics.binary import auc
-from stepsight.core.metrics.published import PublishedRow, PublishedTable, published, reference_tables
+from stepsight.core.files.whole_files import read_json
+from stepsight.core.metrics.published import PublishedRow, PublishedTable, reference_tables
 from stepsight.core.metrics.reasoneval import Errors
-from stepsight.core.metrics.table import SILENT, StepTable
 from stepsight.core.paths import asset
 from stepsight.core.scores import Thresholds
 from stepsight.core.trace import Label
 from stepsight.storage.database.store import Store
-from stepsight.storage.judgments.columns import read_gold, read_table
+from stepsight.storage.judgments.columns import read_gold
 from stepsight.storage.judgments.evaluators import evaluators_of
-from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
-from stepsight.training.data.transforms import is_balanced
-from stepsight.training.evaluate.diagnostics import decide, shares
+from stepsight.storage.traces.queries import list_datasets
 from stepsight.training.evaluate.evaluation import GoldView, evaluate
 from stepsight.training.evaluate.judging import with_thresholds
-from stepsight.training.experiments.finetuning.math500 import Result
 from stepsight.training.experiments.finetuning.recipe import read_recipe
 from stepsight.training.experiments.finetuning.study import read_study
 from stepsight.training.experiments.grid.design import read_design
@@ -69,7 +57,6 @@ _PLACES = ("Params", "Size", "Data", "Seed")
 _MASKS = {"bidirectional": "bidir", "causal": "causal"}
 _IN_RUNS = METRICS | {ACCURACY: "Acc"}
 _IN_MEANS = {ACCURACY: "Acc", MACRO_F1: "F1", MACRO_AUC: "AUC"}
-_SUBSETS = {"val+red": "Val + Red", "val": "Val-only", "red": "Red-only", "random": "Random"}
 
 
 def cells_of(table: PublishedTable, every: bool = False) -> dict[str, float]:
@@ -203,46 +190,6 @@ def with_differences(facts: Facts) -> Facts:
     return facts | added
 
 
-def filter_facts(results: Sequence[Result]) -> Facts:
-    """Return the cells of the data filtering table, from models fine-tuned on the filtered subsets."""
-    groups: dict[tuple[str, str], list[Result]] = {}
-    for result in results:
-        named = (row.evaluator for row in published("mr-math-invalid") if row.names(result.scorer))
-        if result.subset in _SUBSETS:
-            groups.setdefault((next(named, result.scorer), result.subset), []).append(result)
-    facts: Facts = {}
-    for (scorer, subset), runs in groups.items():
-        size = groups.get((scorer, "val+red"), runs)[0].rows
-        row = f"tab:filter_ablation/{size if subset == 'random' else scorer}/{_SUBSETS[subset]}"
-        facts |= {
-            f"{row}/N": float(runs[0].rows),
-            f"{row}/Acc": 100 * float(np.mean([run.accuracy for run in runs])),
-            f"{row}/Tok": float(np.mean([run.length for run in runs])),
-        }
-    return facts
-
-
-def training_facts(folder: Path) -> Facts:
-    """Return the facts of a training run, read from the folder of the evaluator that the run produced. Raises
-    `UserError` if the folder does not come from a training run."""
-    try:
-        about = read_json(folder / CARD)["provenance"]
-        history = parse_json(read_bytes(folder / "log_history.json"))
-        devices = int(str(about["devices"]).split(" ")[0])
-        return {
-            "training/steps": float(about["steps"]),
-            "training/seconds": float(about["seconds"]),
-            "training/gpu_hours": devices * float(about["seconds"]) / 3600,
-            "training/first_loss": float(history[0]["loss"]),
-            "training/final_loss": float(about["final_loss"]),
-        }
-    except (OSError, KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
-        raise UserError(
-            f"{folder}: not the folder of a training run ({type(error).__name__}: {error}).",
-            "Name what stepsight train wrote.",
-        ) from None
-
-
 def store_facts(store: Store) -> Facts:
     """Return facts about the paper's benchmarks in the store, and about how well evaluators do on them."""
     facts: Facts = {}
@@ -273,38 +220,3 @@ def store_facts(store: Store) -> Facts:
                 if column.metric in values_here:
                     facts[_cell(table, printed, column.name)] = values_here[column.metric]
     return with_differences(facts)
-
-
-def label_facts(store: Store, name: str, split: str) -> Facts:
-    """Return the label counts and shares in the stored dataset `name`, its trace count in the grid's balanced pool
-    and, if LLaDA-PRM has judged it, how well it detects neutral steps. `split` is the part of PRM800K that the
-    dataset holds, `train` or `test`."""
-    dataset = find_dataset(store, name)
-    gold = read_gold(store, dataset)
-    labels = gold.label[gold.label != SILENT]
-    facts: Facts = {f"prm800k-{split}/traces": len(gold.ids), f"prm800k-{split}/steps": len(labels)}
-    facts |= {f"prm800k-{split}/{label.text}": 100 * float(shares(labels)[label]) for label in Label}
-    # Appendix E: the least balance ratio is 0.5, and the test set is chosen by the ratio alone.
-    traces = iterate_traces(store, dataset.id)
-    facts[f"pool/{split}"] = sum(is_balanced(trace, 0.5, every_label=split == "train") for trace in traces)
-    llada = next(row for row in published("mr-math-invalid") if row.evaluator == "LLaDA-PRM")
-    for evaluator in evaluators_of(store, dataset.id) if split == "test" else ():
-        if llada.names(evaluator.name):
-            facts |= _neutral_facts(read_table(store, gold, evaluator.id, Mode.OFFLINE))
-            break
-    return facts
-
-
-def _neutral_facts(table: StepTable) -> Facts:
-    steps, rule = ternary.classify(table), decide(table, Label.NEU)
-    facts: Facts = {
-        "neutral/predicted": float((steps.predicted == Label.NEU).sum()),
-        "neutral/predicted_share": 100 * rule.predicted,
-        "neutral/f1": 100 * rule.f1.number,
-        "neutral/auc": 100 * auc(steps.against_rest(Label.NEU)).number,
-    }
-    for tau in (0.5, 0.15):
-        rule = decide(table, Label.NEU, tau)
-        values = {"f1": rule.f1, "precision": rule.precision, "recall": rule.recall}
-        facts |= {f"neutral/{tau:g}/{key}": 100 * value.number for key, value in values.items()}
-    return facts

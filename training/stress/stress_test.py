@@ -20,6 +20,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,16 +39,13 @@ from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, trace_batches
 from stepsight.training.report.html import Part, Section
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, slug, table_of
-from stepsight.training.stress.transforms import find_transform
-from stepsight.training.stress.variant import Demand, Transform, Variant, by_substep
+from stepsight.training.stress.transforms import Demand, Transform, Variant, by_substep, find_transform
 
 StressRecord = Mapping[str, Any]
 """A variant judged by an evaluator, as a line of a result file."""
 
 # The baselines beside an evaluator: they do not read what the steps say.
 _RULES = ("baseline:constant", "baseline:length")
-# The number of traces from which steps are taken.
-_DONORS = 50
 
 ScoreAll = Callable[[Sequence[Trace]], Iterable[StepScores | None]]
 """Returns the offline scores of traces in their order, or None for a trace that cannot be scored."""
@@ -66,17 +64,13 @@ class StressTest:
     variants: tuple[tuple[tuple[Transform, Variant | None], ...], ...]
 
     @classmethod
-    def of(
-        cls, transforms: Sequence[Transform], traces: Sequence[Trace], seed: int = 0, donors: Sequence[Trace] = ()
-    ) -> "StressTest":
-        """Build the variants of some traces. Inserted steps are taken from `donors`, by default the first of the
-        traces. Raises `UserError` if there is no trace or no transform finds anything to change."""
+    def of(cls, transforms: Sequence[Transform], traces: Sequence[Trace], seed: int = 0) -> "StressTest":
+        """Build the variants of some traces. Raises `UserError` if there is no trace or no transform finds anything
+        to change."""
         if not traces:
             raise UserError("there is no trace to change.", "Give at least one.")
-        donors = donors or traces[:_DONORS]
         variants = tuple(
-            tuple((transform, transform.variant(trace, seed, donors)) for transform in transforms)
-            for trace in traces
+            tuple((transform, transform.variant(trace, seed)) for transform in transforms) for trace in traces
         )
         test = cls(tuple(transforms), tuple(map(by_substep, traces)), variants)
         if not len(test):
@@ -238,21 +232,14 @@ def read_result(path: str) -> Part:
     return Part(f"Stress test on {source}", lead, [Section("Verdicts after a change", named)])
 
 
-def draw_traces(store: Store, dataset: str, most: int, seed: int) -> tuple[list[StoredTrace], list[StoredTrace]]:
-    """Return at most `most` traces of a dataset, drawn at random with `seed`, and those from which steps are taken,
-    both in file order. With the same seed, more traces include those of fewer, also once traces were added."""
+def draw_traces(store: Store, dataset: str, most: int, seed: int) -> list[StoredTrace]:
+    """Return at most `most` traces of a dataset, drawn at random with `seed`, in file order. With the same seed,
+    more traces include those of fewer, also once traces were added."""
     columns = select(TraceRow.id, TraceRow.external_id).where(
         TraceRow.dataset_id == find_dataset(store, dataset).id
     )
     with store.read() as session:
         ids = session.execute(columns).all()
     place = {row.id: blake2b(f"{seed} {row.external_id}".encode(), digest_size=16).digest() for row in ids}
-    drawn = sorted(place, key=place.__getitem__)
-    traces, donors = (
-        sorted(
-            (trace for batch in trace_batches(store, drawn[:count]) for trace in batch),
-            key=lambda trace: trace.position,
-        )
-        for count in (most, _DONORS)
-    )
-    return traces, donors
+    drawn = sorted(place, key=place.__getitem__)[:most]
+    return sorted(chain.from_iterable(trace_batches(store, drawn)), key=lambda trace: trace.position)

@@ -1,5 +1,9 @@
 """The transforms of stress tests: rules that change a solution so that a verdict must turn, or that none may move.
 
+Every sub-step of a trace counts as a step of its own here, so that a place in a solution or a variant is a single
+number. Where a change concerns a calculation, the evaluator `equations` checks the solution before and after it,
+and a change that it cannot prove is not used.
+
 A new transform is a function with `@transform`, or with `@_rewriting` if it writes an equation differently. All
 rules are our own; each is described by its transform.
 """
@@ -7,33 +11,82 @@ rules are our own; each is described by its transform.
 import random
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
+from typing import NamedTuple
 
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.errors import UserError
-from stepsight.core.trace import Trace
-from stepsight.training.stress.variant import (
-    TRANSFORMS,
-    Demand,
-    Equation,
-    Transform,
-    Variant,
-    failing_at,
-    inserted,
-    is_unharmed,
-    numbering,
-    quoted,
-    right_places,
-    spliced,
-    transform,
-    true_equations,
-    variant_of,
-    with_texts,
-)
+from stepsight.core.trace import Step, Trace
 
 # The changes of one trace that are tried before it is passed over; each costs a check of the whole solution.
 _TRIES = 12
+
+
+class Demand(StrEnum):
+    """The demand of a variant on an evaluator: that the verdict on the changed step turns to not valid, or that all
+    verdicts stay the same."""
+
+    CHANGE = "must change"
+    STAY = "must not change"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A solution changed by a transform.
+
+    `trace` is the changed solution, with a step for each sub-step. `origins` gives the place in the original of
+    each of these steps, or None for an inserted step. `targets` are the places in `trace` whose verdict must turn
+    to not valid; they are empty if all verdicts must stay. `said` describes the change in a sentence. `equation` is
+    the equation that was made to fail or was rewritten, as written in `trace`, or "" if the change cannot be proved
+    by calculation.
+    """
+
+    trace: Trace
+    origins: tuple[int | None, ...]
+    targets: tuple[int, ...]
+    said: str
+    equation: str = ""
+
+
+Make = Callable[[Trace, random.Random], Variant | None]
+"""Returns a variant of a trace, or None if there is nothing to change."""
+
+
+@dataclass(frozen=True)
+class Transform:
+    """A rule that creates variants. `make` gets a trace with a step for each sub-step."""
+
+    name: str
+    demand: Demand
+    description: str
+    make: Make
+
+    def variant(self, trace: Trace, seed: int = 0) -> Variant | None:
+        """Return a variant of a trace, or None if the transform finds nothing to change in it. The same trace and
+        seed give the same variant on every machine."""
+        return self.make(by_substep(trace), random.Random(f"{seed} {self.name} {trace.digest}"))
+
+
+TRANSFORMS: dict[str, Transform] = {}
+"""All transforms by their names: first those after which a verdict must change, then the others."""
+
+
+def by_substep(trace: Trace) -> Trace:
+    """Return a trace in which every sub-step is a step of its own, with the gold label of the step it came from."""
+    steps = (Step((text,), step.label, step.valid) for step in trace.steps for text in step.substeps)
+    return replace(trace, steps=tuple(steps))
+
+
+def transform(name: str, demand: Demand, description: str) -> Callable[[Make], Make]:
+    """Register the function that makes the variants of a transform."""
+
+    def register(make: Make) -> Make:
+        TRANSFORMS[name] = Transform(name, demand, description, make)
+        return make
+
+    return register
 
 
 def find_transform(name: str) -> Transform:
@@ -43,56 +96,76 @@ def find_transform(name: str) -> Transform:
     return TRANSFORMS[name]
 
 
-# --- an argument is broken: wrong by rule, and no calculation proves it ---
-
-_RELATION = re.compile(r"(?<=[\w)} ])(<=|>=|<|>|≤|≥|\\leq?(?![a-z])|\\geq?(?![a-z]))(?=[\w\\( -])")
-_TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "≤": "≥", "≥": "≤"} | {
-    "\\le": "\\ge", "\\ge": "\\le", "\\leq": "\\geq", "\\geq": "\\leq",
-}  # fmt: skip
-_ANSWER = re.compile(
-    r"(\\boxed\{\s*|answer(?: is|:)\s*\$?\s*|####\s*\$?\s*)(-?\d+(?:\.\d+)?)(?![\w.,]*\d)", re.IGNORECASE
-)
-_STATED = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?!\w)")
+def with_text(trace: Trace, place: int, text: str) -> Trace:
+    """Return an unlabelled copy of a trace in which the step at `place` has another text."""
+    steps = [*trace.substeps[:place], text, *trace.substeps[place + 1 :]]
+    return Trace.of(trace.problem, steps, id=trace.id)
 
 
-@transform("inequality-turned", Demand.CHANGE, "An inequality sign of a right step is turned round.")
-def _turn_inequality(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    matches = [
-        (place, match) for place in right_places(trace) for match in _RELATION.finditer(trace.substeps[place])
-    ]
-    if not matches:
-        return None
-    place, match = rng.choice(matches)
-    text = spliced(trace.substeps[place], *match.span(1), _TURNED[match[1]])
-    said = f"Step {place + 1}: {quoted(match[1])} became {quoted(_TURNED[match[1]])}."
-    return variant_of(with_texts(trace, {place: text}), said, place)
+def variant_of(after: Trace, said: str, *targets: int, equation: str = "") -> Variant:
+    """Return the variant whose steps stand where those of the original did."""
+    return Variant(after, tuple(range(len(after.substeps))), targets, said, equation)
 
 
-@transform("answer-changed", Demand.CHANGE, "The number that the last step gives as the answer is changed.")
-def _change_answer(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    place = len(trace.substeps) - 1
-    matches = list(_ANSWER.finditer(trace.substeps[place]))
-    if not matches or place not in right_places(trace):
-        return None
-    match = matches[-1]
-    scaled = int(match[2].replace(".", "").lstrip("-")) + rng.choice([1, 2, 5, 10])
-    other = _decimal(scaled, match[2])
-    text = spliced(trace.substeps[place], *match.span(2), other)
-    said = f"The answer in step {place + 1}, {match[2]}, became {other}."
-    return variant_of(with_texts(trace, {place: text}), said, place)
+def quoted(text: str, most: int = 80) -> str:
+    """Return a text in one line and in quotation marks, cut after `most` characters."""
+    line = " ".join(text.split())
+    return f"“{line if len(line) <= most else line[: most - 1] + '…'}”"
 
 
-@transform("foreign-step", Demand.CHANGE, "A step of another problem is put in.")
-def _insert_foreign(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    donors = [text for other in others for text in other.substeps[:-1] if _STATED.search(text)]
-    places = [place for place in right_places(trace) if place]
-    if not donors or not places:
-        return None
-    text = rng.choice(donors)
-    text = text[len(numbering(text)) :]
-    place = rng.choice(places)
-    said = f"A step of another problem was put in as step {place + 1}: {quoted(text)}."
-    return inserted(trace, place, text, said)
+def spliced(text: str, start: int, end: int, other: str) -> str:
+    """Return a text in which the characters from `start` to `end` are replaced by `other`."""
+    return text[:start] + other + text[end:]
+
+
+# --- proofs by calculation ---
+
+
+class Equation(NamedTuple):
+    """An equation that holds: `text`, the characters from `start` to `end` of the step at `place`."""
+
+    place: int
+    start: int
+    end: int
+    text: str
+
+
+def true_equations(trace: Trace) -> list[Equation]:
+    """Return the equations that hold, of all steps that state nothing wrong.
+
+    An equation that contains another one, as the whole of 2 + 3 = 5 = 10/2 does, is left out.
+    """
+    equations = []
+    for place, checks in enumerate(checks_of(trace)):
+        if all(check.holds for check in checks):
+            spans = [(check.start, check.end) for check in checks]
+            equations += [
+                Equation(place, start, end, trace.substeps[place][start:end])
+                for start, end in dict.fromkeys(spans)
+                if not any((a, b) != (start, end) and start <= a and b <= end for a, b in spans)
+            ]
+    return equations
+
+
+def failing_at(trace: Trace, place: int) -> str:
+    """Return the first failing equation of the step at `place`, or "" if it has none or an earlier step states
+    anything wrong."""
+    checks = checks_of(trace)
+    if any(not check.holds for part in checks[:place] for check in part):
+        return ""
+    failing = (check for check in checks[place] if not check.holds)
+    return next((trace.substeps[place][check.start : check.end] for check in failing), "")
+
+
+def is_unharmed(before: Trace, after: Trace) -> bool:
+    """True if a change made nothing wrong and left no equation unread: for each step before it, there is one after
+    it with as many equations that hold and as many that fail."""
+
+    def tally(trace: Trace) -> list[tuple[int, int]]:
+        counts = ([check.holds for check in part] for part in checks_of(trace))
+        return sorted((sum(holding), len(holding)) for holding in counts)
+
+    return tally(after) == tally(before)
 
 
 # --- a calculation is made wrong, and all that followed from the changed number is left alone ---
@@ -110,13 +183,10 @@ def _near(written: str, rng: random.Random) -> str | None:
     """Return a number near the one `written`, with as many decimal places, or None if there is none above 0."""
     scaled = int(written.replace(".", ""))
     near = [scaled + by for by in _NEAR if scaled + by > 0]
-    return _decimal(rng.choice(near), written) if near else None
-
-
-def _decimal(scaled: int, written: str) -> str:
-    """Return a number with as many decimal places as the one `written`, given without its point."""
+    if not near:
+        return None
     places = len(written.partition(".")[2])
-    return f"{scaled / 10**places:.{places}f}" if places else str(scaled)
+    return f"{rng.choice(near) / 10**places:.{places}f}"
 
 
 def _first_proved(
@@ -126,7 +196,7 @@ def _first_proved(
     start, end, text): in the equation's step, the characters from `start` to `end` are replaced by `text`."""
     for equation, start, end, other in rng.sample(changes, min(_TRIES, len(changes))):
         place = equation.place
-        after = with_texts(trace, {place: spliced(trace.substeps[place], start, end, other)})
+        after = with_text(trace, place, spliced(trace.substeps[place], start, end, other))
         if failing := failing_at(after, place):
             written = spliced(equation.text, start - equation.start, end - equation.start, other)
             said = f"Step {place + 1}: {quoted(equation.text)} became {quoted(written)}."
@@ -139,7 +209,7 @@ def _first_proved(
     Demand.CHANGE,
     "A number of an equation that holds is replaced by a near one, and all that followed is left alone.",
 )
-def _replace_number(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
+def _replace_number(trace: Trace, rng: random.Random) -> Variant | None:
     changes = []
     for equation in true_equations(trace):
         for match in _NUMBER.finditer(equation.text):
@@ -150,7 +220,7 @@ def _replace_number(trace: Trace, rng: random.Random, others: Sequence[Trace]) -
 
 
 @transform("sign-turned", Demand.CHANGE, "An operation of an equation that holds is replaced by another one.")
-def _turn_sign(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
+def _turn_sign(trace: Trace, rng: random.Random) -> Variant | None:
     changes = [
         (equation, *match.span(2), _OTHER_SIGNS[match[2]])
         for equation in true_equations(trace)
@@ -164,7 +234,7 @@ def _turn_sign(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Var
     Demand.CHANGE,
     "After an equation that holds, a step is put in that concludes another result from it.",
 )
-def _conclude_wrongly(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
+def _conclude_wrongly(trace: Trace, rng: random.Random) -> Variant | None:
     equations = [
         equation for equation in true_equations(trace) if equation.text.count("=") == 1 and "$" not in equation.text
     ]
@@ -176,10 +246,12 @@ def _conclude_wrongly(trace: Trace, rng: random.Random, others: Sequence[Trace])
             continue
         false = f"{left.strip()} = {spliced(right, *numbers[-1].span(), other).strip()}"
         place = equation.place + 1
-        said = f"Put in after step {place}: {quoted(false)}."
-        variant = inserted(trace, place, f"It follows that {false} as well.", said)
-        if failing := failing_at(variant.trace, place):
-            return replace(variant, equation=failing)
+        texts, origins = trace.substeps, range(len(trace.substeps))
+        wrong = f"It follows that {false} as well."
+        after = Trace.of(trace.problem, [*texts[:place], wrong, *texts[place:]], id=trace.id)
+        if failing := failing_at(after, place):
+            said = f"Put in after step {place}: {quoted(false)}."
+            return Variant(after, (*origins[:place], None, *origins[place:]), (place,), said, failing)
     return None
 
 
@@ -199,14 +271,14 @@ def _rewriting(name: str, description: str) -> Callable[[Rewrite], Rewrite]:
 
     def register(rewrite: Rewrite) -> Rewrite:
         @transform(name, Demand.STAY, description)
-        def make(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
+        def make(trace: Trace, rng: random.Random) -> Variant | None:
             equations = true_equations(trace)
             for equation in rng.sample(equations, min(_TRIES, len(equations))):
                 text, place = trace.substeps[equation.place], equation.place
                 other = rewrite(equation.text, text)
                 if other is None or other == equation.text:
                     continue
-                after = with_texts(trace, {place: spliced(text, equation.start, equation.end, other)})
+                after = with_text(trace, place, spliced(text, equation.start, equation.end, other))
                 if is_unharmed(trace, after) and any(check.holds for check in checks_of(after)[place]):
                     said = f"Step {place + 1}: {quoted(equation.text)} is written as {quoted(other)}."
                     return variant_of(after, said, equation=other)
@@ -263,6 +335,10 @@ _CONFIDENT = (
     "As everyone knows, ",
     "We can be certain that ",
 )
+# The number at the beginning of a step: "Step 2:", "2." or "(b)".
+_NUMBERING = re.compile(
+    r"\s*(?:(?:step|schritt|étape|paso)\s*\d+\s*[:.)-]?|\(?(?:\d{1,3}|[a-z])[.):])\s+", re.IGNORECASE
+)
 # Words that lose their capital within a sentence.
 _OPENING = re.compile(
     r"(?:The|Then|Therefore|Thus|This|That|These|There|They|So|Since|We|With|When|Which|It|In|If|Is|Hence|He|She|His"
@@ -279,8 +355,9 @@ _FILLERS = (
 
 
 @transform("confident-words", Demand.STAY, "A step begins with confident words: Clearly, …")
-def _sound_confident(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
-    heads = list(map(numbering, trace.substeps))
+def _sound_confident(trace: Trace, rng: random.Random) -> Variant | None:
+    # The number at the beginning of a step stays there.
+    heads = [match[0] if (match := _NUMBERING.match(text)) else "" for text in trace.substeps]
     bodies = [text[len(head) :] for head, text in zip(heads, trace.substeps, strict=True)]
     places = [place for place, body in enumerate(bodies) if body[:1].isalpha()]
     if not places:
@@ -290,15 +367,15 @@ def _sound_confident(trace: Trace, rng: random.Random, others: Sequence[Trace]) 
     # A name, a variable or a formula keeps its capital.
     lowered = body[0].lower() + body[1:] if _OPENING.match(body) else body
     said = f"Step {place + 1} begins with {quoted(words.strip())}."
-    return variant_of(with_texts(trace, {place: heads[place] + words + lowered}), said)
+    return variant_of(with_text(trace, place, heads[place] + words + lowered), said)
 
 
 @transform("filler", Demand.STAY, "A step ends with a sentence that says nothing.")
-def _add_filler(trace: Trace, rng: random.Random, others: Sequence[Trace]) -> Variant | None:
+def _add_filler(trace: Trace, rng: random.Random) -> Variant | None:
     # What stands behind the answer would be more than filler.
     places = [place for place, text in enumerate(trace.substeps[:-1]) if text.rstrip()[-1:] in ".!"]
     if not places:
         return None
     place, filler = rng.choice(places), rng.choice(_FILLERS)
     text = f"{trace.substeps[place].rstrip()} {filler}"
-    return variant_of(with_texts(trace, {place: text}), f"Step {place + 1} ends with {quoted(filler)}.")
+    return variant_of(with_text(trace, place, text), f"Step {place + 1} ends with {quoted(filler)}.")

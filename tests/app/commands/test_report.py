@@ -68,7 +68,7 @@ def test_a_choice_for_each_problem_and_how_often_it_is_right(rerank, tmp_path):
     assert outcome.code == 0
     assert [row["problem"] for row in rows] == ["What is 2 + 3?", "What is 4 + 1?"]
     for row in rows:
-        best = max(row["candidates"], key=lambda candidate: candidate["min"])
+        best = max(row["candidates"], key=lambda candidate: candidate.get("score", 0))
         assert row["choice"]["line"] == best["line"]
         assert (row["evaluator"], row["mode"], row["method"], row["by"]) == ("tiny", "offline", "best-of-n", "min")
     assert "2 problems, up to 4 candidates each." in outcome.out
@@ -145,7 +145,7 @@ def test_stored_scores_of_several_evaluators(rerank, typed, tmp_path):
         ("skywork_prm", "mean", "a/0"), ("skywork_prm", "mean", "b/0"),
     ]  # fmt: skip
     # Right for sure, and half the time.
-    assert "qwen_prm     product        100.0 [100.0, 100.0]" in outcome.out
-    assert "skywork_prm  mean             75.0 [50.0, 100.0]" in outcome.out
+    assert "qwen_prm     product  100.0 [100.0, 100.0]" in outcome.out
+    assert "skywork_prm  mean       75.0 [50.0, 100.0]" in outcome.out
     _, rows = rerank("--dataset pool --evaluator skywork_prm --by last")
     assert [row["choice"]["id"] for row in rows] == ["a/1", "b/0"]

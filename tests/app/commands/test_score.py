@@ -236,7 +236,7 @@ def test_variants_are_judged_written_and_measured_beside_baselines(typed, sqlite
     assert typed.run(report).code == 0
     # The tables have the figures that the command prints.
     table = (tmp_path / "report" / "tables" / "sums-stress-change.md").read_text()
-    assert [cell.strip() for cell in table.splitlines()[4].split("|")[1:3]] == ["answer-changed", "equations"]
+    assert [cell.strip() for cell in table.splitlines()[4].split("|")[1:3]] == ["number-replaced", "equations"]
     assert "100.0 [100.0, 100.0]" in table
     assert "Stress test on sums" in (tmp_path / "report" / "report.html").read_text()
 

@@ -16,7 +16,7 @@ from stepsight.core.metrics.best_of_n import (
     Ties,
     best_of,
     choose,
-    log_scores,
+    log_score,
     pass_at,
     sizes_up_to,
     voted,
@@ -39,34 +39,36 @@ SCORES = StepScores([[0.1, 0.2, 0.7], [0.5, 0.5, 0.0], [0.2, 0.0, 0.8]])
     ],
 )
 def test_a_solutions_score_by_each_rule(by, score):
-    assert math.exp(log_scores(SCORES)[by]) == pytest.approx(score, abs=1e-6)
+    assert math.exp(log_score(SCORES, by)) == pytest.approx(score, abs=1e-6)
 
 
 def test_solutions_with_the_same_validities_in_another_order_tie():
     rows = np.zeros((7, 3))
     rows[:, 2] = np.random.default_rng(0).random(7)
-    first, second = log_scores(StepScores(rows)), log_scores(StepScores(rows[[6, 0, 3, 1, 5, 4, 2]]))
-    tied = [Aggregation.MIN, Aggregation.PRODUCT, Aggregation.GEOMETRIC_MEAN, Aggregation.MEAN]
-    assert [first[by] for by in tied] == [second[by] for by in tied]
+    first, second = StepScores(rows), StepScores(rows[[6, 0, 3, 1, 5, 4, 2]])
+    for by in (Aggregation.MIN, Aggregation.PRODUCT, Aggregation.GEOMETRIC_MEAN, Aggregation.MEAN):
+        assert log_score(first, by) == log_score(second, by)
 
 
 def test_the_product_over_a_long_solution_does_not_vanish():
     # 0.1 to the 2,000th is far below the least number there is.
-    long = log_scores(StepScores(np.tile([0.9, 0.0, 0.1], (2000, 1))))[Aggregation.PRODUCT]
+    long, longer = (
+        log_score(StepScores(np.tile([0.9, 0.0, 0.1], (steps, 1))), Aggregation.PRODUCT) for steps in (2000, 2001)
+    )
     assert long == pytest.approx(2000 * math.log(0.1), rel=1e-5)
-    assert long > log_scores(StepScores(np.tile([0.9, 0.0, 0.1], (2001, 1))))[Aggregation.PRODUCT]
+    assert long > longer
 
 
 def test_a_step_that_cannot_be_valid_and_one_that_rounds_above_one():
     nothing = StepScores([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     none = -math.inf
-    assert list(log_scores(nothing).values()) == [none, none, 0.0, none, math.log(0.5)]
-    assert log_scores(StepScores([[0.0, 0.6, 0.5]]))[Aggregation.PRODUCT] == 0.0
+    assert [log_score(nothing, by) for by in Aggregation] == [none, none, 0.0, none, math.log(0.5)]
+    assert log_score(StepScores([[0.0, 0.6, 0.5]]), Aggregation.PRODUCT) == 0.0
 
 
 def test_a_solution_without_steps_has_no_score_and_no_candidates_no_choice():
     with pytest.raises(ValueError, match="without steps"):
-        log_scores(StepScores(np.zeros((0, 3))))
+        log_score(StepScores(np.zeros((0, 3))), Aggregation.MIN)
     with pytest.raises(ValueError, match="no candidate"):
         choose(RankingMethod.MAJORITY, [], [])
 

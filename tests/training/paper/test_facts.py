@@ -1,36 +1,20 @@
 """Facts of ours, from real files and runs."""
 
-import json
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
-from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.paths import asset
-from stepsight.core.scores import StepScores
-from stepsight.core.trace import Label
-from stepsight.storage.judgments.evaluators import register_evaluator
-from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
-from stepsight.storage.traces.queries import find_dataset, iterate_traces
-from stepsight.training.experiments.finetuning.math500 import Result
 from stepsight.training.experiments.grid.results import read_results
 from stepsight.training.paper.facts import (
     cells_of,
-    filter_facts,
     grid_facts,
-    label_facts,
     paper_facts,
     store_facts,
-    training_facts,
 )
-from stepsight.training.train import run
-from tests.messages import refused
 from tests.training.experiments.grid.toy import results
-from tests.training.small_runs import CONFIG, synthetic
 
 
 def test_the_papers_runs_of_the_grid_give_its_tables_back():
@@ -82,78 +66,3 @@ def test_benchmarks_of_the_store_give_the_published_figures_back(sqlite_store, d
     cells = {name: value for name, value in facts.items() if name.startswith("tab:")}
     assert len(cells) == 8
     assert cells == {name: printed[name] for name in cells}
-
-
-def test_labels_of_prm800k_are_counted_and_neu_is_decided_by_llada_prm_alone(sqlite_store, data):
-    import_file(sqlite_store, "prm800k", data / "prm800k" / "test.jsonl")
-    traces = list(iterate_traces(sqlite_store, find_dataset(sqlite_store, "prm800k").id))
-    rng = np.random.default_rng(0)
-    made = [
-        Judgment(trace, Mode.OFFLINE, StepScores(rng.dirichlet([1, 1, 1], len(trace.substeps)).astype(np.float32)))
-        for trace in traces
-    ]
-    for name in ("somebody", "llada-prm-8b"):
-        assert "neutral/f1" not in label_facts(sqlite_store, "prm800k", "test")
-        row = register_evaluator(sqlite_store, name=name, fingerprint=name, format="stepsight", attention="x")
-        save_judgments(sqlite_store, row.id, made)
-    facts = label_facts(sqlite_store, "prm800k", "test")
-    labels = [label for trace in traces for label in trace.labels]
-    gold = np.array([label for label in labels if label is not None])
-    assert (facts["prm800k-test/traces"], facts["prm800k-test/steps"]) == (len(traces), len(gold))
-    for label in Label:
-        assert facts[f"prm800k-test/{label.text}"] == pytest.approx(100 * (gold == label).mean())
-
-    def ratio(trace) -> float:
-        counts = [trace.labels.count(label) for label in Label if label in trace.labels]
-        return min(counts) / max(counts) if len(counts) > 1 else 0
-
-    assert facts["pool/test"] == sum(ratio(trace) >= 0.5 for trace in traces)
-    # The training pool wants every label.
-    every = [trace for trace in traces if {*Label} <= set(trace.labels)]
-    of_train = label_facts(sqlite_store, "prm800k", "train")
-    assert of_train["pool/train"] == sum(ratio(trace) >= 0.5 for trace in every)
-
-    probs = np.concatenate([judgment.offline.probs for judgment in made])[[label is not None for label in labels]]
-    for name, decided in (
-        ("neutral", probs.argmax(1) == 1),
-        ("neutral/0.5", probs[:, 1] >= 0.5),
-        ("neutral/0.15", probs[:, 1] >= np.float32(0.15)),
-    ):
-        hits = int((decided & (gold == 1)).sum())
-        assert facts[f"{name}/f1"] == pytest.approx(200 * hits / (decided.sum() + (gold == 1).sum()))
-        if name != "neutral":
-            assert facts[f"{name}/precision"] == pytest.approx(100 * hits / decided.sum())
-            assert facts[f"{name}/recall"] == pytest.approx(100 * hits / (gold == 1).sum())
-        else:
-            assert facts["neutral/predicted"] == decided.sum()
-            assert facts["neutral/predicted_share"] == pytest.approx(100 * decided.mean())
-
-
-def test_a_run_tells_its_steps_time_and_losses(tmp_path):
-    output = run.train(replace(CONFIG, data=synthetic(40), epochs=1), tmp_path / "run")
-    facts = training_facts(output)
-    assert facts["training/steps"] == 5
-    assert facts["training/first_loss"] == json.loads((output / "log_history.json").read_text())[0]["loss"]
-    assert facts["training/gpu_hours"] == pytest.approx(facts["training/seconds"] / 3600)
-    (output / "log_history.json").write_text("[]")
-    for folder in (output, tmp_path):
-        with refused():
-            training_facts(folder)
-
-
-def test_models_on_subsets_give_the_table_of_filtering():
-    def result(subset: str, seed: int, *correct: bool) -> Result:
-        return Result(
-            model="m", scorer="llada-prm-8b", subset=subset, seed=seed, rows=7, correct=correct, tokens=(10, 10)
-        )
-
-    facts = filter_facts(
-        [result("val+red", 1, True, False), result("val+red", 2, True, True), result("random", 1, False, False)]
-    )
-    row, random = "tab:filter_ablation/LLaDA-PRM/Val + Red", "tab:filter_ablation/7/Random"
-    assert {name.removeprefix(row): value for name, value in facts.items() if row in name} == {
-        "/N": 7, "/Acc": 75, "/Tok": 10
-    }  # fmt: skip
-    assert {name.removeprefix(random): value for name, value in facts.items() if random in name} == {
-        "/N": 7, "/Acc": 0, "/Tok": 10
-    }  # fmt: skip

@@ -11,8 +11,7 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.strength import read_gallery
 from stepsight.training.stress.stress_test import StressTest, measure, read_result, result_lines, stress_tables
-from stepsight.training.stress.transforms import find_transform
-from stepsight.training.stress.variant import TRANSFORMS, Demand
+from stepsight.training.stress.transforms import TRANSFORMS, Demand, find_transform
 from tests.messages import refused
 
 ALL = list(TRANSFORMS.values())
@@ -69,14 +68,11 @@ def test_equations_finds_every_wrong_calculation_and_no_rewriting(test):
 
 
 def test_a_step_without_scores_is_not_called_wrong():
-    """A step of another problem that has no equation is not judged by `equations`."""
-    test = StressTest.of([find_transform("foreign-step")], [Trace.of("Add.", ["2 + 3 = 5.", "Done."])], 0, [
-        Trace.of("Other.", ["It has 4 sides.", "Done."])
-    ])  # fmt: skip
+    test = StressTest.of([find_transform("false-conclusion")], [Trace.of("Add.", ["2 + 3 = 5.", "Done."])])
     before, after = np.eye(3)[[2, 2]], np.array([[0, 0, 1], [0, 0, 0], [0, 0, 1]])
     (record,) = test.judge("it", lambda traces: [StepScores(before), StepScores(after)], 0.5)
     assert (record["targets"], record["after"]) == ([1], [1.0, None, 1.0])
-    measured = figures([record])["foreign-step"]
+    measured = figures([record])["false-conclusion"]
     assert (measured["as_demanded"].number, measured["steps"], measured["fall"].exists) == (0, 1, False)
     assert (measured["elsewhere"].number, measured["inflation"].number) == (0, 0)
 

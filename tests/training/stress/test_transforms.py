@@ -15,8 +15,7 @@ from sympy.parsing.sympy_parser import (
 from stepsight.core.equations.evaluator import checks_of
 from stepsight.core.trace import Trace
 from stepsight.training.evaluate.strength import read_gallery
-from stepsight.training.stress.transforms import find_transform
-from stepsight.training.stress.variant import TRANSFORMS, Demand
+from stepsight.training.stress.transforms import TRANSFORMS, Demand, find_transform
 from stepsight.training.synth.corpus import generate
 from tests.messages import refused
 
@@ -29,11 +28,10 @@ APPLES = Trace.of(
         "The answer is 8.",
     ],
 )
-OTHER = Trace.of("How long is the fence?", ["3. One side has 40 m.", "Both have 80 m."])
 
 
-def variant(name, trace=APPLES, seed=0, others=(OTHER,)):
-    made = find_transform(name).variant(trace, seed, others)
+def variant(name, trace=APPLES, seed=0):
+    made = find_transform(name).variant(trace, seed)
     assert made is not None
     return made
 
@@ -61,8 +59,6 @@ def test_a_calculation_is_made_wrong_in_one_step_only(name):
         ("decimal-as-fraction", {"A half is (1/2) * 8 = 4.", "The pears weigh (15/2) + 1/2 = 8 kg."}),
         ("fraction-as-latex", {r"The pears weigh 7.5 + \frac{1}{2} = 8 kg."}),
         ("other-times-sign", {"A half is 0.5 × 8 = 4."}),
-        ("answer-changed", {f"The answer is {number}." for number in (9, 10, 13, 18)}),
-        ("foreign-step", {"One side has 40 m."}),
     ],
 )
 def test_what_becomes_of_a_step(name, texts):
@@ -70,7 +66,7 @@ def test_what_becomes_of_a_step(name, texts):
 
 
 def test_a_step_that_was_put_in_has_no_origin_and_is_the_target():
-    made = variant("foreign-step")
+    made = variant("false-conclusion")
     (place,) = made.targets
     assert made.origins[place] is None
     assert [APPLES.substeps[i] for i in made.origins if i is not None] == list(APPLES.substeps)
@@ -81,18 +77,6 @@ def test_confident_words_stand_behind_the_number_of_a_step():
     texts = {variant("confident-words", trace, seed).trace.substeps for seed in range(12)}
     assert all(re.match(r"Step 1: (?:The sum|.*, the sum|.*that the sum)", one) for one, _ in texts)
     assert all(re.search(r"Anna has 3\.$", two) for _, two in texts)
-
-
-@pytest.mark.parametrize(("sign", "turned"), [("<", ">"), (r"\leq", r"\geq"), ("≥", "≤")])
-def test_an_inequality_is_turned(sign, turned):
-    trace = Trace.of("When?", [f"We get x {sign} 3."], ["pos"])
-    assert variant("inequality-turned", trace).trace.substeps == (f"We get x {turned} 3.",)
-
-
-def test_a_step_that_gold_calls_wrong_is_no_target_of_an_argument():
-    trace = Trace.of("When?", ["We get x < 3.", "The answer is 3."], ["neg", None])
-    assert find_transform("inequality-turned").variant(trace) is None
-    assert find_transform("answer-changed").variant(trace) is None
 
 
 def test_a_variant_depends_on_trace_and_seed_alone():

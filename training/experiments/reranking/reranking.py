@@ -45,7 +45,7 @@ from stepsight.core.metrics.best_of_n import (
     RankingMethod,
     Ties,
     choose,
-    log_scores,
+    log_score,
     official_rule,
 )
 from stepsight.core.metrics.bootstrap import DRAWS
@@ -60,7 +60,7 @@ from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import StoredEvaluator, with_distinct_names
 from stepsight.storage.traces.queries import Dataset, StoredTrace, iterate_traces, trace_batches
 from stepsight.training.experiments.answers import AnswerComparer, answer_of
-from stepsight.training.experiments.reranking.accuracy import WAYS, Accuracy, Ranked, measure
+from stepsight.training.experiments.reranking.accuracy import Accuracy, Ranked, measure
 from stepsight.training.experiments.solutions import SOLUTION_TEXT, import_solutions, solution_text
 
 # The field by which StrictPRMBench's rows are recognised, and its names for the fields of a file.
@@ -193,7 +193,6 @@ class CandidateSet:
 OFFICIAL = "official"
 """The name of the rule that each evaluator's authors use."""
 _DIGITS = 6
-_NO_SCORES = dict.fromkeys(Aggregation, -math.inf)
 
 CandidateScores = StepScores | None
 """The scores of a candidate's steps; None if it is too long for the evaluator."""
@@ -202,28 +201,31 @@ Shown = Callable[[Sequence[Ranked]], Iterable[Ranked]]
 
 @dataclass(frozen=True, eq=False)
 class RankedPool:
-    """Candidates ranked by the evaluator called `name`: the `scores` of each candidate, the candidates of each
-    problem with them, and the accuracy of every way of choosing, or None if no right answer is known."""
+    """Candidates ranked by the evaluator called `name`, with the rule `by` that scores a candidate: the `scores` of
+    each candidate, the candidates of each problem with them, and the accuracy of every way of choosing, or None if
+    no right answer is known."""
 
     name: str
+    by: Aggregation
     outputs: Outputs
     scores: Sequence[CandidateScores]
     ranked: Sequence[Ranked]
     accuracy: Accuracy | None
 
-    def rule(self, by: str) -> Aggregation:
-        """Return the rule called `by`, which may stand for the rule of the evaluator's authors. Raises `UserError`
-        if `by` stands for the authors' rule and they state none."""
-        if by != OFFICIAL:
-            return Aggregation(by)
-        official = official_rule(self.name)
-        if official is None:
-            names = ", ".join(rule.names[0] for rule in OFFICIAL_RULES)
-            raise UserError(
-                f"the authors of {self.name!r} state no rule that is known here.",
-                f"Name one with --by; known are those of evaluators called {names} and so on.",
-            )
-        return official.by
+
+def rule_of(evaluator: str, by: str) -> Aggregation:
+    """Return the rule called `by`, which may stand for the rule of the evaluator's authors. Raises `UserError` if
+    they state none."""
+    if by != OFFICIAL:
+        return Aggregation(by)
+    rule = official_rule(evaluator)
+    if rule is None:
+        names = ", ".join(name for name, *_ in OFFICIAL_RULES)
+        raise UserError(
+            f"the authors of {evaluator!r} state no rule that is known here.",
+            f"Name one with --by; known are those of evaluators called {names} and so on.",
+        )
+    return rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,20 +244,15 @@ class Reranking:
         """True if the right answer of at least one problem is known."""
         return any(ranking.accuracy is not None for ranking in self.evaluators)
 
-    def choices(self, method: RankingMethod, by: str) -> Iterator[dict[str, Any]]:
+    def choices(self, method: RankingMethod) -> Iterator[dict[str, Any]]:
         """Yield a row for each evaluator and problem, with the chosen candidate and all candidates.
 
-        The chosen candidate comes with its `score` and text. Every candidate has its answer, its score by each
-        rule, and the validity and redundancy of its steps, if the evaluator gives redundancy. If the method is a
-        vote, the row also lists the answers with their votes. Raises `UserError` in the same cases as
-        `RankedPool.rule`, before the first row.
+        The chosen candidate comes with its text. Every candidate has its answer, its score, and the validity and
+        redundancy of its steps, if the evaluator gives redundancy. If the method is a vote, the row also lists the
+        answers with their votes.
         """
-        rules = [ranking.rule(by) for ranking in self.evaluators]
-        return self._choices(method, rules)
-
-    def _choices(self, method: RankingMethod, rules: Sequence[Aggregation]) -> Iterator[dict[str, Any]]:
-        for ranking, by in zip(self.evaluators, rules, strict=True):
-            places = [choose(method, problem.logs[by], problem.groups) for problem in ranking.ranked]
+        for ranking in self.evaluators:
+            places = [choose(method, problem.logs, problem.groups) for problem in ranking.ranked]
             chosen = self.pool.traces(
                 problem.numbers[place] for problem, place in zip(ranking.ranked, places, strict=True)
             )
@@ -266,11 +263,10 @@ class Reranking:
                 candidates = [self._candidate(ranking, problem, i) for i in range(len(problem.numbers))]
                 text = trace.meta.get(SOLUTION_TEXT)
                 solution = {"steps": format_trace(trace)["steps"]} if text is None else {"solution": text}
-                score = {"score": _short(math.exp(problem.logs[by][place]))}
-                row |= {"problem": trace.problem, "method": method.value, "by": by.value}
-                row |= {"choice": candidates[place] | solution | score, "candidates": candidates}
+                row |= {"problem": trace.problem, "method": method.value, "by": ranking.by.value}
+                row |= {"choice": candidates[place] | solution, "candidates": candidates}
                 if method.votes:
-                    row["votes"] = self._votes(problem, method, by)
+                    row["votes"] = self._votes(problem, method)
                 yield row
 
     def _candidate(self, ranking: RankedPool, problem: Ranked, place: int) -> dict[str, Any]:
@@ -280,19 +276,19 @@ class Reranking:
             row["correct"] = bool(problem.correct[place])
         if scores is None:
             return row | {"too_long": True}
-        row |= {by.value: _short(math.exp(problem.logs[by][place])) for by in Aggregation}
+        row["score"] = _short(math.exp(problem.logs[place]))
         row["validity"] = [_short(number) for number in scores.validity.tolist()]
         if ranking.outputs == Outputs.THREE_WAY:
             row["redundancy"] = [_short(number) for number in scores.redundancy.tolist()]
         return row
 
-    def _votes(self, problem: Ranked, method: RankingMethod, by: Aggregation) -> list[dict[str, Any]]:
+    def _votes(self, problem: Ranked, method: RankingMethod) -> list[dict[str, Any]]:
         """Return the answers to a problem with their votes, the answer with the most votes first."""
         votes = []
         for group in sorted(set(problem.groups.tolist()) - {NO_ANSWER}):
             places = np.flatnonzero(problem.groups == group)
             is_weighted = method == RankingMethod.WEIGHTED_VOTE
-            weight = np.exp(problem.logs[by][places]).sum() if is_weighted else len(places)
+            weight = np.exp(problem.logs[places]).sum() if is_weighted else len(places)
             answer = self.pool.candidates[problem.numbers[places[0]]].answer
             votes.append({"answer": answer, "candidates": len(places), "weight": _short(float(weight))})
         return sorted(votes, key=lambda vote: -vote["weight"])
@@ -304,12 +300,12 @@ class Reranking:
         over problems.
         """
         rows = [
-            (ranking.name, way.key, size, value.number, value.low, value.high)
+            (ranking.name, way.value, size, value.number, value.low, value.high)
             for ranking in self.evaluators
             if ranking.accuracy is not None
-            for way in WAYS
-            if way not in ranking.accuracy.lacking
-            for size, value in zip(ranking.accuracy.sizes, ranking.accuracy.means[way], strict=True)
+            for way, values in ranking.accuracy.means.items()
+            for size, value in zip(ranking.accuracy.sizes, values, strict=True)
+            if value.exists
         ]
         return pd.DataFrame(rows, columns=["evaluator", "way", "n", "accuracy", "low", "high"])
 
@@ -318,23 +314,26 @@ def rerank(
     pool: CandidateSet,
     evaluators: Iterable[StoredEvaluator],
     mode: Mode = Mode.OFFLINE,
+    by: str = Aggregation.MIN.value,
     *,
     skip_missing: bool = False,
     ties: Ties = Ties.RANDOM,
     draws: int = DRAWS,
     shown: Shown = lambda problems: problems,
 ) -> Reranking:
-    """Rank the candidates by the standing judgments of each evaluator, and measure every way of choosing.
+    """Rank the candidates by the standing judgments of each evaluator with the rule `by`, and measure every way of
+    choosing.
 
     `draws` is the number of resamples for intervals, and `shown` can wrap the problems in a progress bar. Raises
-    `UserError` if a candidate has no scores of its steps, unless `skip_missing` is set, with which it is chosen
-    only if nothing else can be.
+    `UserError` if the authors of an evaluator state no rule but shall, or if a candidate has no scores of its
+    steps, unless `skip_missing` is set, with which it is chosen only if nothing else can be.
     """
     gold = read_gold(pool.store, pool.dataset)
+    ruled = [(evaluator, rule_of(evaluator.name, by)) for evaluator in with_distinct_names(evaluators)]
     rankings = []
     with AnswerComparer() as answers:
         compared = answers.described
-        for evaluator in with_distinct_names(evaluators):
+        for evaluator, rule in ruled:
             table = read_table(pool.store, gold, evaluator.id, mode)
             ends = np.searchsorted(table.trace, np.arange(len(gold.ids) + 1)).tolist()
             scores = [
@@ -344,20 +343,21 @@ def rerank(
                 for start, end in pairwise(ends)
             ]
             _check_all_scored(f"{evaluator.name}, {mode}", scores, pool, skip_missing)
-            ranked = rank(pool, scores, answers)
+            ranked = rank(pool, scores, rule, answers)
             accuracy = measure(ranked, draws, shown, ties)
-            rankings.append(RankedPool(evaluator.name, evaluator.outputs, scores, ranked, accuracy))
+            rankings.append(RankedPool(evaluator.name, rule, evaluator.outputs, scores, ranked, accuracy))
     return Reranking(pool, mode, tuple(rankings), compared, ties)
 
 
-def rank(pool: CandidateSet, scored: Sequence[CandidateScores], answers: AnswerComparer) -> list[Ranked]:
+def rank(
+    pool: CandidateSet, scored: Sequence[CandidateScores], by: Aggregation, answers: AnswerComparer
+) -> list[Ranked]:
     """Return the candidates of every problem with their scores and answer groups, in the order of the pool."""
     ranked = []
     for problem in pool.problems:
         candidates = [pool.candidates[number] for number in problem.candidates]
         scores = [scored[number] for number in problem.candidates]
-        each = [_NO_SCORES if steps is None else log_scores(steps) for steps in scores]
-        logs = {by: np.array([log[by] for log in each]) for by in Aggregation}
+        logs = np.array([-math.inf if steps is None else log_score(steps, by) for steps in scores])
         groups = np.array(answers.groups([candidate.answer for candidate in candidates]), np.int64)
         right = [candidate.correct for candidate in candidates]
         if problem.gold is not None:

@@ -14,7 +14,7 @@ from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.experiments.answers import AnswerComparer
-from stepsight.training.experiments.reranking.accuracy import best_by
+from stepsight.training.experiments.reranking.accuracy import Way
 from stepsight.training.experiments.reranking.reranking import (
     CandidateSet,
     RankedPool,
@@ -22,6 +22,7 @@ from stepsight.training.experiments.reranking.reranking import (
     import_candidates,
     rank,
     rerank,
+    rule_of,
 )
 from tests.cases import each
 from tests.messages import refused
@@ -38,21 +39,21 @@ SCORED = [scores(0.8, 0.9), scores(0.9), scores(0.5, 1.0), scores(0.6, 0.4), Non
 
 @pytest.fixture
 def ranked(tmp_path, sqlite_store):
-    def ranked(rows=ROWS, scored=SCORED, outputs=Outputs.THREE_WAY):
+    def ranked(rows=ROWS, scored=SCORED, outputs=Outputs.THREE_WAY, by=Aggregation.MIN):
         path = write_rows(tmp_path / "c.jsonl", rows)
         pool = CandidateSet.read(sqlite_store, import_candidates(sqlite_store, path))
         # A file is read once; a chosen candidate comes from the store.
         path.unlink()
         with AnswerComparer(symbolic=False) as answers:
-            found = rank(pool, scored, answers)
-        ranking = RankedPool("tiny", outputs, scored, found, None)
+            found = rank(pool, scored, by, answers)
+        ranking = RankedPool("tiny", by, outputs, scored, found, None)
         return Reranking(pool, Mode.OFFLINE, (ranking,), "as texts", Ties.RANDOM)
 
     return ranked
 
 
-def chosen(result, method, by="min"):
-    rows = list(result.choices(method, by))
+def chosen(result, method):
+    rows = list(result.choices(method))
     assert json.loads(json.dumps(rows, allow_nan=False)) == rows
     return rows
 
@@ -63,9 +64,7 @@ def test_candidates_are_ranked_by_problem(ranked):
     assert first.groups.tolist() == [0, 1, 1, NO_ANSWER]
     assert first.sizes.tolist() == [15, 10 + 13 + 5, 19 + 6, 17]
     assert first.correct.tolist() == [False, True, True, False]
-    np.testing.assert_allclose(np.exp(first.logs[Aggregation.MIN]), [0.8, 0.5, 0.4, 0.0], rtol=1e-6)
-    np.testing.assert_allclose(np.exp(first.logs[Aggregation.PRODUCT]), [0.72, 0.5, 0.24, 0.0], rtol=1e-6)
-    np.testing.assert_allclose(np.exp(first.logs[Aggregation.LAST]), [0.9, 1.0, 0.4, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(np.exp(first.logs), [0.8, 0.5, 0.4, 0.0], rtol=1e-6)
     assert second.correct.tolist() == [True]
 
 
@@ -82,20 +81,19 @@ def test_the_choice_of_each_method(ranked):
         {"answer": "6", "candidates": 1, "weight": 0.8},
     ]
     # By the last step 5 has 1.4 against 0.9, and by the product 0.74 against 0.72.
-    assert chosen(result, RankingMethod.WEIGHTED_VOTE, "last")[0]["votes"][0]["weight"] == 1.4
+    by_last = ranked(by=Aggregation.LAST)
+    assert chosen(by_last, RankingMethod.WEIGHTED_VOTE)[0]["votes"][0]["weight"] == 1.4
     majority = chosen(result, RankingMethod.MAJORITY)[0]
     assert majority["choice"]["line"] == 3
     assert [vote["weight"] for vote in majority["votes"]] == [2, 1]
 
 
-def test_a_row_has_the_chosen_solution_and_every_score(ranked):
+def test_a_row_has_the_chosen_solution_and_its_scores(ranked):
     first, second = chosen(ranked(), RankingMethod.BEST_OF_N)
     assert first["problem"] == "What is 2 + 3?"
     assert first["choice"] == {
-        "line": 1, "answer": "6", "correct": False, "min": 0.8, "product": 0.72, "last": 0.9,
-        "geometric-mean": 0.848528, "mean": 0.85,
-        "validity": [0.8, 0.9], "redundancy": [0.2, 0.225],
-        "id": "a", "solution": "2 + 3 = 6.\nSo 6.", "score": 0.8,
+        "line": 1, "answer": "6", "correct": False, "score": 0.8, "validity": [0.8, 0.9],
+        "redundancy": [0.2, 0.225], "id": "a", "solution": "2 + 3 = 6.\nSo 6.",
     }  # fmt: skip
     assert [candidate["line"] for candidate in first["candidates"]] == [1, 3, 4, 5]
     assert first["candidates"][3] == {"id": "line 5", "line": 5, "answer": None, "correct": False, "too_long": True}
@@ -115,7 +113,7 @@ def test_the_files_word_on_a_candidate_precedes_its_answer(ranked):
 
 def test_a_tiny_product_keeps_its_digits(ranked):
     long = StepScores(np.tile([0.5, 0.0, 0.5], (300, 1)))
-    (row, _) = chosen(ranked(scored=[long] * 5), RankingMethod.BEST_OF_N, "product")
+    (row, _) = chosen(ranked(scored=[long] * 5, by=Aggregation.PRODUCT), RankingMethod.BEST_OF_N)
     assert row["choice"]["score"] == pytest.approx(0.5**300, rel=1e-5)
     assert row["choice"]["score"] > 0
 
@@ -130,18 +128,19 @@ def test_evaluators_choose_by_their_standing_judgments(tmp_path, sqlite_store, b
     for name, given in (("qwen_prm", SCORES), ("skywork_prm", [steps[::-1] for steps in SCORES])):
         import_scores(sqlite_store, "pool", write_rows(tmp_path / f"{name}.jsonl", score_rows(name, given)))
     pool = CandidateSet.read(sqlite_store, benchmark)
-    result = rerank(pool, evaluators_of(sqlite_store, benchmark.id), draws=10)
+    result = rerank(pool, evaluators_of(sqlite_store, benchmark.id), by="last", draws=10)
     assert [ranking.name for ranking in result.evaluators] == ["qwen_prm", "skywork_prm"]
     validities = [steps.validity.tolist() for steps in result.evaluators[1].scores]
     np.testing.assert_allclose(validities, [steps[::-1] for steps in SCORES])
-    assert [row["choice"]["id"] for row in chosen(result, RankingMethod.BEST_OF_N, "last")] == [
+    assert [row["choice"]["id"] for row in chosen(result, RankingMethod.BEST_OF_N)] == [
         "a/0", "b/0", "a/1", "b/0",
     ]  # fmt: skip
-    assert result.evaluators[0].rule("official") == Aggregation.PRODUCT
-    # By the product 0.375 against 0.25, by the last 0.75 against 0.25.
+    # By the last 0.75 against 0.25.
     frame = result.frame()
-    both = frame[(frame.evaluator == "qwen_prm") & (frame.n == 2)]
-    assert both[both.way.isin(["best-of-n-product", "best-of-n-last"])].accuracy.tolist() == [1.0, 1.0]
+    assert frame[(frame.evaluator == "qwen_prm") & (frame.n == 2) & (frame.way == "best-of-n")].accuracy.item() == 1
+    assert [rule_of(name, "official") for name in ("qwen_prm", "skywork_prm")] == ["product", "mean"]
+    with refused():
+        rule_of("ours", "official")
 
 
 def test_a_candidate_without_scores_is_named_or_chosen_last(tmp_path, sqlite_store, benchmark):
@@ -176,11 +175,11 @@ def test_the_21_published_figures_of_best_of_32(tmp_path, sqlite_store, data, ca
     dataset = find_dataset(sqlite_store, name)
     pool = CandidateSet.read(sqlite_store, dataset)
     assert (len(pool.candidates), len(pool.problems)) == (16000, 500)
-    result = rerank(pool, evaluators_of(sqlite_store, dataset.id), ties=Ties.FIRST, draws=10)
-    assert len(result.evaluators) == len(files[case::2])
-    for ranking in result.evaluators:
-        for column, by in (("prod", "product"), ("GM", "geometric-mean"), ("official", "official")):
-            accuracy = ranking.accuracy.of_all(best_by(ranking.rule(by))).number
+    for column, by in (("prod", "product"), ("GM", "geometric-mean"), ("official", "official")):
+        result = rerank(pool, evaluators_of(sqlite_store, dataset.id), by=by, ties=Ties.FIRST, draws=10)
+        assert len(result.evaluators) == len(files[case::2])
+        for ranking in result.evaluators:
+            accuracy = ranking.accuracy.of_all(Way.BEST).number
             assert accuracy == pytest.approx(float(published[ranking.name][f"Pass_{column}"]), abs=1e-12), by
 
 
