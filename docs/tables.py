@@ -15,13 +15,22 @@ from pydantic import TypeAdapter
 
 from stepsight.app.commands.cli import COMMANDS, build_parser
 from stepsight.training.data.sources_config import Source, TraceOrigin
+from stepsight.training.experiments.finetuning.recipe import Recipe
+from stepsight.training.experiments.finetuning.study import Study
+from stepsight.training.experiments.grid.design import Design, HeldOutSet
+from stepsight.training.runs.optimisation import Optimisation
 from stepsight.training.train.config import Backbone, Expected, Lora, TrainConfig
 
 DOCS = Path(__file__).parent
 UNSAID = "(not said yet)"
-# By the head of a table's first column. Where a source comes from stands in a table of its own.
-MODELS = {"key": TrainConfig, "key of a source": Source, "key of `lora`": Lora, "key of `backbone`": Backbone,
-          "key of `plan`": Expected}  # fmt: skip
+# By the head of a table's first column.
+MODELS = {
+    "key": TrainConfig, "key of a source": Source, "key of `lora`": Lora, "key of `backbone`": Backbone,
+    "key of `plan`": Expected, "key of a grid": Design, "key of `tests`": HeldOutSet, "key of a recipe": Recipe,
+    "key of a study": Study,
+}  # fmt: skip
+# Models whose keys stand in another table.
+ELSEWHERE = {"key of a source": TraceOrigin, "key of a recipe": Optimisation}
 _KEYS = re.compile(r"^\| (key[^|]*) \| takes \| default \| means \|\n\|[-|]+\|\n((?:\|.*\n)+)", re.MULTILINE)
 _COMMANDS = re.compile(r"^\| command \| does \| more \|\n(?:\|.*\n)+", re.MULTILINE)
 
@@ -54,10 +63,11 @@ def key_table(head: str, rows: str) -> str:
     cells = [re.split(r"(?<!\\) \| ", line.strip("| \n")) for line in rows.splitlines()]
     meanings = {row[0].strip("`"): row[-1] for row in cells}
     schema = TypeAdapter(MODELS[head]).json_schema()
-    other = TypeAdapter(TraceOrigin).json_schema()["properties"] if head == "key of a source" else {}
+    other = TypeAdapter(ELSEWHERE[head]).json_schema()["properties"] if head in ELSEWHERE else {}
     lines = [f"| {head} | takes | default | means |", "|---|---|---|---|"]
     for key, about in schema["properties"].items():
-        if key not in other:
+        # Every configuration may have notes.
+        if key not in other and key != "notes":
             default = "needed" if key in schema.get("required", ()) else _shown(about.get("default"))
             lines.append(f"| `{key}` | {_takes(about)} | {default} | {meanings.get(key, UNSAID)} |")
     return "\n".join(lines) + "\n"
@@ -75,7 +85,10 @@ def _takes(about: dict[str, Any]) -> str:
         return f"{', '.join(others)} or {last}"
     if "prefixItems" in about:
         return f"{len(about['prefixItems'])} × {_takes(about['prefixItems'][0])}"
-    name = {"integer": "whole number", "number": "number", "string": "text", "array": "list of texts",
+    if about.get("type") == "array":
+        of = about["items"].get("type", "record")
+        return {"string": "list of texts", "integer": "list of whole numbers"}.get(of, "list")
+    name = {"integer": "whole number", "number": "number", "string": "text",
             "boolean": "`true` or `false`"}.get(about.get("type", ""), "keys with values")  # fmt: skip
     above = about.get("exclusiveMinimum")
     ends = [f"above {above}" if name == "number" else f"from {above + 1}"] if above is not None else []

@@ -36,14 +36,8 @@ Prompt = Annotated[str, AfterValidator(_check_prompt)]
 
 @dataclass(frozen=True, config=STRICT)
 class Recipe(Optimisation):
-    """A recipe for fine-tuning a causal language model.
-
-    `init` is the model's folder or hub id, and `data` is a JSON Lines file of a subset, with `query` and
-    `response`. Either can be given on the command line instead. `prompt` precedes a response and contains `{query}`
-    exactly once. With `loss: response`, the response and the end token are learnt. With `loss: all`, the prompt is
-    learnt too. Rows of more than `max_length` tokens are left out and counted, never cut. `plan` only serves to
-    estimate the run.
-    """
+    """A recipe for fine-tuning a causal language model, whose keys `docs/choose.md` explains. `init` and `data` can
+    be given on the command line instead."""
 
     init: str | None = None
     data: str | None = None

@@ -67,21 +67,8 @@ class ScratchModel(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Study(Record):
-    """A study of data filtering.
-
-    `pool` lists files, which are looked up in the study's folder, then in the data folder. `where` holds conditions
-    that rows must meet. `sample` of the rows that meet them are chosen at random, using `filter_seed`
-    (`training.experiments.filtering.pool`). `skip_bad` leaves out rows that do not hold a solution or are too
-    long for an evaluator. `leave_out_problems` leaves out rows whose query is one of the problems. `match` is the
-    size of the subsets (default: the size of val+red), which are chosen with `filter_seed`.
-
-    Every run starts from the same model: the model that the recipe names, or `start`. `recipe` is a file next to
-    the study, and `settings` overrides keys of the recipe. Every model answers `problems`, `batch` at a time and
-    with at most `tokens` tokens per answer. `dtype` is the data type of the weights when models answer.
-
-    A run uses `processes` processes with `threads` threads each. The weights of models are deleted once they have
-    been measured, unless `keep_models` is set.
-    """
+    """A study of data filtering, whose keys `docs/choose.md` explains. Every run starts from the same model: the
+    one that the recipe names, or `start`."""
 
     name: str
     pool: Annotated[ListOf[str], AfterValidator(distinct)]

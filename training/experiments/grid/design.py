@@ -54,14 +54,7 @@ Seeds = Annotated[ListOf[int], AfterValidator(distinct)]
 
 @dataclass(frozen=True, config=STRICT)
 class HeldOutSet(Record):
-    """A test set: traces on which every run is measured, in each of the `modes`.
-
-    `note` says what a reader has to know about the traces. With `truncation: random`, each trace ends after a step
-    chosen uniformly at random, which is the same for every run. With `truncation: continued`, each trace continues
-    beyond its labelled steps with the rest of the solution, and traces for which the file lacks this rest are left
-    out. If labels stop at the first error, only `continued` keeps the ending from revealing anything: in a
-    truncated trace, a step followed by other steps is still never wrong.
-    """
+    """A test set: traces on which every run is measured. `docs/training.md` says what each key means."""
 
     name: Name
     source: Source
@@ -105,14 +98,8 @@ class RunSettings(Record):
 
 @dataclass(frozen=True, config=STRICT)
 class Design(Record):
-    """The design of a grid. Its sizes and amounts of data keep the order of the file.
-
-    A run uses `processes` processes with `threads` threads each. With `learn_tokenizer`, a single tokenizer for all
-    runs is trained on the last entry of `data`. Otherwise, every run uses the tokenizer that its configuration
-    names, or trains its own. `{mask}` in the `init` of a configuration stands for the attention of the run. With
-    `leave_out_tests`, problems of the test sets are left out of the training data. Problems of the data's own
-    `benchmarks` are always left out.
-    """
+    """The design of a grid, whose keys `docs/training.md` explains. Its sizes and amounts of data keep the order of
+    the file. Problems of the data's own `benchmarks` are always left out of training."""
 
     name: str
     base: dict[str, Any]
