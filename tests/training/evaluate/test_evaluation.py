@@ -23,13 +23,11 @@ from stepsight.storage.traces.queries import find_dataset, iterate_traces
 from stepsight.storage.traces.writer import TraceWriter
 from stepsight.training.data.transforms import beginning
 from stepsight.training.evaluate.evaluation import (
-    PairedComparison,
     baseline_tables,
     compare,
     cut_at_random,
-    read_tables,
 )
-from stepsight.training.evaluate.judging import MeasuredEvaluator, with_thresholds
+from stepsight.training.evaluate.judging import with_thresholds
 from tests.messages import refused
 from tests.storage.samples import SAMPLES, add, evaluator, judge
 from tests.training.hand import GOLDS, say, traces, valid
@@ -163,24 +161,6 @@ def test_evaluators_that_judged_different_traces_differ_in_undefined_figures(sql
     assert (compared.n_traces, compared.tests) == (0, {})
     assert compared.differences.keys() >= {*PROTOCOL, "ece", "processbench_f1"}
     assert all(value.reason and not value.exists for value in compared.differences.values())
-
-
-def test_an_evaluator_differs_from_itself_by_nothing(sqlite_store, first):
-    found = measure(sqlite_store, first)
-    same: PairedComparison = compare(row(found, "first"), row(found, "first"), found.weights)
-    assert same.n_traces == 4
-    told = [value for value in same.differences.values() if value.exists]
-    assert len(told) == len(same.differences) > 8
-    assert {value.number for value in told} == {0.0}
-    assert {(value.low, value.high) for value in told if not math.isnan(value.low)} == {(0.0, 0.0)}
-
-
-def test_evaluators_meet_the_same_resamples(sqlite_store, first):
-    alone, again = measure(sqlite_store, first), measure(sqlite_store, first)
-    np.testing.assert_array_equal(alone.weights, again.weights)
-    assert alone.weights.shape == (DRAWS, 4)
-    assert (alone.weights.sum(axis=1) == 4).all()
-    assert alone.as_json() == again.as_json()
 
 
 @pytest.fixture
@@ -368,21 +348,6 @@ def test_an_empty_dataset_has_empty_tables(sqlite_store):
     gold = read_gold(sqlite_store, find_dataset(sqlite_store, "sums"))
     tables = baseline_tables(sqlite_store, gold, [Mode.OFFLINE])[Mode.OFFLINE]
     assert [len(table) for _, table in tables] == [0, 0, 0, 0]
-
-
-def test_tables_come_by_mode_the_baselines_first(sqlite_store):
-    stored = add(sqlite_store, traces())
-    both = [
-        MeasuredEvaluator(one.name, one.outputs, one.id) for one in (evaluator(sqlite_store, n) for n in ("a", "b"))
-    ]
-    say(sqlite_store, stored, both[1].id or 0, mode=Mode.ONLINE)
-    gold = read_gold(sqlite_store, find_dataset(sqlite_store, "sums"))
-    trivial = baseline_tables(sqlite_store, gold, [Mode.OFFLINE, Mode.ONLINE])
-    found = read_tables(sqlite_store, gold, both, trivial)
-    told = [(judge.name, str(mode)) for judge, mode, _ in found]
-    # Only what has been judged has a table.
-    offline, online = ([(name, mode) for name in BASELINES] for mode in ("offline", "online"))
-    assert told == [*offline, *online, ("b", "online")]
 
 
 def test_a_threshold_that_was_replaced_does_not_count(sqlite_store):

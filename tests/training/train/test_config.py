@@ -111,11 +111,6 @@ def test_the_keys_of_adapters(read):
     assert read(INIT | {"lora": values}).lora.scale == 2
 
 
-def test_an_evaluator_can_be_the_start(read):
-    config = read({"attention": "causal", "data": {"sources": [SYNTHETIC]}, "init": "mini-bidir"})
-    assert (config.init, config.backbone) == ("mini-bidir", None)
-
-
 def shipped(name):
     return read_config(SHIPPED / f"{name}.yaml")
 
@@ -155,28 +150,6 @@ RECIPES = ["llada-prm-8b", "llada-prm-8b-bs64", "wizardmath-control"]
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_the_papers_recipes(name):
-    config = shipped(name)
-    # Section 3.3; nothing is said of problems that are left out.
-    assert (config.loss, config.too_long, config.data.benchmarks) == ("example", "truncate", ())
-    assert (config.epochs, config.max_length, config.learning_rate) == (1, 2048, 1e-6)
-    assert (config.betas, config.weight_decay, config.clip) == ((0.9, 0.95), 0.1, 0.5)
-    assert config.bf16
-    assert config.fsdp
-    assert config.activation_checkpointing
-    # What tells the three apart: appendix A.4.
-    told = (config.attention, config.batch_size, config.warmup_steps, config.plan.traces)
-    assert (
-        told
-        == {
-            "llada-prm-8b": ("bidirectional", 8, 64, 96_280),
-            "llada-prm-8b-bs64": ("bidirectional", 64, 8, 96_280),
-            "wizardmath-control": ("causal", 8, 64, 96_279),
-        }[name]
-    )
-
-
-@pytest.mark.parametrize("name", RECIPES)
 def test_the_same_without_the_problems_of_the_benchmarks(name):
     paper, held_out = shipped(name), shipped(f"{name}-held-out")
     assert differing(paper, held_out) == {"data"}
@@ -194,32 +167,22 @@ def test_every_field_of_a_recipe_says_where_it_is_from(name, least):
     assert [field for field in fields if not re.search(r"# (section|appendix|A\.\d|not said)", field)] == []
 
 
+# Least and greatest values and the words of a key stand in the manual's tables, which are those of the code.
 BAD = [
     {"backbone": BACKBONE | {"kv_heads": 3}},
-    {"backbone": BACKBONE | {"kv_heads": 0}},
-    {"backbone": BACKBONE | {"rope_theta": -1}},
-    {"initialisation": "michell"},
     {"objective": "masked-tokens"},
     {"loss": ["example", "pooled"]},
-    {"too_long": "cut"},
     INIT | {"lora": {}} | {"fsdp": True, "activation_checkpointing": True},
     {"numbers": "groups"},
-    {"order": "shuffled"},
     {"backbone": None, "init": "a", "tokenizer": "b"},
     {"backbone": None, "init": "a", "initialisation": "mitchell"},
-    INIT | {"lora": {"rank": 0}},
     INIT | {"lora": {"rnk": 4}},
-    INIT | {"lora": {"alpha": 0}},
-    INIT | {"lora": {"dropout": 1}},
     INIT | {"lora": {"targets": "q_proj"}},
     INIT | {"lora": True},
     {"lora": {}},
     {"head": {"layers": "mixture"}},
     {"attention": "causal", "reading": "twice"},
-    {"plan": {"devices": 0}},
-    {"plan": {"traces": -1}},
     {"plan": {"backbone": BACKBONE | {"heads": 5}}},
-    {"data": {"sources": [SYNTHETIC | {"sample": 0}]}},
     {"learning_rte": 1.0},
     {"backbone": BACKBONE | {"layer": 1}},
     {"xyzzy": 1},
@@ -239,35 +202,22 @@ BAD = [
     {"data": {"sources": []}},
     {"truncation": "continued"},
     {"attention": "sideways"},
-    {"truncation": "none"},
     {"backbone": None},
     {"init": "mini-bidir"},
     {"backbone": {"hidden": 32}},
     {"backbone": BACKBONE | {"heads": 3}},
     # Rotary positions pair the dimensions of a head: 6 / 2 = 3 is odd.
     {"backbone": BACKBONE | {"hidden": 6}},
-    {"backbone": BACKBONE | {"heads": 0}},
     {"epochs": 0},
     {"epochs": 1.5},
     {"epochs": True},
     {"bf16": 1},
-    {"batch_size": -4},
-    {"save_steps": 0},
-    {"warmup_steps": -1},
-    {"vocabulary": 0},
     {"learning_rate": float("nan")},
     {"betas": [0.9]},
     {"betas": 0.9},
     {"seed": None},
-    {"seed": 2**32},
-    {"seed": -1},
-    {"betas": [0.9, 1]},
-    {"weight_decay": -0.1},
-    {"accumulation": 0},
     {"batch_size": 6, "accumulation": 4},
-    {"max_length": 0},
     {"max_length": 5000},
-    {"saved_dtype": "int8"},
 ]
 
 

@@ -94,11 +94,6 @@ def test_from_scratch_everything_is_drawn_from_the_seed():
     assert not torch.equal(model.score.weight, other["score.weight"])
 
 
-def test_the_mask_is_the_only_difference_of_a_pair():
-    ours, theirs = (llama_config(CONFIG.backbone, 400, mask).to_dict() for mask in ("bidirectional", "causal"))
-    assert {key for key in ours if ours[key] != theirs[key]} == {"is_causal"}
-
-
 @pytest.mark.parametrize("attention", ["bidirectional", "causal"])
 @pytest.mark.parametrize("own", [False, True])
 def test_an_evaluator_keeps_its_head_and_template(tmp_path, attention, own):

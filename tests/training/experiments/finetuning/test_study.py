@@ -40,7 +40,6 @@ def test_the_papers_study_has_its_recipe_seeds_and_subsets():
         {"seeds": []},
         {"seeds": [1, 1]},
         {"subsets": ["best"]},
-        {"match": 0},
         {"settings": {"seed": 1}},
         {"settings": {"init": "x"}},
         {"settings": {"epoch": 1}},
@@ -48,9 +47,6 @@ def test_the_papers_study_has_its_recipe_seeds_and_subsets():
         {"engine": "vllm"},
         {"evaluators": ["runs/x/final", "runs/y/final"]},
         {"evaluators": ["GAIR/ReasonEval-7B", "ReasonEval-7B"]},
-        {"seeds": [2**32]},
-        {"filter_seed": -1},
-        {"start": STUDY["start"] | {"seed": -5}},
         {"start": {"backbone": BACKBONE | {"hidden": 30, "heads": 4}}},
     ],
 )

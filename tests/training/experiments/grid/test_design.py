@@ -67,18 +67,6 @@ def test_the_shipped_grids_have_54_runs_in_27_pairs(name):
     assert design.seeds == (13, 42, 7)
 
 
-def test_the_papers_grid_has_the_papers_batches_and_optimiser():
-    design = read_design(CONFIGS / "grid.yaml")
-    for size, per_device in (("1B", 4), ("2B", 4), ("3B", 2)):
-        config = design.config(RunSettings(size, "3k", "causal", 42))
-        assert config.batch_size == design.processes * per_device
-        assert (config.betas, config.weight_decay, config.learning_rate) == ((0.9, 0.999), 0.01, 5e-5)
-        assert (config.warmup_steps, config.clip, config.epochs, config.max_length) == (8, 1.0, 3, 1024)
-        assert (config.initialisation, config.order) == ("mitchell", "sorted")
-        (source,) = config.data.sources
-        assert (source.rho, source.every_label, source.sample) == (0.5, True, 3000)
-
-
 def test_the_start_of_a_run_can_depend_on_its_attention(tmp_path):
     base = {key: value for key, value in TOY["base"].items() if key not in ("backbone", "vocabulary")}
     changes = {"base": base | {"init": "first-{mask}"}, "learn_tokenizer": False}
@@ -92,11 +80,9 @@ def test_the_start_of_a_run_can_depend_on_its_attention(tmp_path):
         {"sizes": {}},
         {"seeds": [1, 1]},
         {"sizes": {"a b": {}}},
-        {"masks": ["both"]},
         {"readings": ["once", "twice"]},
         {"sizes": {"a": {"seed": 3}}},
         {"sizes": {"a": {"epoch": 3}}},
-        {"processes": 0},
         {"tests": [{"name": "t", "source": {"kind": "synthetic", "size": 5, "seed": 3}}]},
         {"tests": [{"name": "t", "modes": ["hindsight"], "source": {"kind": "synthetic", "size": 5}}]},
     ],
