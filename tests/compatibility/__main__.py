@@ -1,12 +1,15 @@
-"""Write the folder of this version, which later versions have to read: `python -m tests.compatibility`.
+"""Write the folder of this version, which later versions have to read, or its lists of names alone:
 
-Until the version is published its folder is written again where the product changes; from then on it stays.
+    python -m tests.compatibility [interfaces]
+
+Until the version is published they are written again where the product changes; from then on they stay.
 """
 
 import gzip
 import json
 import shutil
 import subprocess
+import sys
 import tempfile
 from importlib.metadata import version
 from pathlib import Path
@@ -44,19 +47,10 @@ def write_folder(folder):
         reading.run("export", "labels", "blind", folder / reading.EVENTS, "--format", "events", "--db", address)
         reading.run("patch", "export", "sums", folder / reading.PATCH, "--db", address)
         write_evaluator(folder / reading.EVALUATOR)
-        scored = (
-            "--evaluator",
-            folder / reading.EVALUATOR,
-            "--mode",
-            "hindsight",
-            "--output",
-            folder / reading.SCORES,
-        )
-        reading.run("score", "--input", folder / reading.traces_of("sums"), *scored)
+        words = ("score", "--input", folder / reading.traces_of("sums"), "--mode", "hindsight")
+        reading.run(*words, "--evaluator", folder / reading.EVALUATOR, "--output", folder / reading.SCORES)
         results = [Entered(**entered, evaluators=(reading.EVALUATOR,)).token() for entered in ENTERED]
         _write_json(folder / reading.LINKS, {"results": results, "pages": PAGES})
-        with open_store(address) as store:
-            _write_json(folder / INTERFACES, interfaces(store))
         expected = {"store": reading.read_store(address, Path(scratch))}
     for name, read in reading.READERS.items():
         with tempfile.TemporaryDirectory() as scratch:
@@ -92,7 +86,9 @@ def _write_stores(folder, scratch):
 
 if __name__ == "__main__":
     made = Path(__file__).parent / version("stepsight").rpartition(".")[0]
-    shutil.rmtree(made, ignore_errors=True)
-    made.mkdir()
-    write_folder(made)
+    if sys.argv[1:] != ["interfaces"]:
+        shutil.rmtree(made, ignore_errors=True)
+        made.mkdir()
+        write_folder(made)
+    _write_json(made / INTERFACES, interfaces())
     print(made)

@@ -1,9 +1,10 @@
-"""What others are written against: commands and their options, the HTTP API, the fields of a judgment record, the
-names of the package and the keys of configurations.
+"""What others are written against: commands and their options, the HTTP API, the addresses of pages, the fields of
+a judgment record, the names of the package and the keys of configurations.
 """
 
 import argparse
 import inspect
+from tempfile import TemporaryDirectory
 
 from pydantic import TypeAdapter
 
@@ -11,13 +12,16 @@ import stepsight
 from stepsight.app.api.service import build_api
 from stepsight.app.commands.cli import build_parser
 from stepsight.app.scoring.evaluators import Evaluators
-from stepsight.core.judgment_record import JudgmentRecord
+from stepsight.app.web.pages import PageQuery
+from stepsight.core.judgment_record import LONG, WIDE, JudgmentRecord
 from stepsight.docs import tables
+from stepsight.storage.database.store import open_store
 
 
-def interfaces(store):
+def interfaces():
     """Every interface of this version: by its name, what it takes, needs and gives."""
-    api = build_api(store, Evaluators(["mini-causal"], shipped=False)).openapi()
+    with TemporaryDirectory() as folder, open_store(f"{folder}/store.db") as store:
+        api = build_api(store, Evaluators(["mini-causal"], shipped=False)).openapi()
     record = JudgmentRecord.model_json_schema(mode="serialization")
     keys = {
         head.replace("`", ""): TypeAdapter(model).json_schema() for head, model in sorted(tables.MODELS.items())
@@ -25,7 +29,12 @@ def interfaces(store):
     return {
         "commands": dict(_commands(build_parser(), "stepsight")),
         "api": dict(_api(api)),
-        "record": {"judgment": sorted(_fields(record, record.get("$defs", {})))},
+        "pages": {page.PATH: sorted(page.model_json_schema()["properties"]) for page in _pages(PageQuery)},
+        "record": {
+            "judgment": sorted(_fields(record, record.get("$defs", {}))),
+            "table": list(LONG),
+            "table with both modes": list(WIDE),
+        },
         "python": _python(),
         "configuration": {
             head + part: sorted(names)
@@ -96,6 +105,12 @@ def _fields(schema, schemas, required=False, above=""):
         if not required or name in schema.get("required", []):
             yield above + name
             yield from _fields(value, schemas, required, f"{above}{name}.")
+
+
+def _pages(query):
+    for page in query.__subclasses__():
+        yield from [page] if "PATH" in vars(page) else []
+        yield from _pages(page)
 
 
 def _python():

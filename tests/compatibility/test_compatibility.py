@@ -60,8 +60,8 @@ def test_a_store_of_a_version_is_a_backup_that_is_restored(address, tmp_path, ve
 
 
 @versions
-def test_every_name_that_programs_of_a_version_use_remains(sqlite_store, version):
-    assert missing(read_json(version / INTERFACES), interfaces(sqlite_store)) == [], WRITE
+def test_every_name_that_programs_of_a_version_use_remains(version):
+    assert missing(read_json(version / INTERFACES), interfaces()) == [], WRITE
 
 
 def test_what_is_gone_or_newly_needed_is_named():
