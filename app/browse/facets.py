@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
+from stepsight.app.markup.marking import excerpt
 from stepsight.app.web.html import macro, render
 from stepsight.core.arrays import Ints
 from stepsight.core.errors import counted
@@ -314,7 +315,7 @@ def metadata_html(address: Address, fields: Sequence[MetaField], opened: FieldCo
 def _value_link(address: Address, field: str, value: str, count: int, own: Sequence[MetaCondition]) -> FilterLink:
     """Return the link of a value of the open field, whose conditions are `own`. Another value takes its place."""
     condition = str(MetaCondition(field, "=", value))
-    text = (value if len(value) <= _LONGEST else f"{value[: _LONGEST - 1]}…").strip() or _EMPTY
+    text = excerpt(value, _LONGEST).strip() or _EMPTY
     chosen, url = condition in address.meta, ""
     if chosen:
         url = address.without_meta(condition).url()

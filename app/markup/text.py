@@ -52,6 +52,11 @@ _MATHS = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# Many benchmarks give answers such as \frac43 without dollar signs: a command, and no word beside it.
+_BARE = re.compile(
+    r"(?=[^\\]*\\[a-zA-Z]{2})(?:\\(?:text|mbox)\{[^{}\n]*\}|\\[a-zA-Z]+|\\[^a-zA-Z\n]"
+    r"|(?<![a-zA-Z])[a-zA-Z]{1,2}(?![a-zA-Z])|[^\\$a-zA-Z\n]){2,200}"
+)
 _LONGEST = 4000
 # To TeX the rest of a line behind a bare % is a comment; nobody who writes 20% in a solution means one.
 _PERCENT = re.compile(r"\\.|%", re.DOTALL)
@@ -63,9 +68,39 @@ def text_html(text: str) -> Markup:
     `$…$` is a formula only if the opening sign is not followed by white space, and the closing sign is neither
     preceded by white space nor followed by a digit. Prices such as `$1.24` or `$5 and $6` therefore stay prices.
     The page's script renders the spans, and a span that cannot be rendered keeps its source. A LaTeX environment,
-    such as a matrix, needs no dollar signs. Asymptote drawings are code and contain no formulas.
+    such as a matrix, needs no dollar signs, and neither does a text that is nothing but a formula. Asymptote
+    drawings are code and contain no formulas.
     """
+    if _BARE.fullmatch(text):
+        return _span(text, text, is_display=False)
     return Markup("").join(_pieces(text))
+
+
+_SIGNS = {
+    "cdot": "·", "times": "×", "div": "÷", "pm": "±", "le": "≤", "leq": "≤", "ge": "≥", "geq": "≥", "ne": "≠",
+    "neq": "≠", "approx": "≈", "pi": "π", "infty": "∞", "circ": "°", "ldots": "…", "dots": "…", "cdots": "…",
+    "left": "", "right": "", "displaystyle": "", "text": "", "boxed": "", "mathrm": "",
+}  # fmt: skip
+_FRACTION = re.compile(r"\\[dtc]?frac\{([^{}]*)\}\{([^{}]*)\}")
+_ROOT = re.compile(r"\\sqrt\{([^{}]*)\}")
+_COMMAND = re.compile(r"\\([a-zA-Z]+)|\\[,;:! ]|\\(?=[^a-zA-Z])")
+
+
+def plain_text(text: str) -> str:
+    """Return a text whose formulas are readable without being drawn, for options, labels and announcements."""
+    return _MATHS.sub(lambda match: match[0] if match["code"] or _is_price(match) else _readable(match), text)
+
+
+def _readable(match: re.Match[str]) -> str:
+    source = next((match[name] for name in ("dollar", "inline", "dollars", "display") if match[name]), match[0])
+    source = _FRACTION.sub(lambda found: "/".join(map(_factor, found.groups())), source)
+    source = _ROOT.sub(lambda found: f"√{_factor(found[1])}", source)
+    source = _COMMAND.sub(lambda found: _SIGNS.get(found[1], found[1]) if found[1] else "", source)
+    return source.replace("{", "").replace("}", "").strip()
+
+
+def _factor(text: str) -> str:
+    return text if text.isalnum() else f"({text})"
 
 
 def _pieces(text: str) -> Iterator[Markup]:
@@ -92,9 +127,19 @@ def _plain(text: str) -> Markup:
 def _formula(match: re.Match[str]) -> Markup:
     inline = match["dollar"] or match["inline"] or match["table"]
     source = inline or match["display"] or match["dollars"] or match[0]
-    display = Markup("" if inline else ' data-display="1"')
+    return _span(source, match[0], is_display=not inline)
+
+
+def _span(source: str, written: str, *, is_display: bool) -> Markup:
+    display = Markup(' data-display="1"' if is_display else "")
     drawn = _PERCENT.sub(lambda sign: r"\%" if sign[0] == "%" else sign[0], source.strip())
-    return Markup('<span class="math"{} data-source="{}">{}</span>').format(display, match[0], drawn)
+    return Markup('<span class="math"{} data-source="{}">{}</span>').format(display, written, drawn)
+
+
+def without_number(html: Markup, number: int) -> Markup:
+    """Leave out the number at the beginning of a step's text if it is the step's own, which pages show beside
+    it."""
+    return Markup(re.sub(rf"\A\s*{number}[.)] +(?=\S)", "", html))
 
 
 def sentence(text: str) -> str:

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from stepsight.app.markup.text import text_html
 from stepsight.app.results.measurements import PATIENCE, Differences, MeasuredDataset, Measurements, Summary
 from stepsight.app.web.background_cache import Pending, Snapshot
 from stepsight.app.web.html import macro, render
@@ -177,6 +178,8 @@ def outcomes_html(
 
     def wrap(row: int, column: int, html: Markup) -> Markup:
         key = table.columns[column].key
+        if row >= 0 and key == "value":
+            return text_html(str(table.rows[row][column]))
         if row < 0 or key not in _OUTCOMES or not table.rows[row][column]:
             return html
         evaluator, conditions = rows[row]

@@ -13,6 +13,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from stepsight.app.markup.marking import excerpt
 from stepsight.app.score.comparison import StepChange, is_move, largest_move
 from stepsight.app.score.entered import EarlierSolution, Entered, plain_steps, steps_of
 from stepsight.app.score.running import EvaluatorScoring, RunningScores
@@ -301,12 +302,8 @@ def _comparison(result: ScoredSolution, earlier: EarlierSolution) -> dict[str, A
             for step_change in (StepChange.NEW, StepChange.EDITED, StepChange.MOVED)
             if (count := matches.count(step_change))
         ],
-        "gone": [(trace.step_name(i), _beginning(trace.substeps[i])) for i in matches.gone],
+        "gone": [(trace.step_name(i), excerpt(trace.substeps[i], _PREVIEW)) for i in matches.gone],
     }
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= _PREVIEW else text[:_PREVIEW].rsplit(" ", 1)[0] + " …"
 
 
 def exports_html(

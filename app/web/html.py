@@ -2,8 +2,8 @@
 
 Every template can use `API`, `PAGES`, `BUNDLES`, `MARKS`, `TERMS`, `VERDICT_WORDS`, `current_request()`, and
 `nonce()`, the attribute `nonce` of a script within a page. The filters are `counted`, `duration`, `sentence`,
-`format_bytes`, `maths` (`app.markup.text.text_html`), `markdown` (`app.markup.markdown.markdown_html`) and those of
-`core.escaping.load_templates`.
+`format_bytes`, `maths` (`app.markup.text.text_html`), `plain_text`, `excerpt`, `without_number`, `markdown`
+(`app.markup.markdown.markdown_html`) and those of `core.escaping.load_templates`.
 """
 
 import hashlib
@@ -20,7 +20,17 @@ from fastapi.staticfiles import StaticFiles
 from markupsafe import Markup
 
 from stepsight.app.markup.markdown import markdown_html
-from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, duration, sentence, text_html
+from stepsight.app.markup.marking import excerpt
+from stepsight.app.markup.text import (
+    MARKS,
+    TERMS,
+    VERDICT_WORDS,
+    duration,
+    plain_text,
+    sentence,
+    text_html,
+    without_number,
+)
 from stepsight.app.web.access import PAGES, current_request, script_nonce
 from stepsight.core.errors import counted
 from stepsight.core.escaping import load_templates
@@ -134,7 +144,8 @@ _TEMPLATES.globals.update(API=API, PAGES=PAGES, BUNDLES=ADDRESSES)
 _TEMPLATES.globals.update(nonce=script_nonce, current_request=current_request)
 _TEMPLATES.globals.update(MARKS=MARKS, TERMS=TERMS, VERDICT_WORDS=VERDICT_WORDS)
 _TEMPLATES.filters.update(maths=text_html, markdown=markdown_html, counted=counted, format_bytes=format_bytes)
-_TEMPLATES.filters.update(sentence=sentence, duration=duration)
+_TEMPLATES.filters.update(sentence=sentence, duration=duration, plain_text=plain_text, excerpt=excerpt)
+_TEMPLATES.filters.update(without_number=without_number)
 
 EMPTY_STORE = Markup('The store is empty. <a href="/data">Add data</a>')
 """The notice of a page that has nothing to show."""

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from stepsight.app.markup.markdown import markdown_html
 from stepsight.app.markup.marking import Span, mark_spans, read_pieces
-from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS
+from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS, without_number
 from stepsight.app.web.html import macro
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.equations.checks import Check
@@ -22,6 +22,7 @@ from stepsight.core.trace import LABEL_NAMES, Step, Trace
 from stepsight.training.evaluate.strength import opinion_of
 
 _TEMPLATE = "step_bars.html"
+_FAILS = (Markup('<mark class="fails">'), Markup("</mark>"))
 NOTABLE = 0.1
 """The smallest retroactive change that is coloured."""
 
@@ -213,7 +214,7 @@ def judged_steps(
         JudgedStep(
             i,
             trace.step_name(i),
-            _marked(trace, i, checks[i], html_of(trace.substeps[i])),
+            _step_html(trace, i, checks[i], html_of),
             trace.substeps[i],
             trace.steps[step - 1],
             step - 1,
@@ -315,16 +316,18 @@ def notable(value: float) -> str:
     return ("rise" if value > 0 else "fall") if abs(value) >= NOTABLE else ""
 
 
+def _step_html(trace: Trace, i: int, checks: Sequence[Check], html_of: Callable[[str], Markup]) -> Markup:
+    html = _marked(trace, i, checks, html_of(trace.substeps[i]))
+    step, part = trace.places[i]
+    return without_number(html, step) if part == 1 else html
+
+
 def _marked(trace: Trace, i: int, checks: Sequence[Check], html: Markup) -> Markup:
     text, failing = trace.substeps[i], faults(checks)
     if not failing:
         return html
-    places = [
-        (span, finding(trace, i, check)) for check in failing if (span := _place(html, text, check)) is not None
-    ]
-    for span, title in _together(places, _formulas(html)):
-        mark = (Markup('<mark class="fails" title="{}">').format(title), Markup("</mark>"))
-        html = mark_spans(html, [span], mark)
+    places = [span for check in failing if (span := _place(html, text, check)) is not None]
+    html = mark_spans(html, _together(places, _formulas(html)), _FAILS)
     return html + macro(_TEMPLATE, "findings", [finding(trace, i, check) for check in failing])
 
 
@@ -344,14 +347,14 @@ def checked_step(trace: Trace, step: int) -> list[Markup]:
     return [row.html for row in judged_steps(trace, places=substeps_of(trace, range(step, step + 1)))]
 
 
-def _together(places: list[tuple[Span, str]], formulas: list[Span]) -> list[tuple[Span, str]]:
-    """Merge marked spans that overlap, such as those within one formula, and join their titles."""
-    joined: list[tuple[Span, str]] = []
-    for (start, end), title in sorted((_whole(span, formulas), title) for span, title in places):
-        if joined and start < joined[-1][0][1]:
-            (first, last), before = joined.pop()
-            start, end, title = first, max(last, end), f"{before}; {title}"
-        joined.append(((start, end), title))
+def _together(places: list[Span], formulas: list[Span]) -> list[Span]:
+    """Merge marked spans that overlap, such as those within one formula."""
+    joined: list[Span] = []
+    for start, end in sorted(_whole(span, formulas) for span in places):
+        if joined and start < joined[-1][1]:
+            first, last = joined.pop()
+            start, end = first, max(last, end)
+        joined.append((start, end))
     return joined
 
 

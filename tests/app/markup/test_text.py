@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from stepsight.app.markup.text import duration, sentence, text_html
+from stepsight.app.markup.text import duration, plain_text, sentence, text_html, without_number
 from tests.app.elements import read
 from tests.cases import each
 from tests.cost import is_linear
@@ -41,6 +41,10 @@ def test_prices_and_lone_signs_stay_text(text):
     "text, expected",
     [
         ("so $x = 2$.", "so «x = 2»."),
+        # Nothing but a formula needs no dollar signs.
+        (r"\frac43", r"«\frac43»"),
+        (r"\text{none} \ge 2x", r"«\text{none} \ge 2x»"),
+        (r"The \frac12 is in C:\new folder", r"The \frac12 is in C:\new folder"),
         ("$x_1$, $x_2$ and $x_3$", "«x_1», «x_2» and «x_3»"),
         ("$x$ costs $5", "«x» costs $5"),
         ("a price of $5, and $x$", "a price of $5, and «x»"),
@@ -156,3 +160,21 @@ def test_a_message_begins_with_a_capital_letter_unless_with_a_name(text):
 )
 def test_durations_are_rounded_up(seconds, words):
     assert duration(seconds) == words
+
+
+@each(
+    "text, expected",
+    [
+        (r"$\frac{126}{2}$ is 63, and \(2 \cdot 53\) is 106", "126/2 is 63, and 2 · 53 is 106"),
+        (r"$$\left(\frac{a+b}{2}\right) \le \sqrt{16}$$", "((a+b)/2) ≤ √16"),
+        ("$5 and $6", "$5 and $6"),
+    ],
+)
+def test_formulas_are_readable_without_being_drawn(text, expected):
+    assert plain_text(text) == expected
+
+
+def test_a_step_is_numbered_once():
+    assert without_number(text_html("2. So <3"), 2) == "So &lt;3"
+    for text in ("3. So", "2.5 m", "2."):
+        assert without_number(text_html(text), 2) == text
