@@ -30,7 +30,6 @@ from stepsight.app.annotate.agreement_tables import (
     mind_table,
     overall_table,
     pair_table,
-    position_table,
     shared_traces,
     step_table,
     view_ratings,
@@ -120,7 +119,6 @@ def _of_campaign(ratings: CampaignRatings, draws: int) -> list[Table]:
         annotator_table(queue, weights),
         gold_table(queue, weights, "gold", "Against the benchmark's gold"),
         gold_table(hidden, resamples(len(hidden.traces), draws), "gold-items", "On hidden gold items"),
-        position_table(queue, weights),
     ]
 
 
@@ -416,7 +414,7 @@ def _page(
 ) -> Markup:
     campaign = measured.ratings.campaign
     others = [(str(other.id), other.name) for other in list_campaigns(store) if other.id != campaign.id]
-    pairs, annotators, positions = map(measured.table, ("pairs", "annotators", "positions"))
+    pairs, annotators = map(measured.table, ("pairs", "annotators"))
     # People look for the agreement on labels and on first errors; the other two differ little from the first.
     in_order, equal, validity, first_errors = figures(measured.find_table("agreement"))
 
@@ -437,7 +435,6 @@ def _page(
         headline=headline(annotators) if annotators is not None else "",
         figures=[in_order, first_errors],
         more_figures=[equal, validity],
-        positions=partial(table_html, positions) if positions is not None else None,
         rows=heatmap_rows(heatmap, address.page, link),
         page=min(address.page, heatmap.pages),
         pages=heatmap.pages,

@@ -35,18 +35,12 @@ FIGURES = ("labels, in order", "labels", "valid or not", "first error")
 error."""
 
 # Later steps share a row.
-_MOST_POSITIONS = 20
 _NAMED = 4
 _text, _count, _number = (partial(Column, kind=kind) for kind in (CellKind.TEXT, CellKind.COUNT, CellKind.NUMBER))
 _OF, _UNIT = _text("of", "of"), _text("unit", "")
 _ALPHA, _ALPHA_IN_ORDER = _number("alpha", "alpha"), _number("alpha", "alpha, in order")
 _PAIRS_AGREE, _SAME_VALIDITY = Column("agreeing", "pairs that agree, %"), Column("gold", "same validity as gold, %")
 _UNITS, _PAIRS = _count("units", "with two labels or more"), _count("pairs", "pairs")
-_STEP, _ORDINAL, _NOMINAL = (
-    _text("step", "step"),
-    _number("ordinal", "alpha, in order"),
-    _number("nominal", "alpha"),
-)
 _TRACES, _LABELS, _STEPS = _count("traces", "traces"), _count("labels", "labels"), _count("steps", "steps")
 _VIEW, _CAMPAIGN = _text("view", "in view"), _text("campaign", "campaign")
 _SHARES = tuple(Column(name, f"{name}, %") for name in LABEL_NAMES)
@@ -109,38 +103,6 @@ def _alphas(name: str, caption: str, alphas: Sequence[tuple[str, Agreement, str]
         for of, agreement, unit in alphas
     ]
     return table_of(name, caption, rows, reasons((str(row[_OF]), row[_ALPHA]) for row in rows))
-
-
-def position_table(rated: RatedTraces, weights: Weights) -> Table:
-    """Tabulate agreement by step number, including the share of labels whose validity matches the gold label."""
-    ratings, rows = rated.last, list[_Row]()
-    last = int(ratings.position.max(initial=-1))
-    for position in range(min(last + 1, _MOST_POSITIONS)):
-        rest = position == _MOST_POSITIONS - 1 and last > position
-        chosen = ratings.position >= position if rest else ratings.position == position
-        labels, trace = ratings.labels[:, chosen], ratings.trace[chosen]
-        by_order, by_name = (alpha(labels, level, trace, weights) for level in (Scale.ORDINAL, Scale.NOMINAL))
-        rows.append(
-            {
-                _STEP: f"{position + 1} and later" if rest else f"{position + 1}",
-                _UNITS: by_order.n_units,
-                _ORDINAL: by_order.alpha,
-                _NOMINAL: by_name.alpha,
-                _PAIRS_AGREE: by_name.agreeing,
-                _SAME_VALIDITY: _against_gold(ratings, rated.valid, chosen, weights),
-            }
-        )
-    notes = reasons((f"step {row[_STEP]}", row[_ORDINAL]) for row in rows)
-    return table_of("positions", "By step number", rows, notes)
-
-
-def _against_gold(ratings: Ratings, valid: Floats64, chosen: NDArray[np.bool_], weights: Weights) -> Value:
-    """Return the share of labels, over all annotators and the chosen steps, whose validity matches the gold
-    label."""
-    validity = ratings.validity[:, chosen]
-    people = len(ratings.people)
-    pair = RaterPair.of(validity.ravel(), np.tile(valid[chosen], people), np.tile(ratings.trace[chosen], people))
-    return agreeing(pair, weights)
 
 
 def step_table(rated: RatedTraces) -> Table:

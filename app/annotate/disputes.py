@@ -47,7 +47,7 @@ _VERBS = {
     DisputeState.ACCEPTED: "Accept",
     DisputeState.REJECTED: "Reject",
     DisputeState.WITHDRAWN: "Withdraw",
-    DisputeState.OPEN: "Open again",
+    DisputeState.OPEN: "Reopen",
 }
 
 

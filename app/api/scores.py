@@ -76,6 +76,7 @@ class Stream:
         self._parts, self._seconds, self._check = parts, seconds, check
         self._until = time.monotonic() + seconds
         self._begun: list[PendingScore[Any]] = []
+        self._has_ended = False
         self._waiting = asyncio.Semaphore(_WAITING)
         # Parts are submitted in order; one that is not accepted is tried again once another is scored.
         self._turn, self._scored = asyncio.Lock(), asyncio.Event()
@@ -114,7 +115,8 @@ class Stream:
         finally:
             for task in tasks:
                 task.cancel()
-            for scoring in self._begun:
+            self._has_ended = True
+            for scoring in tuple(self._begun):
                 scoring.cancel()
 
     async def _answer(self, number: int) -> list[BaseModel]:
@@ -155,6 +157,9 @@ class Stream:
             scoring = PendingScore()
             scoring.set_exception(error)
         self._begun.append(scoring)
+        if self._has_ended:
+            # The client has left while this thread submitted the part.
+            scoring.cancel()
         return scoring
 
 

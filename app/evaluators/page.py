@@ -22,7 +22,7 @@ from stepsight.app.web.help import document_html
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PageContent, address_page, body
 from stepsight.core.errors import UserError
-from stepsight.core.hubs.hub_cache import NEWEST, HubModel, find_fetched, free_disk, list_fetched
+from stepsight.core.hubs.hub_cache import HubModel, find_fetched, free_disk, list_fetched
 from stepsight.core.hubs.hub_download import check_disk
 from stepsight.core.hubs.hub_lookup import look_up
 from stepsight.core.hubs.public import BenchmarkPart, find_public
@@ -44,10 +44,9 @@ _KEPT_FAILURES = timedelta(days=365)
 
 
 class FetchRequest(Model):
-    """A request to fetch a model from the hub. `revision` is a commit, a branch or a tag."""
+    """A request to fetch a model from the hub."""
 
     repo: str
-    revision: str = NEWEST
 
 
 def router(store: Store, evaluators: Evaluators, *, read_only: bool = False) -> APIRouter:
@@ -83,10 +82,10 @@ def begin(store: Store, evaluators: Evaluators, request: FetchRequest) -> Job:
     machine has no room for it."""
     repo = request.repo.strip()
     fetched = find_fetched(repo) if repo else None
-    if fetched is not None and request.revision == NEWEST:
+    if fetched is not None:
         return start_fetch(store, fetched)
     _check_memory(evaluators, repo, None)
-    remote = look_up(repo, request.revision)
+    remote = look_up(repo)
     _check_memory(evaluators, repo, remote)
     check_disk(remote)
     return start_fetch(store, remote)
@@ -151,13 +150,11 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
         on_processor=evaluators.place.on_processor,
         usual_tokens=USUAL_TOKENS,
         disk=free_disk(),
-        has_fetched=bool(repos),
         here=here,
         unloaded=unloaded,
         shown=shown,
         folded=[offer for offer in readable if offer not in shown],
         advised=next((offer for offer in readable if offer.can_be_fetched and offer.f1 is not None), None),
-        unreadable=[offer for offer in offered if offer.unreadable],
         coming=coming,
         parts=list(BenchmarkPart),
         judges=judges,

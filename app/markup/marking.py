@@ -109,6 +109,12 @@ def excerpt(text: str, length: int, search: str = "") -> str:
     return f"{'… ' if start else ''}{text[start:end].rstrip()}{' …' if end < len(text) else ''}"
 
 
+def without_number(html: Markup, number: int) -> Markup:
+    """Leave out the number at the beginning of a step's text if it is the step's own, which pages show beside
+    it."""
+    return Markup(re.sub(rf"\A\s*{number}[.)] +(?=\S)", "", html))
+
+
 def _start(text: str, hit: int) -> int:
     """Return the start of an excerpt that shows the hit at index `hit`. The excerpt starts a few words before the
     hit, or earlier if that would cut a formula."""

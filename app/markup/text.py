@@ -136,12 +136,6 @@ def _span(source: str, written: str, *, is_display: bool) -> Markup:
     return Markup('<span class="math"{} data-source="{}">{}</span>').format(display, written, drawn)
 
 
-def without_number(html: Markup, number: int) -> Markup:
-    """Leave out the number at the beginning of a step's text if it is the step's own, which pages show beside
-    it."""
-    return Markup(re.sub(rf"\A\s*{number}[.)] +(?=\S)", "", html))
-
-
 def sentence(text: str) -> str:
     """Return a message with a capital letter at its beginning, unless it begins with a name."""
     return f"T{text[1:]}" if text.startswith(("the ", "there ")) else text

@@ -199,7 +199,6 @@ Figure = Literal["step_auc", "step_f1", "sol_auc", "sol_f1"]
 
 FIGURES: tuple[Figure, ...] = ("step_auc", "step_f1", "sol_auc", "sol_f1")
 _NONE = Value.none("")
-_SOURCE = Column("source", "Source", CellKind.TEXT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,15 +317,19 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
 
 
 def overview_rows(columns: Sequence[OverviewColumn], figure: Figure) -> list[OverviewRow]:
-    """List the evaluators, followed by the baselines and the evaluators with only published figures. The best on
-    the first dataset comes first, and of those that have no figure there the best on the next."""
+    """List the evaluators, followed by the baselines that are the best on a dataset and the evaluators with only
+    published figures. The best on the first dataset comes first, and of those that have no figure there the best on
+    the next."""
     names = dict.fromkeys(name for column in columns for name in column.rows)
 
-    def rank(name: str) -> tuple[bool, list[float]]:
-        values = [column.rows[name].measured[figure] if name in column.rows else _NONE for column in columns]
-        return name.startswith(PREFIX), [-value.number if value.exists else inf for value in values]
+    def loss(name: str, column: OverviewColumn) -> float:
+        value = column.rows[name].measured[figure] if name in column.rows else _NONE
+        return -value.number if value.exists else inf
 
-    measured = sorted(names, key=rank)
+    baselines = [name for name in names if name.startswith(PREFIX)]
+    best = {min(baselines, key=lambda name: loss(name, column)) for column in columns if baselines}
+    shown = (name for name in names if name in best or name not in baselines)
+    measured = sorted(shown, key=lambda name: (name in best, [loss(name, column) for column in columns]))
     published = dict.fromkeys(name for column in columns for name in column.published)
     return [OverviewRow(name) for name in measured] + [OverviewRow(name, published=True) for name in published]
 
@@ -340,7 +343,7 @@ def overview_table(columns: Sequence[OverviewColumn], figure: Figure, mode: Mode
     rows = overview_rows(columns, figure)
     cells: list[dict[Column, Cell]] = []
     for row in rows:
-        cells.append({EVALUATOR: row.evaluator, _SOURCE: "published" if row.published else "measured"})
+        cells.append({EVALUATOR: f"{row.evaluator}, published" if row.published else row.evaluator})
         for column in columns:
             key = f"{slug(column.name)}-{column.errors}"
             cells[-1][Column(key, column.title)] = _value(row, column, figure)
@@ -356,7 +359,7 @@ def overview_table(columns: Sequence[OverviewColumn], figure: Figure, mode: Mode
         notes=merged(note for column in columns for note in _notes(column, figure)),
         rules=[i for i in [*baselines[:1], *published[:1]] if i],
         faint=published,
-        least=(EVALUATOR, _SOURCE),
+        least=(EVALUATOR,),
     )
 
 
@@ -385,9 +388,9 @@ def overview_html(
     rows = overview_rows(columns, figure)
 
     def wrap(row: int, column: int, html: Markup) -> Markup:
-        if column < 2:
+        if not column:
             return html
-        place = columns[column - 2]
+        place = columns[column - 1]
         if row < 0:
             return macro(_MACROS, "dataset_link", place, breakable(place.name))
         return html + macro(_MACROS, "remarks", _remarks(rows[row], place, figure, reference))

@@ -4,7 +4,6 @@ The result also offers ways to share, download, save and reproduce it.
 """
 
 import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field
@@ -40,7 +39,6 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.models.location import is_shipped
 from stepsight.core.models.placement import STORED, untyped_name
 from stepsight.core.scores import Thresholds, judge_solution
-from stepsight.core.scoring.client import API
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import NAME_LENGTH
 from stepsight.storage.traces.writer import SAVED
@@ -49,8 +47,6 @@ from stepsight.training.evaluate.strength import read_gallery
 ClientDisconnected = Callable[[], bool]
 """True if the client that asked no longer waits for the answer."""
 
-ADDRESS = "http://127.0.0.1:7860"
-"""A placeholder for the server's address, which only the browser knows."""
 _PREVIEW = 80
 # Seconds between checks whether the client still waits.
 _LOOKS = 0.5
@@ -316,7 +312,7 @@ def exports_html(
     read_only: bool = False,
     three_way: bool = True,
 ) -> Markup:
-    """Render links, thresholds, downloads, a form for saving, and programs that reproduce the result. `names` are
+    """Render links, thresholds, downloads, a form for saving, and a program that reproduces the result. `names` are
     the evaluators of the result, of which at least one gives redundancy if `three_way`, and `token` is its
     permalink's token."""
     types = {name: evaluators.about(name).dtype for name in names}
@@ -340,8 +336,6 @@ def exports_html(
         defaults=Thresholds(),
         three_way=three_way,
         python=python,
-        curl=[line.split(ADDRESS, 1) for line in curl_lines(trace, names)],
-        address=ADDRESS,
     )
 
 
@@ -379,19 +373,3 @@ for name, {taken} in evaluators.items():
         verdict = "valid" if judge_solution(scores, thresholds).valid else "not valid"
         print(name, mode, *(f"{{value:.4f}}" for value in scores.validity), verdict)
 """
-
-
-def curl_lines(trace: Trace, evaluators: Sequence[str]) -> list[str]:
-    """Return a curl command for a POSIX shell for each evaluator."""
-    return [_curl(trace, name) for name in evaluators]
-
-
-def _curl(trace: Trace, evaluator: str) -> str:
-    body = {
-        "problem": trace.problem,
-        "steps": plain_steps(steps_of(trace)),
-        "evaluator": evaluator,
-        "mode": "hindsight",
-    }
-    data = shlex.quote(json.dumps(body, ensure_ascii=False))
-    return f"curl -s {ADDRESS}{API}/score -H 'Content-Type: application/json' -d {data}"

@@ -122,19 +122,23 @@ class Evaluators:
     def names(self) -> list[str]:
         """The names of the evaluators that give scores. Bidirectional evaluators come first, because the pages are
         designed for them, and fetched evaluators come last."""
-        return [name for name in self.all_names if self.about(name).outputs.has_scores]
+        return [name for name, local in self._listed() if local.description.outputs.has_scores]
 
     @property
     def default(self) -> str:
         """The evaluator used for requests that do not name an evaluator. Raises `NotFoundError` if no evaluator
         gives scores."""
-        if not self.names:
+        names = self.names
+        if not names:
             raise NotFoundError("No evaluator here gives scores.", "Fetch one on the Evaluators page.")
-        return self.names[0]
+        return names[0]
 
     @property
     def all_names(self) -> list[str]:
         """The names of all evaluators: first those in `names`, followed by those that give verdicts in words."""
+        return [name for name, _ in self._listed()]
+
+    def _listed(self) -> list[tuple[str, LocalEvaluator]]:
         self._look(_LOOKS)
 
         def place(item: tuple[str, LocalEvaluator]) -> tuple[bool, bool, str, str]:
@@ -143,7 +147,7 @@ class Evaluators:
             about = local.description
             return about.outputs.in_words, is_fetched, "" if is_fetched else about.attention, name
 
-        return [name for name, _ in sorted(self._offered.items(), key=place)]
+        return sorted(self._offered.items(), key=place)
 
     def _find(self, name: str) -> tuple[LocalEvaluator, Rereading]:
         """Return the evaluator with this name, and the reading that follows the name."""

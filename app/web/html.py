@@ -20,17 +20,8 @@ from fastapi.staticfiles import StaticFiles
 from markupsafe import Markup
 
 from stepsight.app.markup.markdown import markdown_html
-from stepsight.app.markup.marking import excerpt
-from stepsight.app.markup.text import (
-    MARKS,
-    TERMS,
-    VERDICT_WORDS,
-    duration,
-    plain_text,
-    sentence,
-    text_html,
-    without_number,
-)
+from stepsight.app.markup.marking import excerpt, without_number
+from stepsight.app.markup.text import MARKS, TERMS, VERDICT_WORDS, duration, plain_text, sentence, text_html
 from stepsight.app.web.access import PAGES, current_request, script_nonce
 from stepsight.core.errors import counted
 from stepsight.core.escaping import load_templates

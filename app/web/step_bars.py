@@ -8,8 +8,8 @@ import numpy as np
 from markupsafe import Markup
 
 from stepsight.app.markup.markdown import markdown_html
-from stepsight.app.markup.marking import Span, mark_spans, read_pieces
-from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS, without_number
+from stepsight.app.markup.marking import Span, mark_spans, read_pieces, without_number
+from stepsight.app.markup.text import CHECK_WORDS, VERDICT_WORDS
 from stepsight.app.web.html import macro
 from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.equations.checks import Check

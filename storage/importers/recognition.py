@@ -185,8 +185,8 @@ def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     if kind is not None:
         dataset = KINDS[kind].dataset or stem
         # Such as a part for training and one for testing.
-        in_parts = len(published_files(kind)) > 1
-        return Finding(Holds.TRACES, kind, f"{dataset}-{stem}" if in_parts else dataset, **of_table)
+        in_parts = (part := stem.removeprefix(dataset).strip("-_")) and len(published_files(kind)) > 1
+        return Finding(Holds.TRACES, kind, f"{dataset}-{part}" if in_parts else dataset, **of_table)
     if of_json and rows[0].get("format") == RECORD:
         return Finding(Holds.SCORES, "", "", str(rows[0].get("evaluator", stem)))
     if of_json and _is_scores(rows[0], guess):

@@ -112,7 +112,7 @@ def test_cells_lead_to_the_decision_where_there_is_one_to_make(client, sqlite_st
 def test_every_table_as_csv(local):
     page = shown(local, "campaign=1")
     tables = {}
-    for name in ("agreement", "pairs", "annotators", "gold", "positions", "steps"):
+    for name in ("agreement", "pairs", "annotators", "gold", "steps"):
         assert f'href="{PATH}?campaign=1&amp;table={name}" download' in page
         found = local.get(f"{PATH}?campaign=1&table={name}")
         assert found.headers["content-type"].startswith("text/csv")
@@ -281,7 +281,7 @@ def test_two_people_need_no_matrix():
     assert matrix(pair_table(rated("np pp", "nn pp"), DRAWS)) == {}
 
 
-ALWAYS = {"agreement", "annotators", "gold", "positions"}
+ALWAYS = {"agreement", "annotators", "gold"}
 
 
 def names(measured):

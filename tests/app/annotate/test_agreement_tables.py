@@ -16,7 +16,6 @@ from stepsight.app.annotate.agreement_tables import (
     mind_table,
     overall_table,
     pair_table,
-    position_table,
     reasons,
     shared_traces,
     step_table,
@@ -64,25 +63,6 @@ def test_where_there_is_nothing_the_notes_say_why():
     assert table.notes == (f"{', '.join(FIGURES)}: {ONE_ANNOTATOR}",)
     empty = rated("n").of_traces([])
     assert overall_table(empty, resamples(0, 5)).notes == (f"{', '.join(FIGURES)}: {NO_LABEL}",)
-    assert position_table(empty, resamples(0, 5)).rows == ()
-
-
-def test_agreement_by_step_number():
-    table = position_table(rated("np p", "pp p", gold="np p"), DRAWS)
-    first, second = cells(table, "1"), cells(table, "2")
-    # Step 1: neg-pos and pos-pos; of its four labels the second trace's two and one of the first are the gold's.
-    assert (first["units"], first["agreeing"].number, first["gold"].number) == (2, 1 / 2, 3 / 4)
-    # 1 - (4 - 1) * 2 / (16 - 1 - 9).
-    assert first["nominal"].number == pytest.approx(0.0)
-    assert (second["units"], second["agreeing"].number) == (1, 1)
-    assert np.isnan(second["nominal"].number)
-    assert [note.partition(":")[0] for note in table.notes] == ["step 2"]
-
-
-def test_long_traces_share_their_last_row():
-    table = position_table(rated("p" * 23 + " p", "p" * 23 + " p"), DRAWS)
-    assert [row[0] for row in table.rows] == [*(str(number) for number in range(1, 20)), "20 and later"]
-    assert cells(table, "20 and later")["units"] == 4
 
 
 def test_every_step_for_a_file():

@@ -118,7 +118,7 @@ def test_from_the_form_to_a_patch(traces, client):
     assert (answer.status_code, answer.json()["go"]) == (201, f"{LIST}/1")
     page = client.get(f"{LIST}/1", headers=PAGE).text
     assert "It is &lt;right&gt;." in page
-    assert [word in page for word in ("Accept", "Reject", "Withdraw", "Open again")] == [True, True, True, False]
+    assert [word in page for word in ("Accept", "Reject", "Withdraw", "Reopen")] == [True, True, True, False]
     answer = client.post(f"{LIST}/1/entries", json={"text": "Yes.", "state": "accepted"})
     assert (answer.status_code, answer.json()["state"]) == (200, "accepted")
     assert "Filed already" in client.get(f"/annotate/dispute?trace={traces[0].trace_id}&step=2", headers=PAGE).text

@@ -163,11 +163,11 @@ def test_a_file_that_was_not_added_is_opened_with_its_settings_or_thrown_away(op
     import_upload(store, FileImport(upload.id, "traces", "mine", "columns", columns), user.id)
     with opened(base=address, expected=[]) as page:  # type: ignore[attr-defined]
         page.goto("/data")
-        page.get_by_role("button", name="Open again: table.csv → mine").click()
+        page.get_by_role("button", name="Correct table.csv → mine").click()
         card = page.locator("li.file")
         expect(card.get_by_label("Steps, or the solution")).to_have_value("Work")
         expect(card).to_contain_text("1 row cannot be read.")
-        page.get_by_role("button", name="Throw away table.csv → mine").click()
+        page.get_by_role("button", name="Delete table.csv → mine").click()
         dialog = page.get_by_role("dialog")
         expect(dialog.locator("li")).to_have_text(["1 job that ended", "1 file: table.csv (1 kB)"])
         dialog.get_by_role("button", name="Delete").click()

@@ -35,13 +35,13 @@ def expect_steps(page, *texts):
     expect(page.locator("ol.preview > li > .t")).to_have_text(list(texts))
 
 
-def test_a_result_is_shared_compared_and_saved(opened, address):
+def test_a_result_is_shared_compared_and_saved(opened):
     with opened(permissions=["clipboard-read", "clipboard-write"]) as page:
         score(page, PROBLEM, SOLUTION)
         expect(page.locator("ol.steps > li")).to_have_count(5)
         exposes_the_factorisation(page)
         comes_back_by_its_link(page)
-        copies_a_snippet(page, address)
+        copies_a_snippet(page)
         looks_right_again_without_the_check(page)
         is_saved_and_found_again(page)
 
@@ -79,12 +79,12 @@ def more(page):
     page.locator(".further").evaluate("(details) => { details.open = true; }")
 
 
-def copies_a_snippet(page, address):
+def copies_a_snippet(page):
     page.get_by_text("More: thresholds").click()
-    page.get_by_role("button", name="Copy").nth(1).click()
+    page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     copied = page.evaluate("navigator.clipboard.readText()")
-    assert copied.startswith(f"curl -s {address}/api/v1/score -H ")
+    assert copied.startswith("from stepsight import ")
 
 
 def thresholds_judge_anew_around_the_sliders(page):

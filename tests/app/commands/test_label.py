@@ -5,7 +5,6 @@ import json
 import pytest
 
 from stepsight.app.annotate.campaigns import queue_terms
-from stepsight.core.metrics.agreement import ALL_SAME
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
@@ -99,8 +98,5 @@ def test_agreement_is_printed_and_every_number_is_in_its_json(typed, sqlite_stor
     labels = next(row for row in written["tables"]["agreement"] if row["of"] == "labels")
     assert labels["alpha"]["value"] == pytest.approx(1 - 14 * 6 / 94)
     assert (labels["units"], labels["unit"], labels["pairs"]) == (5, "steps", 15)
-    # Step 3 is pos to everybody.
-    third = written["tables"]["positions"][2]
-    assert third["ordinal"] == {"value": None, "low": None, "high": None, "reason": ALL_SAME}
     # Everybody says the same in both campaigns.
     assert written["tables"]["majorities"][-1]["changed"]["value"] == 0

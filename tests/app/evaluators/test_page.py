@@ -52,8 +52,8 @@ def page_of(client):
     return read(client.get("/evaluators", headers={PART: "1"}).text)
 
 
-def fetch(client, repo=SMALL, revision="main"):
-    return client.post("/evaluators/fetch", json={"repo": repo, "revision": revision})
+def fetch(client, repo=SMALL):
+    return client.post("/evaluators/fetch", json={"repo": repo})
 
 
 def offered(page):
@@ -101,18 +101,15 @@ def test_a_model_that_is_in_no_catalogue_can_be_fetched_too(client, sqlite_store
 
 
 @pytest.mark.parametrize(
-    ("repo", "revision", "message"),
+    ("repo", "message"),
     [
-        ("lab/none", "main", "the model hub has no model 'lab/none' to which you have access."),
-        (SMALL, "v9", f"{SMALL} has no revision 'v9'."),
-        ("no id", "main", "'no id' is not the id of a model."),
-        ("", "main", "'' is not the id of a model."),
+        ("lab/none", "the model hub has no model 'lab/none' to which you have access."),
+        ("no id", "'no id' is not the id of a model."),
+        ("", "'' is not the id of a model."),
     ],
 )
-def test_an_unavailable_model_is_refused_at_once_and_nothing_is_started(
-    client, sqlite_store, repo, revision, message
-):
-    answer = fetch(client, repo, revision)
+def test_an_unavailable_model_is_refused_at_once_and_nothing_is_started(client, sqlite_store, repo, message):
+    answer = fetch(client, repo)
     assert (answer.status_code, answer.json()["error"]) == (422, message)
     assert list_jobs(sqlite_store) == []
     assert client.get("/evaluators").status_code == 200

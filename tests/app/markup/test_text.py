@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from stepsight.app.markup.text import duration, plain_text, sentence, text_html, without_number
+from stepsight.app.markup.marking import without_number
+from stepsight.app.markup.text import duration, plain_text, sentence, text_html
 from tests.app.elements import read
 from tests.cases import each
 from tests.cost import is_linear

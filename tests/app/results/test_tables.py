@@ -60,16 +60,15 @@ def test_a_row_for_each_evaluator_and_a_column_for_each_dataset_and_kind_of_erro
     found = shown(sqlite_store, results)
     table = overview_table(found.columns, "step_auc", Mode.OFFLINE)
     assert [column.title for column in table.columns] == [
-        "Evaluator", "Source", "second, invalid errors, 4 traces", "second, redundant errors, 4 traces",
+        "Evaluator", "second, invalid errors, 4 traces", "second, redundant errors, 4 traces",
         "three_way, invalid errors, 4 traces", "three_way, redundant errors, 4 traces",
     ]  # fmt: skip
-    assert [row[0] for row in table.rows] == [
-        "one_mind", "words", "baseline:position", "baseline:last-step", "baseline:constant", "baseline:length"
-    ]  # fmt: skip
+    # Of the baselines, the best on each.
+    assert [row[0] for row in table.rows] == ["one_mind", "words", "baseline:position", "baseline:constant"]
     assert table.rules == (2,)
     row = row_of(measured(sqlite_store, NAME, results).evaluation, Mode.OFFLINE)
-    assert table.rows[0][4] == row.measured["step_auc"]
-    assert not table.rows[1][4].exists
+    assert table.rows[0][3] == row.measured["step_auc"]
+    assert not table.rows[1][3].exists
     assert "words on second, words on three_way: the evaluator gives no scores to rank by" in table.notes
 
 
@@ -83,32 +82,29 @@ def test_published_figures_stand_apart_and_are_never_measured(sqlite_store, resu
     found = shown(sqlite_store, results)
     table = overview_table(found.columns, "sol_auc", Mode.OFFLINE)
     rows = {row[0]: row for row in table.rows}
-    assert rows["LLaDA-PRM"][1] == "published"
-    assert rows["LLaDA-PRM"][2].number == pytest.approx(0.972)
-    assert rows["baseline:length"][1] == "measured"
-    assert {table.rows[i][0] for i in table.faint} == {row[0] for row in table.rows if row[1] == "published"}
+    assert rows["LLaDA-PRM, published"][1].number == pytest.approx(0.972)
+    assert [table.rows[i][0] for i in table.faint] == [name for name in rows if name.endswith(", published")]
     # Of the online mode the paper prints one evaluator only.
     online = overview_table(
         gather(results, list_datasets(sqlite_store), Mode.ONLINE).columns, "sol_auc", Mode.ONLINE
     )
-    assert [row[0] for row in online.rows if row[1] == "published"] == ["LLaDA-PRM"]
+    assert [online.rows[i][0] for i in online.faint] == ["LLaDA-PRM, published"]
     page = read(overview_html(found.columns, "sol_auc", Mode.OFFLINE, "", ""))
     faint = [row.one("th", scope="row").text for row in page.all("tr", cls="faint")]
-    assert "LLaDA-PRM" in faint
-    assert "baseline:length" not in faint
+    assert "LLaDA-PRM, published" in faint
 
 
 def test_differences_to_a_reference_are_below_the_figures_and_columns_of_the_file(sqlite_store, results):
     fill(sqlite_store)
     found = shown(sqlite_store, results, reference="baseline:constant")
     table = overview_table(found.columns, "step_auc", Mode.OFFLINE, "baseline:constant")
-    assert [column.kind for column in table.columns[2:]] == [CellKind.PERCENT, CellKind.POINTS] * 2
+    assert [column.kind for column in table.columns[1:]] == [CellKind.PERCENT, CellKind.POINTS] * 2
     # Minus the constant's 0.5.
-    assert table.rows[0][3].number == pytest.approx(table.rows[0][2].number - 0.5)
+    assert table.rows[0][2].number == pytest.approx(table.rows[0][1].number - 0.5)
     assert "three-way-invalid-minus_low" in to_csv(table).splitlines()[0]
     page = read(overview_html(found.columns, "step_auc", Mode.OFFLINE, "baseline:constant", ""))
     (first, *_) = page.all("small", cls="minus")
-    assert first.text.startswith(f"{100 * table.rows[0][3].number:+.1f} [")
+    assert first.text.startswith(f"{100 * table.rows[0][2].number:+.1f} [")
 
 
 def test_marks_tell_what_does_not_beat_the_baselines_and_whose_thresholds_were_chosen_here(sqlite_store, results):
@@ -119,7 +115,7 @@ def test_marks_tell_what_does_not_beat_the_baselines_and_whose_thresholds_were_c
     row = row_of(measured(sqlite_store, NAME, results).evaluation, Mode.OFFLINE)
     page = read(overview_html(found.columns, "step_auc", Mode.OFFLINE, "", ""))
     (mine,) = [line for line in page.all("tr") if line.all("th", scope="row") and line.one("th").text == "one_mind"]
-    marks = [mark.text for mark in mine.all("td")[1].all("small", cls="mark")]
+    marks = [mark.text for mark in mine.all("td")[0].all("small", cls="mark")]
     assert ("≤ best baseline" in marks) == (row.above_baselines is False)
     assert "thresholds chosen here" in marks
 
@@ -163,7 +159,7 @@ def test_more_datasets_than_the_cache_holds_are_measured_once(sqlite_store, monk
     found = gather(results, list_datasets(sqlite_store), Mode.OFFLINE, "baseline:constant")
     assert {column.name for column in found.columns} == {"one", "two", "three", "four"}
     table = overview_table(found.columns, "step_auc", Mode.OFFLINE, "baseline:constant")
-    assert table.rows[0][3].number == pytest.approx(table.rows[0][2].number - 0.5)
+    assert table.rows[0][2].number == pytest.approx(table.rows[0][1].number - 0.5)
 
 
 def test_a_missing_figure_is_explained(sqlite_store, results):
@@ -181,8 +177,8 @@ def test_a_missing_figure_is_explained(sqlite_store, results):
     # Of what stops at its first error the online figures are shown, and the heads say so.
     table = overview_table(found.columns, "step_auc", Mode.OFFLINE)
     assert {place.mode for place in found.columns} == {Mode.ONLINE}
-    assert all(column.title.endswith("traces, online") for column in table.columns[2:])
-    assert len(table.columns) > 2
+    assert all(column.title.endswith("traces, online") for column in table.columns[1:])
+    assert len(table.columns) > 1
     assert len(table.rows) > 0
 
 

@@ -1,7 +1,5 @@
 import json
 import random
-import shlex
-import subprocess
 from collections import namedtuple
 from dataclasses import replace
 
@@ -12,9 +10,7 @@ import torch
 from stepsight.app.score.comparison import StepMatches
 from stepsight.app.score.entered import EarlierSolution, Entered
 from stepsight.app.score.result import (
-    ADDRESS,
     ScoredSolution,
-    curl_lines,
     exports_html,
     python_snippet,
     result_html,
@@ -233,16 +229,9 @@ def test_links_lead_to_the_result_its_evidence_and_its_files(evaluators):
 
 
 def test_the_code_is_what_the_snippets_say(evaluators):
-    python, curl = (code.text for code in exports(evaluators).all("code"))
+    python = exports(evaluators).one("code").text
     specs = {name: evaluators.spec(name) for name in EXPORTED.evaluators}
     assert python == python_snippet(EXPORTED.trace, specs, EXPORTED.thresholds)
-    assert curl.splitlines() == curl_lines(EXPORTED.trace, EXPORTED.evaluators)
-
-
-def test_the_script_finds_the_address_that_it_fills_in(evaluators):
-    # A step that holds the address must not be taken for it.
-    _, curl = exports(evaluators, typed("q", ADDRESS, ("tiny",))).all("code")
-    assert [span.text for span in curl.all("span")] == [ADDRESS]
 
 
 def test_a_read_only_page_has_no_form_and_tells_no_folder(evaluators, tiny):
@@ -306,26 +295,6 @@ def test_the_program_holds_every_text_as_it_is():
     exec(before_evaluators, found)  # only literals and Trace.of are left
     assert found["trace"] == WILD
     assert found["evaluators"] == {"it's": "a\\b"}
-
-
-def test_a_request_per_evaluator_with_the_body_of_the_api():
-    lines = curl_lines(WILD, ["tiny", "it's"])
-    assert len(lines) == 2
-    for line, name in zip(lines, ["tiny", "it's"], strict=True):
-        assert "\n" not in line
-        words = shlex.split(line)
-        assert words[:3] == ["curl", "-s", f"{ADDRESS}/api/v1/score"]
-        body = json.loads(words[words.index("-d") + 1])
-        assert (body["problem"], body["evaluator"], body["mode"]) == (WILD.problem, name, "hindsight")
-        assert Trace.of(body["problem"], body["steps"]) == WILD
-
-
-def test_a_shell_gives_the_body_unchanged():
-    (line,) = curl_lines(WILD, ["tiny"])
-    printed = subprocess.run(
-        ["sh", "-c", line.replace("curl -s", "printf '%s\\n'", 1)], capture_output=True, text=True, check=True
-    ).stdout
-    assert Trace.of("q", json.loads(printed.splitlines()[-1])["steps"]).steps == WILD.steps
 
 
 @pytest.mark.parametrize("value", [0.5, 0.15, 1, 0])

@@ -22,7 +22,6 @@ document.addEventListener("submit", async (event) => {
   const form = event.target.closest?.("#shelf form.other");
   if (!form) return;
   event.preventDefault();
-  const { repo, revision } = form.elements;
-  const values = { repo: repo.value.trim(), revision: revision.value.trim() || "main" };
-  if (await send(form.querySelector("button"), "/evaluators/fetch", values)) repo.value = "";
+  const { repo } = form.elements;
+  if (await send(form.querySelector("button"), "/evaluators/fetch", { repo: repo.value.trim() })) repo.value = "";
 });

@@ -104,7 +104,6 @@ const settleResult = (how) => {
   if (!section) return;
   const { validity, redundancy } = section.dataset;
   thresholds = { validity: Number(validity), redundancy: Number(redundancy) };
-  for (const place of section.querySelectorAll("[data-origin]")) place.textContent = location.origin;
   const further = section.querySelector(".further");
   if (further) further.open = isMoreOpen;
   putAddress(section, how);
