@@ -249,20 +249,11 @@ def by_key(page):
 
 @pytest.mark.slow
 def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened, sqlite_store, mixed):
-    """A threshold of 0 takes everything else for redundant."""
     token = Entered.of(Trace.of(PROBLEM, STEPS[:3]), ["tiny", "two"]).token()
     with served(sqlite_store, mixed) as base, opened(base) as page:
         page.goto(f"/?s={token}")
         # A permalink is followed for its result.
         expect(page.locator(".said .counts").first).to_be_in_viewport()
-        more(page)
-        page.get_by_label("Valid from").fill("0")
-        page.get_by_label("Redundant from").fill("0")
-        marks = page.locator("ol.steps > li").first.locator(".mark")
-        expect(marks).to_have_text(["○", "○", "✓", "✓"])
-        expect(page.locator(".said .counts")).to_have_text(
-            ["all 3 steps valid, 3 redundant"] * 2 + ["all 3 steps valid"] * 2
-        )
         page.goto(f"/evidence?s={token}&evaluator=two")
         bar = page.locator("ol.steps .bar").first
         page.get_by_label("Steps revealed").fill("1")

@@ -228,12 +228,6 @@ def test_links_lead_to_the_result_its_evidence_and_its_files(evaluators):
     }
 
 
-def test_the_code_is_what_the_snippets_say(evaluators):
-    python = exports(evaluators).one("code").text
-    specs = {name: evaluators.spec(name) for name in EXPORTED.evaluators}
-    assert python == python_snippet(EXPORTED.trace, specs, EXPORTED.thresholds)
-
-
 def test_a_read_only_page_has_no_form_and_tells_no_folder(evaluators, tiny):
     page = exports(evaluators, read_only=True)
     assert page.all("form", cls="save") == []
@@ -295,12 +289,6 @@ def test_the_program_holds_every_text_as_it_is():
     exec(before_evaluators, found)  # only literals and Trace.of are left
     assert found["trace"] == WILD
     assert found["evaluators"] == {"it's": "a\\b"}
-
-
-@pytest.mark.parametrize("value", [0.5, 0.15, 1, 0])
-def test_the_thresholds_stand_in_the_program_as_numbers(value):
-    program = python_snippet(WILD, {}, Thresholds(value, 0.2))
-    assert f"Thresholds(validity={value!r}, redundancy=0.2)" in program
 
 
 def test_the_type_of_the_weights_stands_in_the_program(tiny, capsys):

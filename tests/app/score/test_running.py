@@ -5,7 +5,6 @@ import io
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -135,14 +134,6 @@ def test_the_csv_file_has_a_row_per_evaluator_and_sub_step(client, evaluators):
         assert float(row["offline_neu"]) == pytest.approx(hindsight.offline.neu[i], abs=1e-6)
         assert float(row["change"]) == pytest.approx(hindsight.retroactive[i], abs=2e-6)
         assert row["online_valid"] == str(float(hindsight.online.validity[i]) >= 0.4)
-
-
-def test_thresholds_of_the_link_decide(client):
-    for thresholds in (Thresholds(0, 1), Thresholds(1, 1)):
-        link = replace(FORM, thresholds=thresholds).token()
-        found = client.get(JSON_PATH, params={"s": link}).json()["judgments"]
-        assert found[0]["thresholds"] == {"validity": thresholds.validity, "redundancy": 1}
-        assert {record["offline"]["solution"]["valid"] for record in found} == {thresholds.validity == 0}
 
 
 @each(
