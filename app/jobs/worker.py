@@ -32,6 +32,7 @@ from stepsight.storage.database.store import Store, UnavailableError, open_store
 from stepsight.storage.jobs import jobs
 from stepsight.storage.jobs.imports import run_import
 from stepsight.storage.jobs.jobs import Judging, read_fetch, read_judging
+from stepsight.storage.jobs.uploads import sweep_uploads
 from stepsight.storage.judgments.evaluators import register_loaded
 from stepsight.storage.judgments.judgments import count_missing, missing_traces, save_judgments
 from stepsight.storage.traces.queries import find_dataset
@@ -393,6 +394,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     threading.Thread(target=_follow_input, args=(signals,), daemon=True).start()
     _lower_process()
     with open_store() as store:
+        with suppress(UserError):
+            sweep_uploads(store)
         # A placement needs PyTorch, which a worker without a job should not load.
         place = read_placement(args) if is_placed(args) else None
         # Imports have their own thread, so that nobody who adds a file waits for a judging job or a large fetch.

@@ -1,7 +1,7 @@
 """Files that browsers send, which lie beside the store until a job has read them.
 
-A file is received as one stream, under a random name that ends in `.partial` until it is whole. What a killed
-server leaves behind, or nobody adds, is deleted after a day.
+A file is received as one stream, under a random name that ends in `.partial` until it is whole. What nobody adds is
+deleted after a day, and what a killed server has received of a file after an hour, by the next upload or server.
 """
 
 import hashlib
@@ -71,13 +71,12 @@ class Receiving:
                 f"{name}: {size / 1e6:,.0f} MB; this page takes files of up to {LARGEST / 1e6:,.0f} MB.",
                 _BY_COMMAND,
             )
-        folder = uploads_folder(store)
-        check_disk(store, name, size, folder)
-        with store.write() as session:
-            _sweep(session, folder)
+        check_disk(store, name, size, uploads_folder(store))
+        sweep_uploads(store)
+        with store.read() as session:
             _check_quota(session, user_id, size)
         self._store, self._user_id, self._name, self._size = store, user_id, name, size
-        self._path = folder / secrets.token_hex(16)
+        self._path = uploads_folder(store) / secrets.token_hex(16)
         self._partial = self._path.with_suffix(".partial")
         self._file = os.fdopen(os.open(self._partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb")
         self._hash, self._received = hashlib.sha256(), 0
@@ -244,12 +243,13 @@ def _check_quota(session: Session, user_id: int, size: int) -> None:
         )
 
 
-def _sweep(session: Session, folder: Path) -> None:
-    """Delete what is a day old: uploads, their files, and what a killed server has received of one."""
-    session.execute(delete(UploadRow).where(UploadRow.touched < now() - LASTS))
-    oldest = time.time() - LASTS.total_seconds()
-    for path in folder.iterdir():
-        if path.is_file() and path.stat().st_mtime < oldest:
+def sweep_uploads(store: Store) -> None:
+    """Delete abandoned uploads with their files, and what killed servers have received of others."""
+    with store.write() as session:
+        session.execute(delete(UploadRow).where(UploadRow.touched < now() - LASTS))
+    for path in uploads_folder(store).iterdir():
+        lasts = LASTS / 24 if path.suffix == ".partial" else LASTS
+        if path.is_file() and path.stat().st_mtime < time.time() - lasts.total_seconds():
             path.unlink(missing_ok=True)
 
 

@@ -103,7 +103,7 @@ def test_what_is_refused_or_breaks_off_leaves_nothing(store, folder, monkeypatch
         Receiving(store, me, "more", LARGEST)
 
 
-def test_what_nobody_adds_and_what_a_killed_server_left_is_gone_after_a_day(store, folder):
+def test_what_nobody_adds_is_gone_after_a_day_and_what_a_killed_server_left_after_an_hour(store, folder):
     me = local_user(store).id
     old, newer = send(store, me, CONTENT, "old"), send(store, me, CONTENT, "newer")
     with store.write() as session:
@@ -112,8 +112,8 @@ def test_what_nobody_adds_and_what_a_killed_server_left_is_gone_after_a_day(stor
     partials = [folder / "1.partial", folder / "2.partial"]
     for path in partials:
         path.write_bytes(b"half")
-    for path in (old.path, partials[0]):
-        os.utime(path, (time.time() - LASTS.total_seconds() - 1,) * 2)
+    for path, hours in ((old.path, 24), (newer.path, 2), (partials[0], 1)):
+        os.utime(path, (time.time() - 3600 * hours - 1,) * 2)
     following = send(store, me, b"[]", "next")
     assert list_uploads(store, me) == [newer, following]
     assert set(folder.iterdir()) == {newer.path, following.path, partials[1]}
