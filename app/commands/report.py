@@ -46,6 +46,7 @@ from stepsight.training.experiments.reranking.reranking import (
     Reranking,
     import_candidates,
     rerank,
+    rule_of,
 )
 from stepsight.training.paper.facts import grid_facts, recipe_facts, store_facts
 from stepsight.training.paper.page import make_paper_report
@@ -234,6 +235,9 @@ def _evaluators(args: Namespace, store: Store, dataset: Dataset, mode: Mode) -> 
             raise UserError(
                 f"{evaluator.name} gives no scores of steps to choose by.", "Choose an evaluator that does."
             )
+        if _scores_steps(evaluator):
+            # Before an hour of scoring.
+            rule_of(evaluator.name, args.by)
         return evaluator
 
     evaluators = find_evaluators(store, dataset, names, [mode], check, read_placement(args))

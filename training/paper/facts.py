@@ -16,8 +16,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from stepsight.core.files.whole_files import read_json
 from stepsight.core.metrics.published import PublishedRow, PublishedTable, reference_tables
 from stepsight.core.metrics.reasoneval import Errors
@@ -135,7 +133,7 @@ def _numbers(path: str, values: object) -> Facts:
 
 def grid_facts(results: GridResults) -> Facts:
     """Return the facts on the offline results of a grid on its first test set, as in section 4.2 and appendix B of
-    the paper. Figures by class and by third are only in StepSight's own results."""
+    the paper."""
     key = results.keys[0]
     facts: Facts = {"grid/runs": len(results.runs)}
     for run, of_run in results.figures(key):
@@ -163,17 +161,6 @@ def grid_facts(results: GridResults) -> Facts:
             facts["grid/pairs"] = facts[f"{row}/Pairs"]
             facts["grid/cells"] = len(cells)
             facts["grid/cells_ahead"] = sum(gains(part).mean() > -1e-9 for *_, part in cells)
-    figures = [of_run for _, of_run in results.figures(key)]
-    neutral = [of_run for of_run in figures if "neu_f1" in of_run]
-    if neutral:
-        f1, area = (
-            100 * np.array([of_run[name] for of_run in neutral], np.float64) for name in ("neu_f1", "neu_auc")
-        )
-        facts["grid/test_traces"] = figures[0]["traces"] or 0.0
-        facts["grid/early/neg"] = figures[0]["early_neg"] or 0.0
-        facts["grid/neu_auc"] = float(np.nanmean(area))
-        facts |= {"grid/neu_f1": float(np.nanmean(f1)), "grid/neu_f1/least": float(np.nanmin(f1))}
-        facts["grid/neu_f1/greatest"] = float(np.nanmax(f1))
     return with_differences(facts)
 
 

@@ -24,16 +24,6 @@ def test_the_papers_runs_of_the_grid_give_its_tables_back():
             assert {name: round(facts[name], 1) for name in cells_of(table)} == cells_of(table)
 
 
-def test_a_grid_of_ours_has_what_the_paper_does_not_print_by_run():
-    grid = read_results(asset("reports", "grid-mini", "as-labelled.json"))
-    facts, figures = grid_facts(grid), [of_run for _, of_run in grid.figures(grid.keys[0])]
-    f1 = [100 * of_run["neu_f1"] for of_run in figures]
-    assert (facts["grid/runs"], facts["grid/pairs"], facts["grid/cells"]) == (54, 27, 9)
-    assert (facts["grid/neu_f1/least"], facts["grid/neu_f1/greatest"]) == pytest.approx((min(f1), max(f1)))
-    assert facts["grid/neu_f1"] == pytest.approx(np.mean(f1))
-    assert facts["grid/test_traces"] == figures[0]["traces"]
-
-
 def test_a_test_whose_last_thirds_are_all_errors_says_nothing_of_them():
     numbers = {("a", "1k", 1): (0.5, 0.4), ("a", "1k", 2): (0.5, 0.7)}
     facts = grid_facts(results(numbers, late=0.6))
@@ -50,7 +40,6 @@ def test_cells_of_size_and_data_count_by_their_means():
     facts = grid_facts(made)
     assert (facts["grid/cells"], facts["grid/cells_ahead"]) == (2, 1)
     assert (facts["grid/wins/macro_auc"], facts["grid/pairs"]) == (1, 3)
-    assert "grid/neu_f1" not in facts
 
 
 def test_benchmarks_of_the_store_give_the_published_figures_back(sqlite_store, data):
