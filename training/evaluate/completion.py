@@ -61,7 +61,7 @@ class Completion:
         """Complete the judgments of a stored evaluator, provided that its weights would be loaded in the
         same type."""
         if self._dtype(name) == stored.dtype:
-            self.complete(name, stored.fingerprint)
+            self.complete(name, stored)
 
     def _dtype(self, name: str) -> str:
         """Return the type in which an evaluator's weights would be loaded. An evaluator without a folder counts as
@@ -70,20 +70,21 @@ class Completion:
             return "float32"
         return resolve_placement(self.place, open_checkpoint(evaluator_folder(name))).dtype
 
-    def complete(self, name: str, fingerprint: str | None) -> StoredEvaluator | None:
+    def complete(self, name: str, stored: StoredEvaluator | None) -> StoredEvaluator | None:
         """Have an evaluator judge the traces that it has not judged, and return its row in the store.
 
-        Returns None if the evaluator cannot run here, or if `fingerprint` is given and does not match the weights
-        that the name now refers to.
+        One that has judged all of them is not loaded. Returns None if the evaluator cannot run here, or if the
+        fingerprint of `stored` does not match the weights that the name now refers to.
         """
         if not can_load(name):
             return None
+        if stored is not None and not self._missing(stored) and find_stored(self.store, name, self.place) == stored:
+            return stored
         evaluator = open_evaluator(name, self.place)
-        if fingerprint is not None and evaluator.fingerprint != fingerprint:
+        if stored is not None and evaluator.fingerprint != stored.fingerprint:
             return None
         row = register_loaded(self.store, evaluator)
-        missing = self.ours.agree(count_missing(self.store, self.dataset.id, row.id, self.mode))
-        if missing:
+        if missing := self._missing(row):
             if self.ours.is_main:
                 describe(evaluator)
             try:
@@ -91,6 +92,9 @@ class Completion:
             finally:
                 print_cost(evaluator)
         return row
+
+    def _missing(self, row: StoredEvaluator) -> int:
+        return self.ours.agree(count_missing(self.store, self.dataset.id, row.id, self.mode))
 
     def judge_missing(self, scorer: Scorer, evaluator: int, missing: int, skip: Skip | None, unit: str) -> int:
         """Judge this process's share of the `missing` traces, and return the number of judgments stored. All

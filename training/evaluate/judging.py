@@ -141,7 +141,7 @@ def find_evaluators(
         if name.startswith(PREFIX):
             find_baseline(name)
             continue
-        ran = (run.complete(name, row.fingerprint if row else None) if run else None) or row
+        ran = (run.complete(name, row) if run else None) or row
         if ran is None:
             raise UserError(f"there is no evaluator {name!r}.", "Name a stored or shipped one, or a folder.")
         chosen.append(checked_rows[ran.id] if ran.id in checked_rows else check(ran))

@@ -226,12 +226,14 @@ def test_a_comparison(typed, evaluated, judged):
     assert "Figure                     second minus baseline:position\n" in printed
 
 
-def test_an_evaluator_that_can_run_scores_what_is_missing(evaluated, sqlite_store, tiny):
+def test_an_evaluator_that_can_run_scores_what_is_missing(evaluated, sqlite_store, monkeypatch):
     add(sqlite_store, traces())
-    written = evaluated("sums --evaluator", tiny)
+    written = evaluated("sums --evaluator mini-causal")
     for mode in ("offline", "online"):
-        assert by_name(written, mode=mode)["tiny"]["n_traces"] == 4
-    assert evaluated("sums --evaluator", tiny) == written
+        assert by_name(written, mode=mode)["mini-causal"]["n_traces"] == 4
+    # One that has judged everything is not loaded.
+    monkeypatch.setattr("stepsight.core.models.model.StepModel.__init__", None)
+    assert evaluated("sums --evaluator mini-causal") == written
 
 
 def test_stored_judgments_are_measured_without_heavy_libraries(evaluated, judged):
