@@ -198,10 +198,9 @@ def rerank_command(args: Namespace) -> None:
     is right. A line has problem, and solution or steps; it may have answer, problem_id, gold (the right answer),
     correct (true or false) and id. The file is imported as a dataset of the store, which keeps the scores."""
     method, mode = RankingMethod(args.method), Mode(args.mode)
-    output = Path(args.output)
     if args.candidates is None and args.dataset is None:
         raise UserError("no candidates to choose from.", "Name a file of them, or a dataset with --dataset.")
-    if args.candidates is not None and args.candidates.resolve() == output.resolve():
+    if args.candidates is not None and args.candidates.resolve() == Path(args.output).resolve():
         raise UserError("candidates and choices need files of their own.", "Give --output another name.")
     with open_store(args.db) as store:
         if args.candidates is None:
@@ -221,8 +220,7 @@ def rerank_command(args: Namespace) -> None:
             shown=lambda problems: progress(problems, len(problems), "problems"),
         )
         with open_output(args.output) as out:
-            for row in result.choices(method):
-                out.write(f"{json.dumps(row, ensure_ascii=False)}\n")
+            out.writelines(f"{json.dumps(row, ensure_ascii=False)}\n" for row in result.choices(method))
     _report_accuracy(args, result)
 
 
@@ -236,8 +234,7 @@ def _evaluators(args: Namespace, store: Store, dataset: Dataset, mode: Mode) -> 
                 f"{evaluator.name} gives no scores of steps to choose by.", "Choose an evaluator that does."
             )
         if _scores_steps(evaluator):
-            # Before an hour of scoring.
-            rule_of(evaluator.name, args.by)
+            rule_of(evaluator.name, args.by)  # before an hour of scoring
         return evaluator
 
     evaluators = find_evaluators(store, dataset, names, [mode], check, read_placement(args))
@@ -268,5 +265,4 @@ def _report_accuracy(args: Namespace, result: Reranking) -> None:
         if args.report is not None:
             names = ", ".join(ranking.name for ranking in result.evaluators)
             lead = f"Scored by {names}, {args.mode}; answers compared {result.compared}."
-            page = make_rerank_report(result, name, lead)
-            print(write_report(page, args.report))
+            print(write_report(make_rerank_report(result, name, lead), args.report))
