@@ -67,12 +67,12 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
 
 # What the whole sentence before an equation says of it.
 _ASSUMED = re.compile(
-    r"""\b(?:suppos|assum(?!ption))\w*\b[^.]*\b(?:answer|correct|true|mean\w*|impl\w+)\b
+    r"""\b(?:suppos|assum(?!ption))\w*\b[^.]{0,200}\b(?:answer|correct|true|mean\w*|impl\w+)\b
       | \bcontradict\w* | \bmistak\w+ | \berrors?\b | \berroneous | \b(?:wrong|incorrect|false)\b | \baccording\s+to
       | \bnot\s+(?:the\s+case|true)\b | \b(?:nobody|no\s+one)\b
       | \b(?:might|would|could|may)\s+(?:think|expect|say|believe|guess|assume|need|imply|mean)\b
       | \b(?:student|he|she|they)\s+(?:wrote|thought|says?|said|told|claim\w*)\b
-      | \b(?:first|earlier|previously|originally)\b[^.]*\b(?:wrote|said)\b | fälschlich | \berreur | ошибочн
+      | \b(?:first|earlier|previously|originally)\b[^.]{0,200}\b(?:wrote|said)\b | fälschlich | \berreur | ошибочн
       | widerspr | contradic | противореч | 矛盾 | 有人 | 学生(?:写|说|認|认) | 以为""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -157,7 +157,7 @@ def is_modular(text: str, start: int, end: int) -> bool:
 
 
 REMAINDER = re.compile(
-    r"[\s$,.\\)]*(?:with\s+)?(?:an?\s+)?(?:remainder|rem\.?|r)\s*(?:of\s+|is\s+|=\s*)?[\s$\\(]*(\d{1,9})\b(?![.,]\d)",
+    r"[\s$,.\\)]*+(?:with\s++)?(?:an?\s++)?(?:remainder|rem\.?|r)\s*+(?:of\s++|is\s++|=)?[\s$\\(]*+(\d{1,9})\b(?![.,]\d)",
     re.IGNORECASE,
 )
 """The remainder that stands right behind a quotient, with its digits as the group."""
@@ -217,7 +217,7 @@ _ANOTHER = re.compile(
 _GOAL = re.compile(
     r"\b(?:to\s+)?(?:solv\w+|find)\s+(?:it\s+|this\s+|the\s+equation\s+)?for\s+(?:the\s+value\s+of\s+)?[\W]{0,3}[A-Za-z]\b"
     r"|\b(?:from|on|of|to|by)\s+(?:both|each|all)\s+sides?\b|\bthe\s+value\s+of\b|\bset\s+up\s+the\s+equation\b(?=.{40})"
-    r"|(?:^|\n)\W*step\s+\d+\b|\bnow\b|\bfirst\b(?=,)",
+    r"|(?:^|\n)[^\w\n]*step\s+\d+\b|\bnow\b|\bfirst\b(?=,)",
     re.IGNORECASE,
 )
 

@@ -155,8 +155,7 @@ def test_a_candidate_without_scores_is_named_or_chosen_last(tmp_path, sqlite_sto
 
 
 @pytest.mark.slow
-@each("case", [0, 1])
-def test_the_21_published_figures_of_best_of_32(tmp_path, sqlite_store, data, case):
+def test_the_21_published_figures_of_best_of_32(tmp_path, sqlite_store, data):
     # StrictPRMBench's table: of equal candidates the first is taken. Its texts are not needed, only their numbers.
     folder = data / "prm-scores"
     with open(folder / "published" / "primary_table.csv", encoding="utf-8") as file:
@@ -168,16 +167,15 @@ def test_the_21_published_figures_of_best_of_32(tmp_path, sqlite_store, data, ca
         | {"problem": row["problem_id"], "steps": ["x"] * len(row["step_scores"])}
         for row in rows
     ]
-    name = f"strict {case}"
-    import_file(sqlite_store, "strict-prmbench", write_rows(tmp_path / "c.jsonl", candidates), name)
-    for path in files[case::2]:
-        import_scores(sqlite_store, name, path)
-    dataset = find_dataset(sqlite_store, name)
+    import_file(sqlite_store, "strict-prmbench", write_rows(tmp_path / "c.jsonl", candidates), "strict")
+    for path in files:
+        import_scores(sqlite_store, "strict", path)
+    dataset = find_dataset(sqlite_store, "strict")
     pool = CandidateSet.read(sqlite_store, dataset)
     assert (len(pool.candidates), len(pool.problems)) == (16000, 500)
     for column, by in (("prod", "product"), ("GM", "geometric-mean"), ("official", "official")):
         result = rerank(pool, evaluators_of(sqlite_store, dataset.id), by=by, ties=Ties.FIRST, draws=10)
-        assert len(result.evaluators) == len(files[case::2])
+        assert len(result.evaluators) == len(files)
         for ranking in result.evaluators:
             accuracy = ranking.accuracy.of_all(Way.BEST).number
             assert accuracy == pytest.approx(float(published[ranking.name][f"Pass_{column}"]), abs=1e-12), by
