@@ -16,7 +16,6 @@ import yaml
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, read_patch
-from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.judgment_record import judgment_record
 from stepsight.core.paths import asset
 from stepsight.storage.backup import check_backup, count_rows, make_backup
@@ -35,7 +34,6 @@ from stepsight.training.experiments.finetuning.report import read_printed
 from stepsight.training.experiments.finetuning.study import read_study
 from stepsight.training.experiments.grid.design import read_design
 from stepsight.training.experiments.grid.results import read_results
-from stepsight.training.paper.facts import training_facts
 from stepsight.training.train.config import read_config
 from tests.conftest import ROOT
 from tests.core.test_judgment_record import KINDS as JUDGMENTS
@@ -87,19 +85,6 @@ def test_the_papers_tables(tmp_path):
 def test_results_of_models(tmp_path):
     sound = next((asset("reports") / "filter-mini" / "runs").rglob("math500.json")).read_bytes()
     attack("math500", sound, tmp_path / "math500.json", read_result, damaged, changed_json)
-
-
-def test_training_runs(tmp_path):
-    card = {"provenance": {"devices": "2 x cpu", "steps": 5, "seconds": 1.5, "final_loss": 0.5}}
-    (tmp_path / CARD).write_text(json.dumps(card))
-    history = json.dumps([{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.25}]).encode()
-
-    def read(path: Path) -> object:
-        return training_facts(path.parent)
-
-    attack("history", history, tmp_path / "log_history.json", read, damaged, changed_json)
-    (tmp_path / "log_history.json").write_bytes(history)
-    attack("card", json.dumps(card).encode(), tmp_path / CARD, read, damaged, changed_json)
 
 
 def test_patches(tmp_path):
