@@ -17,19 +17,16 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse
 
-from stepsight.app.annotate.adjudicate import router as adjudication_routes
-from stepsight.app.annotate.agreement import router as agreement_page
-from stepsight.app.annotate.campaigns import router as label_files
-from stepsight.app.annotate.disputes import router as dispute_routes
+from stepsight.app.annotate import adjudicate, agreement, campaigns, disputes
 from stepsight.app.annotate.pages import pages as annotate_pages
 from stepsight.app.api.service import add_api
 from stepsight.app.browse.page import BrowsePages
 from stepsight.app.data import page as data
 from stepsight.app.demo.mount import DemoOnRequest
-from stepsight.app.evaluators import page as model_list
+from stepsight.app.evaluators import page as evaluators_page
 from stepsight.app.evidence.page import EvidencePage
 from stepsight.app.jobs import page as jobs
-from stepsight.app.people.page import router as people_routes
+from stepsight.app.people import page as people
 from stepsight.app.results.measurements import Measurements
 from stepsight.app.results.page import ResultsPage
 from stepsight.app.score.files import score_files
@@ -135,18 +132,18 @@ def build_app(
     application.include_router(ResultsPage(store, evaluators, Measurements(store)).routes(read_only=read_only))
     application.include_router(data.router(store, read_only=read_only))
     application.include_router(data.file_router(store, read_only=read_only))
-    application.include_router(model_list.router(store, evaluators, read_only=read_only))
+    application.include_router(evaluators_page.router(store, evaluators, read_only=read_only))
     application.include_router(jobs.router(store, evaluators, read_only=read_only))
     application.include_router(score.routes())
     application.include_router(score_files(store, evaluators))
     application.include_router(change_routes(store, read_only=read_only))
     application.include_router(login_routes(store))
-    application.include_router(people_routes(store))
+    application.include_router(people.router(store))
     application.include_router(annotate_pages(store, evaluators))
-    application.include_router(adjudication_routes(store))
-    application.include_router(dispute_routes(store))
-    application.include_router(agreement_page(store))
-    application.include_router(label_files(store))
+    application.include_router(adjudicate.router(store))
+    application.include_router(disputes.router(store))
+    application.include_router(agreement.router(store))
+    application.include_router(campaigns.router(store))
     application.include_router(health_routes(store, has_worker))
     application.include_router(help_routes())
     add_files(application)

@@ -274,9 +274,9 @@ def step_records(scores: StepScores, places: Places, outputs: Outputs, threshold
     if outputs.in_words:
         columns["redundant"] = [bool(redundant) or None for redundant in scores.redundancy]
     else:
-        columns["validity"] = _within(scores.validity)
+        columns["validity"] = _rounded(scores.validity)
     if outputs == Outputs.THREE_WAY:
-        columns |= dict(zip(LABEL_NAMES, _within(scores.probs.T), strict=True))
+        columns |= dict(zip(LABEL_NAMES, _rounded(scores.probs.T), strict=True))
         columns["redundancy"] = columns["neu"]
         columns["redundant"] = (scores.redundancy >= thresholds.redundancy).tolist()
     if scores.spread is not None:
@@ -347,13 +347,13 @@ def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell
     if outputs.in_words:
         cells = [LABEL_NAMES[label] for label in probs.argmax(axis=1)]
     else:
-        cells = _within(probs if outputs == Outputs.THREE_WAY else StepScores(probs).validity)
+        cells = _rounded(probs if outputs == Outputs.THREE_WAY else StepScores(probs).validity)
     judged = probs.max(axis=1) > 0
     every = iter([cell if is_judged else None for cell, is_judged in zip(cells, judged, strict=True)])
     return [list(islice(every, len(row))) for row in rows]
 
 
-def _within(values: Floats32) -> Any:
+def _rounded(values: Floats32) -> Any:
     """Round probabilities and clip them to the range 0 to 1, because single precision can exceed it slightly."""
     return rounded(np.clip(values, 0, 1))
 
@@ -398,7 +398,7 @@ def judgment_table(
 
 def _long(by_mode: ByMode) -> Iterator[Row]:
     for mode in (mode for mode in _MODES if mode in by_mode):
-        whole, view = _whole(by_mode[mode]) | {"mode": mode.value}, by_mode[mode].modes.get(mode)
+        whole, view = _whole_solution(by_mode[mode]) | {"mode": mode.value}, by_mode[mode].modes.get(mode)
         if view is None:
             yield whole
             continue
@@ -413,10 +413,10 @@ def _wide(by_mode: ByMode) -> Iterator[Row]:
         scores = {
             f"{mode}_{name}": value for mode, step in zip(records, steps, strict=True) for name, value in step
         }
-        yield {**_whole(next(iter(records.values()))), **dict(steps[0]), **scores, "change": change}
+        yield {**_whole_solution(next(iter(records.values()))), **dict(steps[0]), **scores, "change": change}
 
 
-def _whole(record: JudgmentRecord) -> Row:
+def _whole_solution(record: JudgmentRecord) -> Row:
     return {name: getattr(record, name) for name in (*EVALUATOR, "solution_score", "rationale")}
 
 

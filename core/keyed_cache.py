@@ -139,7 +139,7 @@ class KeyedCache:
             if has_failed:
                 computation.until = time.monotonic() + computation.stands
             else:
-                # Without what the caller's kind of computation holds besides.
+                # A plain computation drops what a subclass of the caller holds.
                 computation = Computation(computation.version)
                 computation.set_result(done.result())
                 nbytes += size(done.result())

@@ -13,8 +13,7 @@ from stepsight.core.judgment import Judgment, Mode, Usage
 from stepsight.core.scores import Outputs, StepScores
 from stepsight.storage.backup import tables
 from stepsight.storage.database import schema
-from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow, ServerSecretRow
-from stepsight.storage.database.schema import now
+from stepsight.storage.database.schema import FailedLoginRow, HomeRow, ServerSecretRow, now
 from stepsight.storage.jobs.imports import BenchmarkImport, import_benchmark
 from stepsight.storage.jobs.jobs import start_fetch, start_job
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
@@ -27,8 +26,7 @@ from stepsight.storage.labelling.disputes import DisputeState, add_entry, open_d
 from stepsight.storage.labelling.plan import CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.labelling.record import record
-from stepsight.storage.people.invitations import accept, invite
-from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.logins import accept, invite, open_login
 from stepsight.storage.people.users import Role, add_user, end_user
 from stepsight.storage.traces.imports import import_file
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, iterate_traces

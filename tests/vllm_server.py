@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models.evaluator import ModelEvaluator
-from stepsight.core.models.model import Rows
+from stepsight.core.models.model import ClassOrder
 from tests.local_server import LocalServer
 
 
@@ -37,14 +37,14 @@ class Network(Protocol):
 
 
 class Classifier:
-    """The classes of a checkpoint in any format with a head of classes, of which `rows` stand for neg, neu and
-    pos, as the format's module says."""
+    """The classes of a checkpoint in any format with a head of classes, in the `order` that the format's
+    module says."""
 
-    def __init__(self, folder: Path, rows: Rows) -> None:
+    def __init__(self, folder: Path, order: ClassOrder) -> None:
         evaluator = load_evaluator(folder, dtype="float32")
         assert isinstance(evaluator, ModelEvaluator)
         self._model = evaluator.model
-        self._labels = [rows.index(number) for number in range(sum(row is not None for row in rows))]
+        self._labels = [order.index(number) for number in range(sum(place is not None for place in order))]
 
     @torch.inference_mode()
     def classes(self, ids: list[int]) -> np.ndarray:

@@ -104,13 +104,13 @@ def measure_agreement(
     def measure() -> CampaignAgreement:
         ratings = read_ratings(store, campaign, named=named)
         others = None if against is None else read_ratings(store, against, named=named)
-        tables = [*_of_campaign(ratings, draws), *_of_views(ratings, others, draws)]
+        tables = [*_campaign_tables(ratings, draws), *_view_tables(ratings, others, draws)]
         return CampaignAgreement(ratings, others, tuple(table for table in tables if table.rows))
 
     return store.cache.get(key, version, measure, _size)
 
 
-def _of_campaign(ratings: CampaignRatings, draws: int) -> list[Table]:
+def _campaign_tables(ratings: CampaignRatings, draws: int) -> list[Table]:
     queue, hidden = ratings.queue, ratings.hidden
     weights = resamples(len(queue.traces), draws)
     return [
@@ -122,7 +122,7 @@ def _of_campaign(ratings: CampaignRatings, draws: int) -> list[Table]:
     ]
 
 
-def _of_views(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> list[Table]:
+def _view_tables(ratings: CampaignRatings, against: CampaignRatings | None, draws: int) -> list[Table]:
     weights = resamples(len(ratings.queue.traces), draws)
     tables = []
     if ratings.campaign.view == STEPWISE:

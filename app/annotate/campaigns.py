@@ -39,7 +39,7 @@ from stepsight.storage.labelling.campaigns import (
     list_campaigns,
     may_label_in,
 )
-from stepsight.storage.labelling.files.export_labels import EVENTS, FORMAT_NAMES, LABEL_FORMATS, export_labels
+from stepsight.storage.labelling.files.label_formats import EVENTS, FORMAT_NAMES, LABEL_FORMATS, export_labels
 from stepsight.storage.labelling.plan import (
     ERROR_KINDS,
     LONGEST_KIND,

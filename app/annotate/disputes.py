@@ -26,6 +26,7 @@ from stepsight.storage.database.labelling_schema import Dispute
 from stepsight.storage.database.store import ForbiddenError, Store
 from stepsight.storage.labelling.annotation import LONGEST, Count
 from stepsight.storage.labelling.disputes import (
+    FILE,
     DisputeFilter,
     DisputeState,
     add_entry,
@@ -34,10 +35,10 @@ from stepsight.storage.labelling.disputes import (
     get_dispute,
     gold_values,
     list_disputes,
+    make_patch,
     open_dispute,
     possible_states,
 )
-from stepsight.storage.labelling.patches import FILE, make_patch
 from stepsight.storage.people.blindness import check_traces, hidden_traces, is_unblinded
 from stepsight.storage.people.users import User
 from stepsight.storage.traces.queries import StoredTrace, find_dataset, find_trace, get_trace

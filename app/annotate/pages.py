@@ -89,13 +89,13 @@ def labelling_routes(store: Store) -> APIRouter:
     @routes.get(LABEL)
     def label(request: Request, user: Annotator) -> Response:
         if "slot" in request.query_params:
-            return _slot_page(store, request, _asked(store, request, user), user)
+            return _slot_page(store, request, _requested_assignment(store, request, user), user)
         campaign_id = read_number(request.query_params, "campaign")
         if PART in request.headers:
-            return _turn(request, "", next_html(store, campaign_id, user))
+            return _labelling_page(request, "", next_html(store, campaign_id, user))
         assignment = assign_next(store, campaign_id, user)
         if assignment is None:
-            return _turn(request, "Nothing is left for you", nothing_left_html(store, campaign_id, user))
+            return _labelling_page(request, "Nothing is left for you", nothing_left_html(store, campaign_id, user))
         return RedirectResponse(f"{LABEL}?slot={assignment.slot}", 303)
 
     @routes.get("/annotate/own")
@@ -106,7 +106,7 @@ def labelling_routes(store: Store) -> APIRouter:
 
     @routes.get(f"{LABEL}/steps")
     def steps(request: Request, user: Annotator) -> HTMLResponse:
-        assignment = _asked(store, request, user)
+        assignment = _requested_assignment(store, request, user)
         annotation = read_annotation(store, assignment.slot, user.id)
         start = read_number(request.query_params, "from")
         return HTMLResponse(steps_html(store, assignment, annotation, user, start))
@@ -152,7 +152,7 @@ def _add_management(routes: APIRouter, store: Store, evaluators: Evaluators) -> 
         return JSONResponse({"campaign": closed.id, "go": f"/annotate/campaign?campaign={closed.id}"})
 
 
-def _asked(store: Store, request: Request, user: User) -> Assignment:
+def _requested_assignment(store: Store, request: Request, user: User) -> Assignment:
     """Open the assignment that the request's `slot` parameter names. Raises the same errors as `open_slot`."""
     return open_slot(store, request.query_params.get("slot", ""), user)
 
@@ -161,14 +161,14 @@ def _slot_page(store: Store, request: Request, assignment: Assignment, user: Use
     """Render an assignment: the labelling page while it is open, and the submitted or skipped trace afterwards."""
     annotation = read_annotation(store, assignment.slot, user.id)
     if assignment.expires is not None:
-        return _turn(request, "Label a trace", label_html(store, assignment, annotation, user))
+        return _labelling_page(request, "Label a trace", label_html(store, assignment, annotation, user))
     if not annotation.submitted:
-        return _turn(request, "Skipped", skipped_html(assignment))
+        return _labelling_page(request, "Skipped", skipped_html(assignment))
     review = read_review(store, assignment.slot, user)
-    return _turn(request, "Submitted", review_html(assignment, annotation, review, user.id))
+    return _labelling_page(request, "Submitted", review_html(assignment, annotation, review, user.id))
 
 
-def _turn(request: Request, title: str, content: Markup) -> HTMLResponse:
+def _labelling_page(request: Request, title: str, content: Markup) -> HTMLResponse:
     """Return a labelling page, or only its content if the page's script requests the next trace."""
     shown = content if PART in request.headers else plain_page(title, content, "Annotate")
     return HTMLResponse(shown, headers={"vary": PART, "cache-control": "no-cache"})
@@ -230,24 +230,24 @@ def _script_routes(store: Store) -> APIRouter:
     ) -> JSONResponse:
         recorded = record(store, slot, user, event)
         goes_on = event.kind == "submit" and PART in request.headers
-        return _recorded(recorded, _next(store, slot, user) if goes_on else None)
+        return _event_response(recorded, _next_page(store, slot, user) if goes_on else None)
 
     @routes.post("/slots/{slot}/undo")
     def undo(slot: str, user: Annotator, sent: Annotated[_Turn, body(_Turn)]) -> JSONResponse:
-        return _turned(store, slot, user, sent, "undo")
+        return _record_turn(store, slot, user, sent, "undo")
 
     @routes.post("/slots/{slot}/redo")
     def redo(slot: str, user: Annotator, sent: Annotated[_Turn, body(_Turn)]) -> JSONResponse:
-        return _turned(store, slot, user, sent, "redo")
+        return _record_turn(store, slot, user, sent, "redo")
 
     return routes
 
 
-def _turned(store: Store, slot: str, user: User, sent: _Turn, cause: str) -> JSONResponse:
-    return _recorded(record(store, slot, user, NewEvent(key=sent.key, cause=cause, of=sent.of)))
+def _record_turn(store: Store, slot: str, user: User, sent: _Turn, cause: str) -> JSONResponse:
+    return _event_response(record(store, slot, user, NewEvent(key=sent.key, cause=cause, of=sent.of)))
 
 
-def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
+def _event_response(event: RecordedEvent, next: str | None = None) -> JSONResponse:
     answer = {
         "moment": event.moment.isoformat(),
         "repeated": event.repeated,
@@ -256,7 +256,7 @@ def _recorded(event: RecordedEvent, next: str | None = None) -> JSONResponse:
     return JSONResponse(answer if next is None else answer | {"next": next})
 
 
-def _next(store: Store, public_id: str, user: User) -> str | None:
+def _next_page(store: Store, public_id: str, user: User) -> str | None:
     """Render the page of the trace that follows a submission. Returns None if the browser has to request the next
     page separately."""
     with store.read() as session:

@@ -98,7 +98,7 @@ class ScoreRequest(SolutionRequest):
 class BatchTrace(SolutionRequest):
     """One of the solutions in a batch: a trace in the plain format, whose other fields are not read."""
 
-    # Such as labels and metadata, whose names can be any.
+    # Values such as labels and metadata, which may have any names.
     model_config = ConfigDict(extra="ignore")
 
     id: str = Field("", description="The name of the solution in errors.", max_length=200)

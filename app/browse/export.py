@@ -110,7 +110,7 @@ def _parts(selection: Selection, address: ExportAddress, ids: Sequence[int]) -> 
         if address.by:
             id = find_choice(selection.choices, address.by).id
             by = [] if id is None else [id]
-        # It imports pandas, which pages do without.
+        # This import loads pandas, which pages do not need.
         from stepsight.storage.exports.frames import judgment_frames
 
         frames = judgment_frames(store, address.dataset, ids, by)

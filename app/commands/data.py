@@ -35,12 +35,11 @@ from stepsight.storage.database.store import open_store
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.benchmarks.prm800k import KIND as PRM800K_KIND
 from stepsight.storage.importers.benchmarks.prm800k import beside_the_paper
-from stepsight.storage.importers.catalogue import find_published, public_file
+from stepsight.storage.importers.catalogue import fetch, find_published, public_file
 from stepsight.storage.importers.column_mapping import LABELS as LABEL_FORMS
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles, fetch_data, find_data, is_hub_id
-from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.jobs.import_folder import find_files, import_inspected
 from stepsight.storage.jobs.imports import fetch_benchmark
 from stepsight.storage.judgments.score_files import import_scores

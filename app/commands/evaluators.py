@@ -98,7 +98,7 @@ def _fetch(args: Namespace) -> None:
     card = read_card_file(Path(args.card)) if args.card else {}
     place = read_placement(args) if is_placed(args) else Placement()
     remote = look_up(args.repo, args.revision, card=card)
-    lacking = _lacking(remote, find_public(args.repo), place)
+    lacking = _memory_error(remote, find_public(args.repo), place)
     if lacking is not None:
         print(f"{lacking.message} It is fetched for another machine, and not loaded here.", file=sys.stderr)
     with terminal_bar(remote) as show:
@@ -112,7 +112,7 @@ def _fetch(args: Namespace) -> None:
     print(fetched.folder)
 
 
-def _lacking(remote: HubModel, public: PublicEvaluator | None, place: Placement) -> UserError | None:
+def _memory_error(remote: HubModel, public: PublicEvaluator | None, place: Placement) -> UserError | None:
     """Return the error if this machine has too little memory for a model, or None if it has enough."""
     if not place.on_processor:
         return None
@@ -145,7 +145,7 @@ def _lacking(remote: HubModel, public: PublicEvaluator | None, place: Placement)
     description="",
 )
 def _verify(args: Namespace) -> None:
-    # It imports PyTorch.
+    # This import loads PyTorch.
     from stepsight.training.evaluate.verification import verify
 
     part, place = BenchmarkPart(args.part), read_placement(args)

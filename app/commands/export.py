@@ -48,9 +48,8 @@ from stepsight.storage.exports.table_files import (
     trace_lines,
 )
 from stepsight.storage.judgments.evaluators import find_by_name, with_distinct_names
-from stepsight.storage.labelling.disputes import DisputeState
-from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
-from stepsight.storage.labelling.patches import make_patch
+from stepsight.storage.labelling.disputes import DisputeState, make_patch
+from stepsight.storage.labelling.files.label_formats import FORMAT_NAMES, export_labels
 from stepsight.storage.traces.queries import Dataset, find_dataset
 
 _ABOUT = {"evaluator": "the evaluator whose verdicts, changes and scores are meant"}

@@ -40,7 +40,7 @@ from stepsight.storage.labelling.campaigns import (
     list_campaigns,
     set_annotators,
 )
-from stepsight.storage.labelling.files.export_labels import EVENTS, export_labels
+from stepsight.storage.labelling.files.label_formats import EVENTS, export_labels
 from stepsight.storage.labelling.plan import LONGEST_GUIDELINE, CampaignPlan, Shows
 from stepsight.storage.labelling.progress import annotator_progress, campaign_progress
 from stepsight.storage.people.users import find_user, local_user

@@ -37,7 +37,7 @@ from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.shortcuts import BASELINES, OF_SUBSTEPS, PREFIX
 from stepsight.storage.database.store import open_store
-from stepsight.storage.labelling.patches import check_patch
+from stepsight.storage.labelling.disputes import check_patch
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.doubtful import MODES as MODES_OF_LABELS
 from stepsight.training.evaluate.doubtful import rank_labels

@@ -105,7 +105,7 @@ def app_command(args: Namespace) -> None:
     set_up_logs(args.log_format, access=args.access_log)
     say("StepSight is starting.")
     listener = listen(args.port, args.host)
-    # It takes a second to import them; errors of the command line are reported before.
+    # These imports take a second; errors in the command line are reported first.
     from stepsight.app.scoring.gallery_seed import open_evaluators, preparing
     from stepsight.app.server import LOOPBACK, build_app, serve
 
@@ -204,10 +204,10 @@ def public_names(host: str, names: Sequence[str]) -> list[str]:
         if ip_address(host).is_unspecified:
             own = {socket.gethostname(), socket.getfqdn()}
             own |= {str(entry[4][0]) for entry in socket.getaddrinfo(socket.gethostname(), None)}
-    return sorted(_in_address(name) for name in {host, *own, *names})
+    return sorted(_bracketed(name) for name in {host, *own, *names})
 
 
-def _in_address(name: str) -> str:
+def _bracketed(name: str) -> str:
     return f"[{name}]" if ":" in name else name
 
 
@@ -215,7 +215,7 @@ def _greeting(store: str, listener: socket.socket, *, public: bool, users: bool)
     host, port = listener.getsockname()[:2]
     login = "Changes need a login." if public else "Everybody has to log in."
     note = f"{login}\n" if users else "Other machines may look, and change nothing.\n" if public else ""
-    return f"Store: {store}\n{note}Open http://{_in_address(host)}:{port} in a browser. Ctrl-C stops it."
+    return f"Store: {store}\n{note}Open http://{_bracketed(host)}:{port} in a browser. Ctrl-C stops it."
 
 
 def listen(port: int, host: str = "127.0.0.1") -> socket.socket:

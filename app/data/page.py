@@ -197,11 +197,11 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
         for file in imports:
             with located(get_upload(store, file.upload, user.id).name):
                 _check(file)
-        return _started([import_upload(store, file, user.id) for file in imports])
+        return _started_response([import_upload(store, file, user.id) for file in imports])
 
     @routes.post("/fetch")
     def fetch(given: Annotated[Fetching, body(Fetching)]) -> JSONResponse:
-        return _started([import_benchmark(store, BenchmarkImport(given.benchmark, given.scores))])
+        return _started_response([import_benchmark(store, BenchmarkImport(given.benchmark, given.scores))])
 
 
 def _check(request: FileImport) -> None:
@@ -218,7 +218,7 @@ def _check(request: FileImport) -> None:
         check_name(request.annotator, "the name of the annotator")
 
 
-def _started(jobs: list[Job]) -> JSONResponse:
+def _started_response(jobs: list[Job]) -> JSONResponse:
     return JSONResponse({"jobs": [job.id for job in jobs]}, status_code=201)
 
 
@@ -246,7 +246,7 @@ def _columns(given: dict[str, str]) -> ColumnMap | None:
     if not {"problem", "steps", "thoughts"} & given.keys():
         return None
     if chosen.get("labels_as") not in LABELS:
-        # It is told from the values.
+        # The form of the labels is recognised from the values.
         chosen["labels_as"] = ""
     if chosen.get("thoughts", "aside") not in THOUGHTS:
         chosen.pop("thoughts")

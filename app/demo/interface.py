@@ -142,7 +142,7 @@ Every step of a solution is judged twice: *online*, with the steps up to it in v
 solution in view. Paste a problem and its solution; steps may be numbered, headed, paragraphs or lines.
 The evaluators that come with StepSight are demonstrations, which err often."""
 """The text above the form, as Markdown."""
-# Without a file on the server.
+# This leaves no file on the server.
 _DOWNLOAD = """(text) => {
   if (!text) return;
   const link = document.createElement("a");
@@ -369,7 +369,7 @@ def prepare_gradio() -> TemporaryDirectory[str]:
     templates = gr.routes.templates.env
     templates.globals["nonce"] = script_nonce
     templates.add_extension(_ScriptNonces)
-    # Those that were read before have none.
+    # Templates that were read before the extension was added have no nonces.
     templates.cache = {}
     # Gradio prints errors, and with them what somebody sent.
     gr.queueing.traceback = SimpleNamespace(print_exc=lambda: _LOG.exception("the demo failed"))  # type: ignore[attr-defined, assignment]

@@ -88,7 +88,7 @@ def unfit(memory: int, disk: int, place: Placement) -> str:
 @cache
 def formats() -> frozenset[str]:
     """Return the names of the checkpoint formats that this version reads."""
-    # They bring PyTorch.
+    # These imports load PyTorch.
     from stepsight.core.formats.recognition import FORMATS
 
     return frozenset(kind.name for kind in FORMATS)

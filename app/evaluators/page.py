@@ -14,7 +14,7 @@ from markupsafe import Markup
 from starlette.responses import JSONResponse
 
 from stepsight.app.evaluators.model_list import USUAL_TOKENS, judges, offers, ordered, unfit
-from stepsight.app.jobs.page import fetch_progress
+from stepsight.app.jobs.kinds import fetch_progress
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import RequiresRight, Right, has_right
 from stepsight.app.web.baseline_check import card_id
@@ -122,7 +122,7 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
     offered = offers(evaluators.place, {model.repo for model in fetched})
     fetches = list_fetches(store, _KEPT_FAILURES)
     coming = {job.subject: job for job in fetches if job.state.is_active}
-    # Of each model the last fetch, if it failed and the model cannot score here.
+    # The last fetch of each model, if it failed and the model cannot score here.
     last = {job.subject: job for job in fetches}
     failed = {repo: job for repo, job in last.items() if job.state == State.FAILED and repo not in repos}
     recent = {job.id for job in list_fetches(store, _SHOWN_FAILURES)}
@@ -134,7 +134,7 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
         or (failed.get(job.subject) is job and (job.subject not in in_a_row or job.id in recent))
     ]
     readable = ordered(offer for offer in offered if not offer.unreadable)
-    # Those in use or being fetched are seen whatever their place in the list.
+    # Models that are in use or being fetched are shown wherever they are in the list.
     shown = [offer for offer in readable if offer.is_here or offer.public.id in coming or offer.public.id in failed]
     shown += [offer for offer in readable if offer not in shown and not offer.unfit][: max(0, _SHOWN - len(shown))]
     return render(

@@ -266,7 +266,7 @@ def _entered(evaluators: Evaluators, address: EvidenceAddress, patience: float) 
         judgment = pending.result(patience)
     except TimeoutError:
         raise JudgingError(name, trace, len(pending.steps)) from None
-    about, ask = evaluators.about(name), _asked(evaluators, name)
+    about, ask = evaluators.about(name), _scorer_on_demand(evaluators, name)
     return Evidence(judgment, name, about, entered.thresholds, ask, evaluators.names)
 
 
@@ -290,7 +290,7 @@ def _stored(store: Store, evaluators: Evaluators, address: EvidenceAddress, pati
     choices = [offer.key for offer in offers if offer.runs or offer.id in evaluator_ids or _is_causal(offer.row)]
     about = evaluators.about(offer.key) if offer.runs else offer.row
     assert about is not None
-    ask = _asked(evaluators, offer.key) if offer.runs else None
+    ask = _scorer_on_demand(evaluators, offer.key) if offer.runs else None
     find = partial(find_left_out, store, about.fingerprint, trace)
     only_offline = stored is None and not _is_causal(offer.row)
     return Evidence(judgment, offer.key, about, answer.thresholds, ask, choices, has_left_out, find, only_offline)
@@ -327,7 +327,7 @@ def _constant(row: StoredEvaluator | None, answer: TraceJudgments, *, has_left_o
     return replace(given, mode=Mode.HINDSIGHT, result=Hindsight.constant(scores))
 
 
-def _asked(evaluators: Evaluators, name: str) -> "Callable[[], Scorer]":
+def _scorer_on_demand(evaluators: Evaluators, name: str) -> "Callable[[], Scorer]":
     """Return a function that returns the scorer of an evaluator. The scorer is loaded only when the function is
     called, because stored evidence can be shown without it."""
     return lambda: evaluators.scorer(name)

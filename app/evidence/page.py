@@ -3,10 +3,12 @@
 The URL determines everything on the page. The page's script changes the URL and requests the content again.
 """
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from time import monotonic
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import JSONResponse, Response
@@ -15,7 +17,6 @@ from markupsafe import Markup
 from stepsight.app.browse.selection import ListPlace
 from stepsight.app.evidence.evidence import KINDS, PROBLEM, Evidence, EvidenceAddress, JudgingError, open_evidence
 from stepsight.app.evidence.gallery import NotJudgedError, flip_of, gallery_html, open_gallery, page_of
-from stepsight.app.evidence.leave_one_out import LeftOuts
 from stepsight.app.evidence.trace import (
     evidence_file,
     evidence_html,
@@ -26,6 +27,7 @@ from stepsight.app.evidence.trace import (
 )
 from stepsight.app.jobs.page import judge_form
 from stepsight.app.score.entered import Entered
+from stepsight.app.scoring.batcher import BusyError
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.baseline_check import BaselineChecks
@@ -40,6 +42,8 @@ from stepsight.app.web.pages import (
     waiting_route,
 )
 from stepsight.core.errors import UserError
+from stepsight.core.evidence import LeaveOneOut
+from stepsight.core.keyed_cache import KeyedCache
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.people.blindness import check_texts, check_traces, hidden_traces
@@ -120,7 +124,7 @@ class EvidencePage:
         check_texts(self.store, user, trace)
         alone = EvidenceAddress(trace=address.trace, s=address.s, evaluator=evidence.evaluator)
         ask = alone.url(LEFT_OUT) if evidence.scorer is not None or evidence.has_left_out else ""
-        place = _place(self.store, self.evaluators, evidence, address)
+        place = _gallery_place(self.store, self.evaluators, evidence, address)
         line = Markup()
         if isinstance(trace, StoredTrace):
             judged = {stored.fingerprint: stored for stored in evaluators_of(self.store, trace.dataset_id)}
@@ -153,7 +157,7 @@ class EvidencePage:
         return self.checks.line(dataset, [evaluator])
 
 
-def _place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:
+def _gallery_place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:
     """Return the trace's position in the gallery from which it was opened, or an empty position if it was opened
     from elsewhere."""
     if address.kind not in KINDS or not isinstance(evidence.trace, StoredTrace):
@@ -192,12 +196,12 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
     left_outs = LeftOuts()
 
     def left_out(request: Request) -> JSONResponse:
-        evidence, _ = _asked(store, evaluators, request)
+        evidence, _ = _requested_evidence(store, evaluators, request)
         scores = left_outs.of(evidence, partial(client_disconnected, request))
         return JSONResponse(left_out_record(evidence, scores))
 
     def file(request: Request) -> Response:
-        evidence, address = _asked(store, evaluators, request)
+        evidence, address = _requested_evidence(store, evaluators, request)
         asks = evidence.has_left_out or (evidence.scorer is not None and not evidence.calls)
         left_out = left_outs.of(evidence, partial(client_disconnected, request)) if asks else None
         page = evidence_file(
@@ -212,7 +216,7 @@ def file_routes(store: Store, evaluators: Evaluators) -> APIRouter:
     return routes
 
 
-def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evidence, EvidenceAddress]:
+def _requested_evidence(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evidence, EvidenceAddress]:
     address = EvidenceAddress.exact(dict(request.query_params))
     if not address.opens:
         raise UserError("The address names no trace.", "Open one on the Evidence page.")
@@ -221,3 +225,91 @@ def _asked(store: Store, evaluators: Evaluators, request: Request) -> tuple[Evid
     evidence = open_evidence(store, evaluators, address, DOWNLOAD_PATIENCE)
     check_texts(store, find_user_of(request), evidence.trace)
     return evidence, address
+
+
+# The total size of cached scores in bytes.
+_KEPT = 12_000_000
+# The number of requests that may wait for another one, and roughly how many seconds one takes.
+_WAITING = 8
+_SECONDS = 5
+# Seconds between looks whether the reader still waits.
+_LOOKS = 0.2
+# The limit for one request: there is a pass for each step, each about as long as the trace.
+_MOST_TOKENS = 2_100_000
+
+
+class ReaderLeftError(UserError):
+    """Raised if the reader who asked for the scores has left."""
+
+
+class LeftOuts:
+    """Leave-one-out scores by the evaluators loaded on this server, computed for one trace at a time. It is
+    thread-safe."""
+
+    def __init__(self) -> None:
+        self._cache = KeyedCache(_KEPT)
+        self._working = threading.Lock()
+        self._places = threading.BoundedSemaphore(_WAITING)
+
+    def of(self, evidence: Evidence, client_disconnected: Callable[[], bool] = lambda: False) -> LeaveOneOut:
+        """Return the leave-one-out scores of a trace. If the store does not have them, compute them now. Once
+        `client_disconnected()` is True, the work stops.
+
+        Raises `UserError` if the evaluator cannot score on this server or the trace is too long, and `BusyError` if
+        too many requests are waiting.
+        """
+        stored = evidence.find_left_out()
+        if stored is not None:
+            return stored
+        if evidence.scorer is None:
+            raise UserError(
+                f"{evidence.evaluator} is not loaded here, so no step can be left out.",
+                "Fetch it on the Evaluators page, or import its scores with steps left out.",
+            )
+        key = (evidence.about.fingerprint, evidence.trace.digest)
+        check = _check(client_disconnected)
+        while True:
+            try:
+                scores: LeaveOneOut = self._cache.get(
+                    key, None, lambda: self._leave_out(evidence, check), lambda scores: scores.probs.nbytes
+                )
+                return scores
+            except ReaderLeftError:
+                # If the reader that left is another one, whose work this one has waited for, it is begun again.
+                check()
+
+    def _leave_out(self, evidence: Evidence, check: Callable[[], None]) -> LeaveOneOut:
+        assert evidence.scorer is not None
+        if not self._places.acquire(blocking=False):
+            raise BusyError(evidence.evaluator, _SECONDS)
+        try:
+            with self._working:
+                scorer = evidence.scorer()
+                tokens = len(scorer.evaluator.encode(evidence.trace)) * len(evidence)
+                if tokens > _MOST_TOKENS:
+                    reads = f"Leaving out each of {len(evidence)} steps reads {tokens:,} tokens"
+                    raise UserError(
+                        f"{reads}, more than this page does.", "Scorer.leave_one_out does it in Python."
+                    )
+                for scores in scorer.stream_left_out(evidence.trace):
+                    if scores is not None:
+                        return scores
+                    check()
+                raise AssertionError("no scores")
+        finally:
+            self._places.release()
+
+
+def _check(client_disconnected: Callable[[], bool]) -> Callable[[], None]:
+    """Return a check that raises `ReaderLeftError` once the client has disconnected. It asks no more often than
+    every `_LOOKS` seconds, since that takes a turn of the event loop."""
+    looked, has_left = 0.0, False
+
+    def check() -> None:
+        nonlocal looked, has_left
+        if not has_left and monotonic() - looked >= _LOOKS:
+            looked, has_left = monotonic(), client_disconnected()
+        if has_left:
+            raise ReaderLeftError("Nobody waits for these scores any more.", "Open the page again.")
+
+    return check

@@ -10,14 +10,12 @@ from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRouter
 from markupsafe import Markup
 
-from stepsight.app.markup.text import duration
+from stepsight.app.jobs.kinds import KINDS
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import RequiresRight, Right, has_right
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PageContent, address_page
-from stepsight.core.errors import counted
-from stepsight.core.paths import format_bytes
-from stepsight.storage.database.jobs_schema import Job, State, Task
+from stepsight.storage.database.jobs_schema import State
 from stepsight.storage.database.schema import now
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import list_jobs
@@ -60,7 +58,7 @@ def jobs_html(
         jobs=jobs,
         old=[job for job in jobs if job.state == State.DONE and job.finished and job.finished < since],
         states=_STATES,
-        progress=lambda job: _PROGRESS[job.task](job),
+        progress=lambda job: KINDS[job.task].progress(job),
         read_only=read_only,
     )
 
@@ -84,49 +82,3 @@ def judge_form(
         evaluator=evaluator,
         leads=leads,
     )
-
-
-def _judging_progress(job: Job) -> str:
-    """Describe the progress of an evaluator in words, such as `120 of 3,000 traces · 14.2 per second · 4 min left ·
-    2 left out as too long`."""
-    parts = [f"{job.done:,} of {job.total:,} traces"]
-    if job.rate:
-        parts.append(f"{job.rate:,.1f} per second" if job.rate >= 1 else f"{60 * job.rate:,.1f} per minute")
-    if job.seconds_left is not None and job.state == State.RUNNING:
-        parts.append(f"{duration(job.seconds_left)} left")
-    if job.left_out:
-        parts.append(f"{job.left_out:,} left out as too long")
-    return " · ".join(parts)
-
-
-def fetch_progress(job: Job) -> str:
-    """Describe a fetch's progress, such as `1.2 GB of 3.1 GB · 24.0 MB per second · 2 min left`, or `3.1 GB` when
-    it is done."""
-    if job.state == State.DONE:
-        return format_bytes(job.total)
-    parts = [f"{format_bytes(job.done)} of {format_bytes(job.total)}"]
-    if job.rate:
-        parts.append(f"{format_bytes(int(job.rate))} per second")
-    if job.seconds_left and job.state == State.RUNNING:
-        parts.append(f"{duration(job.seconds_left)} left")
-    elif job.state == State.RUNNING and job.done >= job.total:
-        parts.append("test-loading")
-    return " · ".join(parts)
-
-
-def _import_progress(job: Job) -> str:
-    """Describe an import's progress, such as `1.2 MB of 3.4 MB · 2 bad rows left out`. Once it is done, the text is
-    `3.4 MB · 2 bad rows left out`."""
-    parts = []
-    if job.total:
-        parts.append(
-            format_bytes(job.total)
-            if job.state == State.DONE
-            else f"{format_bytes(job.done)} of {format_bytes(job.total)}"
-        )
-    if job.left_out:
-        parts.append(f"{counted(job.left_out, 'bad row')} left out")
-    return " · ".join(parts)
-
-
-_PROGRESS = {Task.JUDGE: _judging_progress, Task.FETCH: fetch_progress, Task.IMPORT: _import_progress}

@@ -106,7 +106,7 @@ def _heading(match: re.Match[str]) -> str:
 
 def _list(match: re.Match[str]) -> str:
     before, items = match["before"] or "", match["items"]
-    # One word alone may be an operand.
+    # A single word may be an operand.
     if not _COMPLETE.search(before) or _GOES_ON.match(match["after"]) or re.fullmatch(rf"{_ITEM}[a-z]+\s*", items):
         return match[0]
     return before + _BULLET.sub(r"\g<indent>• ", items)

@@ -38,7 +38,7 @@ def mark_spans(html: Markup, spans: Sequence[Span], mark: Mark = PLAIN) -> Marku
     pieces, texts = read_pieces(html)
     marked, start = Markup(), 0
     for number, (piece, text) in enumerate(zip(pieces, texts, strict=True)):
-        inside = _within(spans, start, start + len(text)) if text else []
+        inside = _clipped(spans, start, start + len(text)) if text else []
         if number % 2:
             markup = Markup(piece)
             marked += mark[0] + markup + mark[1] if inside else markup
@@ -53,7 +53,7 @@ def _source(formula: str) -> str:
     return unescape(match[1]) if match else ""
 
 
-def _within(spans: Sequence[Span], start: int, end: int) -> list[Span]:
+def _clipped(spans: Sequence[Span], start: int, end: int) -> list[Span]:
     """Return the parts of the spans between `start` and `end`, with positions counted from `start`."""
     return [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
 
@@ -105,7 +105,7 @@ def excerpt(text: str, length: int, search: str = "") -> str:
     end = len(text)
     if end - start > length:
         end = text.rfind(" ", start, start + length + 1)
-        end = _whole(text, start, end if end > start else start + length, -1 if match is None else match.start())
+        end = _cut_end(text, start, end if end > start else start + length, -1 if match is None else match.start())
     return f"{'… ' if start else ''}{text[start:end].rstrip()}{' …' if end < len(text) else ''}"
 
 
@@ -123,7 +123,7 @@ def _start(text: str, hit: int) -> int:
     return text.rindex("$", 0, start) if _is_open(text[:start]) else start
 
 
-def _whole(text: str, start: int, end: int, hit: int) -> int:
+def _cut_end(text: str, start: int, end: int, hit: int) -> int:
     """Return the end of an excerpt, moved so that it does not cut a formula.
 
     If the excerpt would end inside a formula, the formula is left out, unless it contains the hit or starts the

@@ -136,7 +136,7 @@ def read_fields(args: Namespace, names: Iterable[str]) -> dict[str, Any]:
 DB = option(
     "--db URL", "the store: a path, sqlite:///PATH or postgresql://… (default: STEPSIGHT_DB, else one in your home)"
 )
-# It may stand before or after an action; a default there would override a value before it.
+# The option may come before or after an action; a default there would override a value given before it.
 _DB_OF_ACTION = option("--db URL", argparse.SUPPRESS, default=argparse.SUPPRESS)
 
 
@@ -325,7 +325,7 @@ def read_placement(args: Namespace, local_rank: int | None = None) -> Placement:
     if place == Placement():
         # The default, a processor and the stored types, always works.
         return place
-    # This import brings PyTorch, which parsing a command line does not need.
+    # This import loads PyTorch, which parsing a command line does not need.
     from stepsight.core.models.devices import check_placement
 
     place = check_placement(place)

@@ -20,8 +20,8 @@ from stepsight.app.web.pages import read_number
 from stepsight.core.errors import UserError
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.campaigns import list_campaigns
-from stepsight.storage.people.invitations import (
-    LASTS,
+from stepsight.storage.people.logins import (
+    INVITATION_LASTS,
     accept,
     find_invitation,
     invite,
@@ -160,7 +160,7 @@ def _page(store: Store, user: User, link: str = "", error: UserError | None = No
             if campaign.closed is None
         ],
         link=link,
-        days=LASTS.days,
+        days=INVITATION_LASTS.days,
         error=error or "",
     )
     return HTMLResponse(plain_page("People", body, "People"), 200 if error is None else status_of(error))

@@ -20,7 +20,7 @@ from stepsight.storage.judgments.evaluators import (
     read_versions,
     with_distinct_names,
 )
-from stepsight.storage.labelling.patches import find_accepted
+from stepsight.storage.labelling.disputes import find_accepted
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck, check_row
 from stepsight.training.evaluate.evaluation import Evaluation, GoldView, PairedComparison, compare, evaluate

@@ -255,7 +255,7 @@ class ResultsPage:
         if suffix not in _WRITERS:
             raise UserError(f"The format is {suffix!r:.40}, expected {', '.join(_WRITERS)}.", "Check the address.")
         if address.dataset:
-            table = self._of_dataset(address, query.get("table", ""))
+            table = self._dataset_table(address, query.get("table", ""))
         else:
             mode = address.chosen_mode(MODES)
             overview = gather(self.measurements, list_datasets(self.store), mode, address.against)
@@ -265,7 +265,7 @@ class ResultsPage:
         write, kind = _WRITERS[suffix]
         return write(table), f"{table.name}.{suffix}", kind
 
-    def _of_dataset(self, address: ResultsAddress, name: str) -> Table:
+    def _dataset_table(self, address: ResultsAddress, name: str) -> Table:
         measured = self._measured(address)
         mode, errors = address.chosen_mode(measured.modes), address.chosen_errors(measured)
         sections, tables = _changes(measured, mode, errors), list[Table]()

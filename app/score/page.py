@@ -134,7 +134,7 @@ class ScorePage:
             chosen=entered["evaluators"] or names[:1],
             is_late=entered["result"] is None,
             names=names,
-            # If none is stronger, a visitor learns it before anything is scored.
+            # If no evaluator is stronger, visitors are told before anything is scored.
             demonstrations=len(names) if all(read_card(name).is_weak for name in names) else 0,
             examples=_examples(*names[:1]),
             dataset=DATASET,

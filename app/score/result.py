@@ -107,7 +107,7 @@ def result_html(
         return shown + Markup().join(map(notice_html, problems))
     earlier = entered.earlier
     token = entered.token(list(judged))
-    # Of every prefix, for the evaluators that have read the whole solution alone.
+    # Scores of every prefix, for evaluators that have read only the whole solution.
     costs = {name: evaluators.cost(name, trace) for name, judgment in judged.items() if judgment.online is None}
     result = ScoredSolution(
         trace,

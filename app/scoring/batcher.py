@@ -253,7 +253,7 @@ class Batcher:
         with self._lock:
             scorer = self._rereading.pop(reading, None)
             if scorer is None:
-                # It brings PyTorch, which is there with the first scorer.
+                # This import loads PyTorch, which the first scorer has already loaded.
                 from stepsight.core.evaluators.both_orders import reread
 
                 scorer = reread(self._scorer, reading)

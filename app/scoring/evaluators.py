@@ -104,7 +104,7 @@ class Evaluators:
                 f"{spec}: pages only show stored judgments of critics, because a click would take many calls.",
                 "Judge a dataset with stepsight score, and open it in Browse.",
             )
-        # It brings PyTorch, which takes seconds to import.
+        # This import loads PyTorch, which takes seconds.
         from stepsight.core.evaluators.loading import load_evaluator
 
         evaluator = load_evaluator(spec, self.place.device, self.place.dtype, self.place.device_map)
@@ -380,7 +380,7 @@ class Evaluators:
 def _spec(spec: str | Path) -> str:
     if is_shipped(spec) or is_address(spec):
         return str(spec)
-    # It brings PyTorch.
+    # This import loads PyTorch.
     from stepsight.core.models.checkpoint_resolver import evaluator_folder
 
     return f"{evaluator_folder(spec).resolve()}{split_reading(str(spec))[1]}"
@@ -392,7 +392,7 @@ def _pass_on(answer: PendingScore[Judgment], trace: Trace, mode: Mode, shared: "
         return
     try:
         judgment = shared.result()
-        # One in hindsight contains all modes.
+        # A judgment in hindsight mode contains all modes.
         by_mode = {Mode.HINDSIGHT: judgment.result, Mode.ONLINE: judgment.online, Mode.OFFLINE: judgment.offline}
         result = by_mode[mode]
         assert result is not None

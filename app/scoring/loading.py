@@ -154,7 +154,7 @@ class Loader:
             return coming
 
     def _load(self, local: LocalEvaluator) -> None:
-        # They bring PyTorch, which takes seconds to import.
+        # These imports load PyTorch, which takes seconds.
         from stepsight.core.evaluators.loading import load_evaluator, load_fetched
 
         # Each that has to go may finish its current work first.

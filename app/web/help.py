@@ -53,7 +53,7 @@ class _ManualHtml(RendererHTML):
     """Renders tokens of Markdown, each kind by the method of its name."""
 
     def fence(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:
-        # Those of Sphinx are for the book alone.
+        # Directives of Sphinx are only for the book.
         return "" if tokens[idx].info.startswith("{") else self.code_block(tokens, idx)
 
     def code_block(self, tokens: Sequence[Token], idx: int, *_: Any) -> str:

@@ -44,7 +44,7 @@ _FOR_A_YEAR = "public, max-age=31536000, immutable"
 def bundle(*names: str) -> str:
     """Bundle modules of `assets/web/js`, such as `score/score.js`, and everything that they import, into one
     script."""
-    return '"use strict";\nconst modules = {};\n' + "".join(_in_order(names, set()))
+    return '"use strict";\nconst modules = {};\n' + "".join(_ordered(names, set()))
 
 
 def read_web(*place: str) -> str:
@@ -52,16 +52,16 @@ def read_web(*place: str) -> str:
     return asset("web", *place).read_text(encoding="utf-8")
 
 
-def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
+def _ordered(names: tuple[str, ...], met: set[str]) -> list[str]:
     parts = []
     for name in names:
         if name in met:
             continue
         met.add(name)
         text = read_web("js", *name.split("/"))
-        parts += _in_order(tuple(_imported(name, match) for match in _IMPORT.finditer(text)), met)
-        text = _IMPORT.sub(partial(_taken, name), text)
-        text = _EXPORT.sub(partial(_assigned, name), text)
+        parts += _ordered(tuple(_imported_module(name, match) for match in _IMPORT.finditer(text)), met)
+        text = _IMPORT.sub(partial(_destructured, name), text)
+        text = _EXPORT.sub(partial(_assignment, name), text)
         left = _LEFT.search(text)
         if left:
             # A single such line would keep all scripts from running.
@@ -70,16 +70,16 @@ def _in_order(names: tuple[str, ...], met: set[str]) -> list[str]:
     return parts
 
 
-def _imported(module: str, match: re.Match[str]) -> str:
+def _imported_module(module: str, match: re.Match[str]) -> str:
     """Return the name of the module that an import statement in `module` refers to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(module), match[2]))
 
 
-def _taken(module: str, match: re.Match[str]) -> str:
-    return f'const {{{match[1]}}} = modules["{_imported(module, match)}"];' if match[1] else ""
+def _destructured(module: str, match: re.Match[str]) -> str:
+    return f'const {{{match[1]}}} = modules["{_imported_module(module, match)}"];' if match[1] else ""
 
 
-def _assigned(module: str, match: re.Match[str]) -> str:
+def _assignment(module: str, match: re.Match[str]) -> str:
     constant, class_ = match.groups()
     name = constant or class_
     return f'const {name} = modules["{module}"].{name} ={f" class {class_}" if class_ else ""}'

@@ -30,7 +30,7 @@ _LOG = logging.getLogger("stepsight")
 # The largest numbers of causes of an exception, or members of a group, and of places in each, the last ones.
 _MOST_CAUSES = 8
 _MOST_PLACES = 12
-# Of equal warnings or errors, so many a minute are written, and the others counted.
+# The number of equal warnings or errors that are written per minute; the others are only counted.
 _MOST_EQUAL = 10
 _MINUTE = 60.0
 

@@ -364,7 +364,7 @@ class Access:
         state = {**scope.get("state", {}), **who, "rules": rules}
         scope = {**scope, "state": state}
         if requester.can_log_in:
-            send = _unkept(send)
+            send = _uncached(send)
         answer: ASGIApp = self.app
         if rule is None:
             answer = _unknown(scope, rules)
@@ -456,7 +456,7 @@ def _refusal(scope: Scope, rights: Collection[Right], requester: Requester) -> R
     return failure_response(scope, 401, "You are not logged in.", f"Log in: {LOGIN}")
 
 
-def _unkept(send: Send) -> Send:
+def _uncached(send: Send) -> Send:
     """Wrap `send` so that responses are marked as not to be cached. Otherwise, the Back button would show them to
     the next person after a logout."""
 

@@ -350,7 +350,7 @@ def checked_step(trace: Trace, step: int) -> list[Markup]:
 def _together(places: list[Span], formulas: list[Span]) -> list[Span]:
     """Merge marked spans that overlap, such as those within one formula."""
     joined: list[Span] = []
-    for start, end in sorted(_whole(span, formulas) for span in places):
+    for start, end in sorted(_with_whole_formulas(span, formulas) for span in places):
         if joined and start < joined[-1][1]:
             first, last = joined.pop()
             start, end = first, max(last, end)
@@ -358,7 +358,7 @@ def _together(places: list[Span], formulas: list[Span]) -> list[Span]:
     return joined
 
 
-def _whole(span: Span, formulas: list[Span]) -> Span:
+def _with_whole_formulas(span: Span, formulas: list[Span]) -> Span:
     """Extend a span to include the whole of each formula that it overlaps."""
     met = [formula for formula in formulas if formula[0] < span[1] and span[0] < formula[1]]
     return min(start for start, _ in [span, *met]), max(end for _, end in [span, *met])

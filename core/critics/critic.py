@@ -287,7 +287,7 @@ class CriticClient:
         if critic.preset.stop:
             body["stop"] = critic.preset.stops(count)
         if critic.temperature > 0 and self._seeds:
-            # Another one for each sample, and the same when it is asked again.
+            # Each sample has its own seed, so that asking again gives the same answer.
             body["seed"] = sample
         if self._form is not None:
             verdicts = schema(count)

@@ -87,7 +87,7 @@ def find_chains(tokens: Sequence[Token]) -> list[Chain]:
     while tokens[index].kind is not TokenKind.END:
         token = tokens[index]
         if token.kind is TokenKind.SUBSCRIPT:
-            index = _behind_group(tokens, index + 1)
+            index = _end_of_subscript(tokens, index + 1)
             continue
         is_relation = token.kind is TokenKind.RELATION
         expression = None if is_relation or not _may_begin(tokens, index) else reader.read(index)
@@ -341,7 +341,7 @@ def _goes_on_in_words(tokens: Sequence[Token], index: int) -> bool:
 _STARTS = words("and so then thus since because where when is with for in of are to step at after")
 
 
-def _behind_group(tokens: Sequence[Token], index: int) -> int:
+def _end_of_subscript(tokens: Sequence[Token], index: int) -> int:
     """Return the index of the token after a subscript. A subscript is a single token or a group in braces."""
     depth = 0
     for at in range(index, min(len(tokens) - 1, index + 60)):

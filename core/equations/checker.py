@@ -48,13 +48,13 @@ class Checker:
         # The equations of a calculator's notes, each with the place where it begins.
         noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]
         for place, chain in noted:
-            checks += self._of_chain(chain.moved(place), text, [], is_plain)
+            checks += self._chain_checks(chain.moved(place), text, [], is_plain)
         chains = find_chains(read_tokens(blanked))
         named = join_named(chains, blanked)
         for chain in chains:
             if is_modular(text, chain.start, chain.end):
                 continue
-            checks += self._of_chain(
+            checks += self._chain_checks(
                 named.get(chain.start, chain), text, [(place, note.members[0]) for place, note in noted], is_plain
             )
             if is_plain:
@@ -63,7 +63,7 @@ class Checker:
                     checks += list(self._unknowns.check(chain, text))
         return tuple(sorted(checks, key=lambda check: (check.start, check.end)))
 
-    def _of_chain(
+    def _chain_checks(
         self, chain: Chain, text: str, notes: list[tuple[int, Member]], is_plain: bool
     ) -> Iterator[Check]:
         for left, right, relation in chain.pairs():

@@ -71,7 +71,7 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
     sign.
     """
     if (identity := compare_identity(left, right)) is not None:
-        return _decided(left, right, identity, Method.IDENTITY)
+        return _equation_check(left, right, identity, Method.IDENTITY)
     if left.is_literal and right.is_literal and not (left.names_bases and right.names_bases):
         return None
     comparison = compare(left, right, relation, exact_texts)
@@ -83,7 +83,7 @@ def check_pair(left: Member, right: Member, relation: str, exact_texts: Collecti
         or may_mean_another(left, right, comparison, text)
     ):
         return None
-    return _decided(left, right, comparison, Method.ARITHMETIC)
+    return _equation_check(left, right, comparison, Method.ARITHMETIC)
 
 
 def check_units(left: Member, right: Member, text: str) -> Check | None:
@@ -118,7 +118,7 @@ def check_units(left: Member, right: Member, text: str) -> Check | None:
     if not holds and (rounded is EquationVerdict.DOUBTFUL or (is_product and not is_of_rates)):
         # In 300 minutes / 60 = 5 hours, the number converts.
         return None
-    return _of_value(left, right, holds, write_number(value, like_decimal=decimals_of(right) > 0))
+    return _value_check(left, right, holds, write_number(value, like_decimal=decimals_of(right) > 0))
 
 
 def check_division(left: Member, right: Member, text: str) -> Check | None:
@@ -134,16 +134,16 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
     if rest is None or dividend is None or not divisor or quotient is None or quotient.number is None:
         return None
     holds = divisor * quotient.number + int(rest[1]) == dividend
-    return _of_value(left, right, holds, f"{dividend // divisor} with a remainder of {dividend % divisor}")
+    return _value_check(left, right, holds, f"{dividend // divisor} with a remainder of {dividend % divisor}")
 
 
-def _of_value(left: Member, right: Member, holds: bool, proper: str) -> Check:
+def _value_check(left: Member, right: Member, holds: bool, proper: str) -> Check:
     """Return the check of an equation whose right side should be `proper`."""
     fault = (0, 0, "") if holds else (right.start, right.end, proper)
     return Check(left.start, right.end, holds, Method.ARITHMETIC, *fault)
 
 
-def _decided(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
+def _equation_check(left: Member, right: Member, comparison: Comparison, method: Method) -> Check:
     """Return the check of an equation. If it fails, the fault is the right side, unless the left side is a plain
     number and the right side is the calculation."""
     if comparison.verdict is EquationVerdict.HOLDS:

@@ -39,20 +39,20 @@ def finding(trace: Trace, i: int, check: Check) -> str:
     text = trace.substeps[i]
     right = _formula(check.right)
     if check.method is Method.SOLUTION:
-        return _of_unknown(text, check)
+        return _describe_unknown(text, check)
     before, behind = text[check.start : check.fault_start], text[check.fault_end : check.end]
     stated = _formula(_WITH_UNIT.sub(r"\1", text[check.fault_start : check.fault_end]))
     if "remainder" in right and (rest := REMAINDER.match(text, check.fault_end)):
         stated = text[check.fault_start : rest.end()]
     else:
-        right = _like(stated, right)
+        right = _written_like(stated, right)
     other = _AT_END.sub("", before) if before else _AT_START.sub("", behind, count=1)
     # A side that cannot be worked out further, such as x^2 + 1, is not repeated.
     is_same = re.sub(r"[\s$]", "", other) == re.sub(r"[\s$]", "", right)
     return f"{_formula(other)} is {'' if is_same else f'{right}, '}not {stated}"
 
 
-def _of_unknown(text: str, check: Check) -> str:
+def _describe_unknown(text: str, check: Check) -> str:
     """Describe an equation with unknowns that an earlier one refutes. `check.right` is the solution of that one, or
     the equation itself if its solutions are not rational."""
     written = _formula(text[check.start : check.end])
@@ -71,7 +71,7 @@ def _of_unknown(text: str, check: Check) -> str:
     return f"{solution}, not {_formula(text[check.fault_start : check.fault_end])}"
 
 
-def _like(stated: str, right: str) -> str:
+def _written_like(stated: str, right: str) -> str:
     """Return a number written like another: with as many decimals, or as a fraction."""
     is_fraction = "/" in stated or "frac" in stated
     if _FRACTION.fullmatch(right) and not is_fraction:

@@ -306,7 +306,7 @@ class Reader:
         node = Node(Kind.NUMBER, name=token.text, number=token.number, decimals=token.decimals, cut=token.cut)
         following, below = self._peek(), self._peek(2)
         if following.kind is TokenKind.SUBSCRIPT:
-            return self._in_base(token)
+            return self._based_number(token)
         if token.decimals:
             return node
         if following.text == "frac" and following.kind is TokenKind.COMMAND:
@@ -323,7 +323,7 @@ class Reader:
         parts = (Node(Kind.NUMBER, name=part.text, number=part.number) for part in (following, below))
         return self._node(Kind.ADD, node, self._node(Kind.DIVIDE, *parts))
 
-    def _in_base(self, token: Token) -> Node:
+    def _based_number(self, token: Token) -> Node:
         foot = self._subscript()
         if not foot.isdecimal() or len(foot) > 2 or not 2 <= int(foot) <= 36 or token.decimals:
             raise UndecidedError

@@ -190,7 +190,7 @@ class System:
             self.given.update(name for name in row if name)
         for pivot, solved in self.rows.items():
             if pivot in row:
-                row = _without(row, solved, pivot)
+                row = _eliminated(row, solved, pivot)
         letters = [name for name in row if name]
         if not letters:
             return not row
@@ -202,14 +202,14 @@ class System:
         row = {name: value / row[pivot] for name, value in row.items()}
         for other, solved in self.rows.items():
             if pivot in solved:
-                self.rows[other] = _without(solved, row, pivot)
+                self.rows[other] = _eliminated(solved, row, pivot)
         self.rows[pivot] = row
         if len({name for solved in self.rows.values() for name in solved}) > MAX_LETTERS:
             self.rows.clear()
         return None
 
 
-def _without(row: Row, solved: Row, pivot: str) -> Row:
+def _eliminated(row: Row, solved: Row, pivot: str) -> Row:
     """Return `row` with the letter `pivot` eliminated by a multiple of `solved`, the row that is solved for it."""
     total = {name: row.get(name, Fraction(0)) - row[pivot] * solved.get(name, Fraction(0)) for name in row | solved}
     return {name: value for name, value in total.items() if value}
@@ -255,29 +255,29 @@ class Unknowns:
         if last is None:
             self.last.pop(letters, None)
         elif chain.members[0].is_letter and not last.letters and first.node.name:
-            checks = list(self._of_solution(chain, letters, last, text))
+            checks = list(self._check_solution(chain, letters, last, text))
             if not is_one_of_several(text, chain.start, chain.end):
                 self.last.pop(letters, None)
-            yield from checks or self._of_system(chain, values.letter(first.node.name), last, text)
+            yield from checks or self._try_system(chain, values.letter(first.node.name), last, text)
         elif (pair := _unknown_pair(sides)) is not None:
             stated = equation(*pair, self.step, chain.end, text[chain.end :])
             if stated is not None and is_one_of_several(text, chain.start, chain.end):
                 self.last.pop(stated.letters, None)
             elif stated is not None and is_assertion(text, chain.start, chain.end):
-                checks = list(self._of_consequence(chain, stated, text))
+                checks = list(self._check_consequence(chain, stated, text))
                 self.last[stated.letters] = stated
-                yield from checks or self._of_system(chain, *pair, text)
+                yield from checks or self._try_system(chain, *pair, text)
 
-    def _before(self, letters: frozenset[str]) -> Stated | None:
+    def _earlier_equation(self, letters: frozenset[str]) -> Stated | None:
         """Return the last equation in exactly these letters, or None if there is none or it is too many steps
         back."""
         earlier = self.last.get(letters)
         return None if earlier is None or self.step - earlier.step > MAX_BACK else earlier
 
-    def _of_solution(
+    def _check_solution(
         self, chain: Chain, letters: frozenset[str], value: AlgebraicValue, text: str
     ) -> Iterator[Check]:
-        earlier, place = self._before(letters), (chain.start, chain.end)
+        earlier, place = self._earlier_equation(letters), (chain.start, chain.end)
         if earlier is None or earlier.coefficients is None or not is_assertion(text, *place):
             return
         if len(earlier.coefficients) == 2 and is_one_of_several(text, *place):
@@ -292,8 +292,8 @@ class Unknowns:
         elif holds is False and is_stated(text, *place, True):
             yield Check(*place, False, Method.SOLUTION, last.start, last.end, earlier.solutions)
 
-    def _of_consequence(self, chain: Chain, stated: Stated, text: str) -> Iterator[Check]:
-        earlier, place = self._before(stated.letters), (chain.start, chain.end)
+    def _check_consequence(self, chain: Chain, stated: Stated, text: str) -> Iterator[Check]:
+        earlier, place = self._earlier_equation(stated.letters), (chain.start, chain.end)
         if earlier is None:
             return
         is_simplified = earlier.step == self.step - 1 and SIMPLIFIED.search(text[: chain.start]) is not None
@@ -309,7 +309,7 @@ class Unknowns:
             sides = _sides_at_solution(chain, earlier)
             yield Check(*place, False, Method.SOLUTION, *place, earlier.written, sides=sides)
 
-    def _of_system(self, chain: Chain, left: AlgebraicValue, right: AlgebraicValue, text: str) -> Iterator[Check]:
+    def _try_system(self, chain: Chain, left: AlgebraicValue, right: AlgebraicValue, text: str) -> Iterator[Check]:
         """Check a linear equation against all earlier linear equations together."""
         stated, place = equation(left, right, self.step, chain.end), (chain.start, chain.end)
         if stated is None or not is_assertion(text, *place) or is_one_of_several(text, *place):

@@ -251,8 +251,8 @@ def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool)
         # The factors that the denominator shares with all terms of the numerator.
         ((key, divisor),) = below.items()
         common = {name: min(exponent, *(dict(term).get(name, 0) for term in above)) for name, exponent in key}
-        above = {_without(term, common): value / divisor for term, value in above.items()}
-        below = {_without(key, common): Fraction(1)}
+        above = {_remaining(term, common): value / divisor for term, value in above.items()}
+        below = {_remaining(key, common): Fraction(1)}
     for part in (above, below):
         for key, value in part.items():
             size = value.numerator.bit_length() + value.denominator.bit_length()
@@ -261,7 +261,7 @@ def _bounded(above: Polynomial, below: Mapping[Monomial, Fraction], exact: bool)
     return AlgebraicValue(above, below, exact)
 
 
-def _without(key: Monomial, common: Mapping[str, int]) -> Monomial:
+def _remaining(key: Monomial, common: Mapping[str, int]) -> Monomial:
     left = ((name, exponent - common.get(name, 0)) for name, exponent in key)
     return tuple((name, exponent) for name, exponent in left if exponent)
 

@@ -25,7 +25,6 @@ from stepsight.core.formats.recognition import format_of, read_card_of, recognis
 from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.hubs.hub_cache import FetchedWeights, HubModel, check_files, save_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
-from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import (
     BASE_HASH,
@@ -39,7 +38,7 @@ from stepsight.core.models.evaluator import ModelEvaluator, fingerprint, save_ev
 from stepsight.core.models.evaluator_base import Evaluator
 from stepsight.core.models.location import EQUATIONS
 from stepsight.core.models.memory import check_memory, count_weights, memory_of
-from stepsight.core.models.model import StepModel, outputs_of
+from stepsight.core.models.model import StepModel, context_of, outputs_of
 from stepsight.core.models.placement import STORED, Placement, typed_name
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.scores import Thresholds
@@ -98,7 +97,7 @@ def load_evaluator(
         format=format_of(checkpoint, kind),
         thresholds=thresholds,
         provenance=provenance,
-        outputs=outputs_of(loaded.rows),
+        outputs=outputs_of(loaded.order),
     )
 
 

@@ -46,7 +46,7 @@ def known_description(fetched: HubModel, place: Placement) -> EvaluatorSummary |
 def open_placement(fetched: HubModel, place: Placement) -> Placement:
     """Return the placement with the type in which a fetched evaluator is computed. Raises `UserError` if the
     evaluator has to be opened for that and cannot be."""
-    return replace(place, dtype=_dtype_at(_weighed(fetched), place))
+    return replace(place, dtype=_dtype_at(_with_weights(fetched), place))
 
 
 def fetch_evaluator(
@@ -56,7 +56,7 @@ def fetch_evaluator(
     summary. Raises `UserError` if the hub does not provide it or if it cannot be loaded."""
     fetched = find_fetched(repo)
     if fetched is None or fetched.revision != revision:
-        # It starts while files arrive.
+        # The child starts while files are downloaded.
         _opener().start()
         fetched = fetch(look_up(repo, revision, pins), progress)
     return describe_fetched(fetched, place, find_room)
@@ -68,22 +68,22 @@ def describe_fetched(fetched: HubModel, place: Placement, find_room: Room = chec
     If there is none in the record yet, the evaluator is loaded in a child, and the summary recorded. Raises
     `UserError` if it cannot be loaded; the reason is then stored in the record.
     """
-    fetched = _weighed(fetched)
+    fetched = _with_weights(fetched)
     dtype = _dtype_at(fetched, place)
     summary = fetched.descriptions.get(dtype)
     if summary is not None:
         return summary
     if place.on_processor:
         find_room(fetched.repo, memory_of(fetched, dtype))
-    description = validate(EvaluatorSummary, _asked(fetched, dtype))
+    description = validate(EvaluatorSummary, _describe(fetched, dtype))
     save_fetched(fetched.described(dtype, description))
     return description
 
 
-def _weighed(fetched: HubModel) -> HubModel:
+def _with_weights(fetched: HubModel) -> HubModel:
     """Return the record with its weights, which are counted in a child if they are not known."""
     if fetched.weights is None:
-        fetched = fetched.model_copy(update={"weights": validate(FetchedWeights, _asked(fetched, None))})
+        fetched = fetched.model_copy(update={"weights": validate(FetchedWeights, _describe(fetched, None))})
         save_fetched(fetched)
     return fetched
 
@@ -94,7 +94,7 @@ def _dtype_at(fetched: HubModel, place: Placement) -> str:
     return fetched.weights.dtype if fetched.weights.is_chosen else computed_dtype(fetched.weights.dtype, place)
 
 
-def _asked(fetched: HubModel, dtype: str | None) -> Any:
+def _describe(fetched: HubModel, dtype: str | None) -> Any:
     """Return a child's description of an evaluator with weights of the type `dtype`, or of its weights if `dtype`
     is None. If the child fails, the reason is stored in the record."""
     request = {"repo": fetched.repo, "dtype": dtype, "caches": caches()}
@@ -118,7 +118,7 @@ def _opener() -> Child:
 
 def make_opener() -> Answerer:
     """Return the function by which the child opens evaluators."""
-    # It brings PyTorch.
+    # This import loads PyTorch.
     from stepsight.core.evaluators.loading import describe, weigh
 
     def open_one(request: Any, content: Iterator[bytes]) -> Any:

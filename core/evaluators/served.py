@@ -44,7 +44,7 @@ from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint, read_card, 
 from stepsight.core.models.checkpoint_resolver import model_folder
 from stepsight.core.models.evaluator import check_numbers, named
 from stepsight.core.models.evaluator_base import ServedEvaluator
-from stepsight.core.models.model import SIGMOID, VALIDITY, Rows, outputs_of
+from stepsight.core.models.model import SIGMOID, VALIDITY, ClassOrder, outputs_of
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate, Read
 from stepsight.core.scoring.forward import Input, assemble, mode_inputs
@@ -64,12 +64,12 @@ _MANUAL = "See the manual, Evaluators behind a vLLM server."
 class _Classes:
     """A rule for reading the output of a server that classifies tokens into `columns` label classes.
 
-    `rows` gives the index of the class for each of neg, neu and pos, or None. `logits` is False if the server can
+    `order` gives the index of the class for each of neg, neu and pos, or None. `logits` is False if the server can
     return only probabilities.
     """
 
     columns: int
-    rows: Rows
+    order: ClassOrder
     logits: bool = True
 
     def probabilities(self, values: Floats32) -> Floats32:
@@ -77,10 +77,10 @@ class _Classes:
         shape (n, 3)."""
         absent = -np.inf if self.logits else 0.0
         numbers = np.full((len(values), len(Label)), absent)
-        for label, column in enumerate(self.rows):
+        for label, column in enumerate(self.order):
             if column is not None:
                 numbers[:, label] = values[:, column]
-        if self.rows == SIGMOID:
+        if self.order == SIGMOID:
             numbers[:, Label.NEG] = 0 if self.logits else 1 - numbers[:, Label.POS]
         return _softmax(numbers) if self.logits else numbers.astype(np.float32)
 
@@ -185,7 +185,7 @@ class VllmEvaluator(ServedEvaluator):
             likely = await next_tokens(self.server, self.model.name, ids.tolist(), self.response.tokens)
             return self.response.probabilities(likely)
         rows = await classify_tokens(self.server, self.model.name, ids.tolist(), self.response.columns)
-        return self.response.probabilities(_at(rows, ids, item.reads, self.encoder, self.server.url))
+        return self.response.probabilities(_rows_at(rows, ids, item.reads, self.encoder, self.server.url))
 
 
 def open_served(address: ServerAddress) -> VllmEvaluator:
@@ -216,7 +216,7 @@ def _opened(server: Server, address: ServerAddress) -> VllmEvaluator:
         format=format_of(checkpoint, kind),
         thresholds=thresholds,
         provenance=provenance,
-        outputs=outputs_of(response.rows if isinstance(response, _Classes) else VALIDITY),
+        outputs=outputs_of(response.order if isinstance(response, _Classes) else VALIDITY),
         server=server,
         model=model,
         encoder=encoder,
@@ -291,10 +291,10 @@ def _identity(
 ) -> str:
     """Return the hash that identifies the evaluator. It is the same whether a language model is served as such or
     as a classifier."""
-    rows = response.rows if isinstance(response, _Classes) and not isinstance(kind, AnswerFormat) else VALIDITY
+    order = response.order if isinstance(response, _Classes) and not isinstance(kind, AnswerFormat) else VALIDITY
     whole = isinstance(response, _Answers) and response.whole
     tokenizer = hashlib.sha256(checkpoint.tokenizer.read[0].read_bytes()).hexdigest()
-    parts = ["vllm", name, kind.name, template.to_dict(), tokenizer, rows, whole, ATTENTIONS[causal]]
+    parts = ["vllm", name, kind.name, template.to_dict(), tokenizer, order, whole, ATTENTIONS[causal]]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -331,14 +331,16 @@ def _tried(
             f"{server.url}: the server writes text with {model.name}, and does not classify tokens.",
             f"Serve it with --runner pooling. {_MANUAL}",
         )
-    columns, rows = _columns(server, checkpoint, kind, values)
-    _at(values, encoded.ids, encoded.reads, encoder, server.url)
+    columns, order = _columns(server, checkpoint, kind, values)
+    _rows_at(values, encoded.ids, encoded.reads, encoder, server.url)
     activated = server.now(classes(activated=True))
     logits = activated is None or not np.array_equal(values, activated) or not _are_probabilities(values)
-    return _Classes(columns, rows, logits), _is_causal(server, model, checkpoint, encoded, values)
+    return _Classes(columns, order, logits), _is_causal(server, model, checkpoint, encoded, values)
 
 
-def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, values: Floats32) -> tuple[int, Rows]:
+def _columns(
+    server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, values: Floats32
+) -> tuple[int, ClassOrder]:
     """Return the number of classes that the format expects, and the index of the class for each of neg, neu and
     pos. Raises `ServerError` if the server's model has a different number of classes."""
     columns = values.shape[1]
@@ -346,19 +348,19 @@ def _columns(server: Server, checkpoint: Checkpoint, kind: CheckpointFormat, val
         if softmax_of(checkpoint) == VOCABULARY:
             raise ServerError(f"{server.url}: two classes do not tell a token's share of the vocabulary.",
                               "Serve it as a language model: without --runner pooling.")  # fmt: skip
-        expected, rows = (1, SIGMOID) if columns == 1 else (2, VALIDITY)
+        expected, order = (1, SIGMOID) if columns == 1 else (2, VALIDITY)
     else:
-        expected, rows = kind.classes(checkpoint)
+        expected, order = kind.classes(checkpoint)
     if len(values) and columns != expected:
         raise ServerError(
             f"{server.url}: the server gives {counted(columns, 'number')} for a token, the {kind.name} format has "
             f"{expected}.",
             f"Check how it is served. {_MANUAL}",
         )
-    return expected, rows
+    return expected, order
 
 
-def _at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str) -> Floats32:
+def _rows_at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str) -> Floats32:
     """Return the server's rows at the positions `reads` of an input.
 
     The server may return one row per token, or one row per token that ends a step. Raises `ServerError` if it

@@ -126,7 +126,7 @@ class Child:
             try:
                 process = self._started()
                 with _deadline(process, bounds.patience) as is_over:
-                    answer = _asked(process, head, iter(content), keep)
+                    answer = _exchange(process, head, iter(content), keep)
             except EOFError:
                 code = self._end()
                 is_late = hasattr(signal, "SIGXCPU") and code in (-signal.SIGXCPU, _shown(-signal.SIGXCPU))
@@ -149,7 +149,7 @@ class Child:
         kept = {
             name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name) and "TOKEN" not in name
         }
-        # One that was killed while it started says nothing of the next.
+        # A child that was killed while it started does not mean that the next one will fail.
         for _ in range(2):
             self._end()
             process = self._process = subprocess.Popen(
@@ -170,7 +170,7 @@ class Child:
         process, self._process = self._process, None
         if process is None:
             return 0
-        # One that has ended by itself tells why.
+        # A child that has ended by itself says why.
         with suppress(subprocess.TimeoutExpired):
             process.wait(0.1)
         _kill(process)
@@ -234,7 +234,7 @@ def _deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Even
         timer.cancel()
 
 
-def _asked(
+def _exchange(
     process: subprocess.Popen[bytes],
     request: bytes,
     content: Iterator[bytes],

@@ -110,7 +110,7 @@ def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     if first.startswith(PARQUET):
         raise UserError(f"{name}: a Parquet file, expected JSON Lines or a JSON array.", _AS_TABLE)
     everything = chain([first] if first else [], source)
-    lines = _at_returns(_from_utf16(everything, name) if first.startswith(_UTF16) else everything)
+    lines = _split_at_returns(_utf16_lines(everything, name) if first.startswith(_UTF16) else everything)
     blank = 0
     for line in lines:
         blank = 0 if line.strip() else blank + 1
@@ -119,7 +119,7 @@ def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
         yield line
 
 
-def _at_returns(lines: Iterator[bytes]) -> Iterator[bytes]:
+def _split_at_returns(lines: Iterator[bytes]) -> Iterator[bytes]:
     """Split a file at its carriage returns if it has no line feeds, as older programs write it."""
     first = next(lines, b"")
     yield from first.splitlines(keepends=True) if b"\r" in first and not first.endswith(b"\n") else [first]
@@ -134,7 +134,7 @@ def _check_magic(content: bytes, name: str) -> None:
         raise UserError(f"{name}: a tar archive.", "Unpack it first.")
 
 
-def _from_utf16(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+def _utf16_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines of a file in UTF-16. Its chunks are split at line feeds, which are only halves of
     characters."""
     decoder = codecs.getincrementaldecoder("utf-16")()

@@ -53,7 +53,7 @@ class AnswerFormat(CheckpointFormat):
     """
 
     kind: ClassVar[str]
-    rows = VALIDITY
+    order = VALIDITY
 
     @abstractmethod
     def answers(self, checkpoint: Checkpoint) -> list[int]:
@@ -69,9 +69,9 @@ class AnswerFormat(CheckpointFormat):
         head: nn.Module = (
             VocabularyHead(head_rows(checkpoint), ids[1])
             if softmax == VOCABULARY
-            else linear_head(head_rows(checkpoint, ids), rows=self.rows)
+            else linear_head(head_rows(checkpoint, ids), order=self.order)
         )
-        return load_beside(checkpoint, place, head, self.rows)
+        return load_beside(checkpoint, place, head, self.order)
 
 
 class MathShepherd(AnswerFormat):
@@ -111,7 +111,7 @@ class MathShepherd(AnswerFormat):
 
     def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
         softmax = softmax_of(checkpoint)
-        return (self.name, self.rows, *([] if softmax == ANSWERS else [softmax]))
+        return (self.name, self.order, *([] if softmax == ANSWERS else [softmax]))
 
 
 class TwoToken(AnswerFormat):
@@ -297,7 +297,7 @@ class MaskedTokens(AnswerFormat):
         return answer_ids(checkpoint, tokens)
 
     def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
-        return (self.name, self.rows, *self.answers(checkpoint))
+        return (self.name, self.order, *self.answers(checkpoint))
 
 
 def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str | int] | None = None) -> list[int]:

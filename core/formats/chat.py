@@ -42,7 +42,7 @@ def _rendered(request: str) -> str:
 
 def make_renderer() -> Answerer:
     """Return the function by which the child renders chats."""
-    # It brings Transformers.
+    # This import loads Transformers.
     from transformers.utils.chat_template_utils import render_jinja_template
 
     def render(request: Any, content: Iterator[bytes]) -> str:

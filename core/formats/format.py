@@ -10,42 +10,41 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
-from stepsight.core.models.backbone import backbone_of, beside
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import THREE_WAY, Rows
+from stepsight.core.models.model import THREE_WAY, ClassOrder, backbone_of, beside
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoder
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-_HEAD, _TIED = "lm_head.weight", "model.embed_tokens.weight"
+_HEAD = "lm_head.weight"
 
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
     """A loaded backbone and its head.
 
-    The head turns the hidden states of the backbone's last layer into three logits. `rows` gives the index of the
+    The head turns the hidden states of the backbone's last layer into three logits. `order` gives the index of the
     checkpoint's class for each of neg, neu and pos, or None.
     """
 
     backbone: "PreTrainedModel"
     head: nn.Module
-    rows: Rows = THREE_WAY
+    order: ClassOrder = THREE_WAY
 
 
 class CheckpointFormat(ABC):
     """A layout of checkpoints. The docstring of each shows its genuine config.json, and says how it is read.
 
-    `name` is the value of `Evaluator.format`, and of `format` in stepsight.json. `rows` gives the index of the
+    `name` is the value of `Evaluator.format`, and of `format` in stepsight.json. `order` gives the index of the
     head's class for each of neg, neu and pos, or None. `encoder` is another kind of encoder if a prompt template
     cannot express the format's inputs. `is_served` is True if a vLLM server gives what the format reads: the
     classes of each token, or the probabilities of two answer tokens.
     """
 
     name: ClassVar[str]
-    rows: ClassVar[Rows] = THREE_WAY
+    order: ClassVar[ClassOrder] = THREE_WAY
     encoder: ClassVar[type[Encoder]] = Encoder
     is_served: ClassVar[bool] = False
 
@@ -64,10 +63,10 @@ class CheckpointFormat(ABC):
         """Load the checkpoint. Raises `UserError`, with a message that names the part, if a part is missing,
         misshapen or in a different format."""
 
-    def classes(self, checkpoint: Checkpoint) -> tuple[int, Rows]:
-        """Return the number of classes of a head, and their `rows`. Raises `UserError` if the checkpoint does not
+    def classes(self, checkpoint: Checkpoint) -> tuple[int, ClassOrder]:
+        """Return the number of classes of a head, and their order. Raises `UserError` if the checkpoint does not
         show which class is which."""
-        return len(self.rows) - self.rows.count(None), self.rows
+        return len(self.order) - self.order.count(None), self.order
 
     def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
         """Return what the scores depend on apart from weights, mask and template: a part of the fingerprint, known
@@ -75,10 +74,10 @@ class CheckpointFormat(ABC):
         return (self.name, self.classes(checkpoint)[1])
 
 
-def load_beside(checkpoint: Checkpoint, place: Placement, head: nn.Module, rows: Rows = THREE_WAY) -> Loaded:
+def load_beside(checkpoint: Checkpoint, place: Placement, head: nn.Module, order: ClassOrder = THREE_WAY) -> Loaded:
     """Load the backbone of a checkpoint and put `head` beside it."""
     backbone = backbone_of(checkpoint, place)
-    return Loaded(backbone, beside(backbone, head, place), rows)
+    return Loaded(backbone, beside(backbone, head, place), order)
 
 
 def other_architecture(checkpoint: Checkpoint, expected: str) -> UserError:
@@ -99,7 +98,7 @@ def check_language_head(checkpoint: Checkpoint, kind: str) -> None:
 def head_name(checkpoint: Checkpoint) -> str:
     """Return the name of the language model's head, or of the embedding if the two are tied."""
     tied = checkpoint.config.get("tie_word_embeddings", False) and _HEAD not in checkpoint.weights
-    return _TIED if tied else _HEAD
+    return checkpoint.weights.embedding or _HEAD if tied else _HEAD
 
 
 def head_rows(checkpoint: Checkpoint, rows: list[int] | None = None) -> Tensor:

@@ -19,9 +19,15 @@ from stepsight.core.formats.format import (
 )
 from stepsight.core.hubs.checkpoint_files import CARD
 from stepsight.core.models import llada
-from stepsight.core.models.backbone import backbone_of, beside, main_device
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import SIGMOID, VALIDITY, Ensemble, linear_head
+from stepsight.core.models.model import (
+    SIGMOID,
+    VALIDITY,
+    backbone_of,
+    beside,
+    linear_head,
+    main_device,
+)
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Lines, Read, Separator, Strip
 from stepsight.core.trace import Label
@@ -158,7 +164,7 @@ class QwenPrm(CheckpointFormat):
     softmax probability of the second class is the probability that the step is valid.
     """
 
-    name, rows, is_served = "qwen-prm", VALIDITY, True
+    name, order, is_served = "qwen-prm", VALIDITY, True
     _class: ClassVar[str] = "Qwen2ForProcessRewardModel"
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
@@ -179,8 +185,8 @@ class QwenPrm(CheckpointFormat):
         first.weight = nn.Parameter(checkpoint.tensor("score.0.weight", (width, width)))
         first.bias = nn.Parameter(checkpoint.tensor("score.0.bias", (width,)))
         weight, bias = checkpoint.tensor("score.2.weight", (2, width)), checkpoint.tensor("score.2.bias", (2,))
-        head = nn.Sequential(first, nn.ReLU(), linear_head(weight, bias, self.rows))
-        return load_beside(checkpoint, place, head, self.rows)
+        head = nn.Sequential(first, nn.ReLU(), linear_head(weight, bias, self.order))
+        return load_beside(checkpoint, place, head, self.order)
 
 
 class ValueHead(CheckpointFormat):
@@ -210,7 +216,7 @@ class ValueHead(CheckpointFormat):
     they use in evaluation; they train with `[INST] {problem} [/INST]\n`.
     """
 
-    name, rows, is_served = "value-head", SIGMOID, True
+    name, order, is_served = "value-head", SIGMOID, True
 
     def recognises(self, checkpoint: Checkpoint) -> bool:
         return "Qwen2ForPrmModel" in checkpoint.architectures
@@ -237,7 +243,7 @@ class ValueHead(CheckpointFormat):
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
         weight = checkpoint.tensor("v_head.summary.weight", (1, checkpoint.size("hidden_size")))
         bias = checkpoint.tensor("v_head.summary.bias", (1,))
-        return load_beside(checkpoint, place, linear_head(weight, bias, self.rows), self.rows)
+        return load_beside(checkpoint, place, linear_head(weight, bias, self.order), self.order)
 
 
 class LlemmaPrm(CheckpointFormat):
@@ -259,7 +265,7 @@ class LlemmaPrm(CheckpointFormat):
     {"lines": "spaces"}}` comes close to that.
     """
 
-    name, rows = "llemma-prm", SIGMOID
+    name, order = "llemma-prm", SIGMOID
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
         # Two line breaks in all: the tag, and the one before the next step.
@@ -283,10 +289,10 @@ class LlemmaPrm(CheckpointFormat):
                 "Name another format in stepsight.json.",
             )
         weight = ((first.float() + second.float()) / 2)[None]
-        return load_beside(checkpoint, place, linear_head(weight, rows=self.rows), self.rows)
+        return load_beside(checkpoint, place, linear_head(weight, order=self.order), self.order)
 
 
-class EnsembleHead(Ensemble):
+class EnsembleHead(nn.Module):
     """A head whose logits have the softmax `(1 - v, 0, v)`, where `v` is the mean sigmoid of an ensemble of heads.
 
     `layers` holds a pair of weights and biases for each layer, of shapes (heads, inputs, outputs) and (heads,
@@ -339,7 +345,7 @@ class EnsemblePrm(CheckpointFormat):
     of the scores.
     """
 
-    name, rows = "ensemble-prm", VALIDITY
+    name, order = "ensemble-prm", VALIDITY
     _class: ClassVar[str] = "Qwen2ForEnsemblePRM"
     _prompt: ClassVar[str] = (
         "<|im_start|>system\nYou are a helpful and harmless assistant. You should think step-by-step and put your "
@@ -375,4 +381,4 @@ class EnsemblePrm(CheckpointFormat):
             weight = checkpoint.tensor(f"score.model.{name}.weight", (heads, inputs, outputs))
             layers.append((weight, checkpoint.tensor(f"score.model.{name}.bias", (heads, outputs))))
         backbone = backbone_of(checkpoint, place)
-        return Loaded(backbone, EnsembleHead(layers).to(main_device(backbone)), self.rows)
+        return Loaded(backbone, EnsembleHead(layers).to(main_device(backbone)), self.order)

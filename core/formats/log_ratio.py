@@ -38,11 +38,10 @@ from stepsight.core.errors import UserError
 from stepsight.core.formats.chat import rendered_chat
 from stepsight.core.formats.format import CheckpointFormat, Loaded, check_language_head
 from stepsight.core.hubs.checkpoint_files import CARD
-from stepsight.core.models.backbone import main_device
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import open_part
 from stepsight.core.models.evaluator import fingerprint
-from stepsight.core.models.model import SIGMOID, linear_head
+from stepsight.core.models.model import SIGMOID, linear_head, main_device
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoded, Encoder
 from stepsight.core.prompts.template import PromptTemplate
@@ -149,7 +148,7 @@ class LogRatio(nn.Module):
 class ImplicitPrm(CheckpointFormat):
     """Implicit process reward models, as the module describes them."""
 
-    name, rows, encoder = "log-ratio", SIGMOID, LogRatioEncoder
+    name, order, encoder = "log-ratio", SIGMOID, LogRatioEncoder
 
     def template(self, checkpoint: Checkpoint) -> Mapping[str, Any]:
         prompt, solution, after = rendered_chat(checkpoint, [(_PROBLEM, _SOLUTION)]).partition(_SOLUTION)
@@ -171,7 +170,7 @@ class ImplicitPrm(CheckpointFormat):
         }
 
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
-        # It brings Transformers.
+        # This import loads Transformers.
         from stepsight.core.models.pretrained import load_weights, read_config
 
         check_language_head(checkpoint, "a log-ratio")
@@ -185,8 +184,8 @@ class ImplicitPrm(CheckpointFormat):
             for part in (checkpoint, reference)
         )
         backbone = LogRatio(model, reference_model, encoder.opening())
-        head = linear_head(torch.tensor([[coefficient]]), rows=self.rows).to(main_device(backbone))
-        return Loaded(cast("PreTrainedModel", backbone), head, self.rows)
+        head = linear_head(torch.tensor([[coefficient]]), order=self.order).to(main_device(backbone))
+        return Loaded(cast("PreTrainedModel", backbone), head, self.order)
 
     def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
         compared = fingerprint(_reference(checkpoint), {}, "")

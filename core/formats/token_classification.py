@@ -30,9 +30,17 @@ from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.formats.format import CheckpointFormat, Loaded, other_architecture
-from stepsight.core.models.backbone import beside, decoder_of, looks_ahead, main_device
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import SIGMOID, Rows, StepModel, linear_head
+from stepsight.core.models.model import (
+    SIGMOID,
+    ClassOrder,
+    StepModel,
+    beside,
+    decoder_of,
+    linear_head,
+    looks_ahead,
+    main_device,
+)
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
 from stepsight.core.trace import Label
@@ -79,33 +87,33 @@ class TokenClassification(CheckpointFormat):
     def load(self, checkpoint: Checkpoint, place: Placement) -> Loaded:
         if not self.recognises(checkpoint):
             raise other_architecture(checkpoint, "one for token classification")
-        count, rows = self.classes(checkpoint)
-        head = _plain_head(checkpoint, rows, count)
+        count, order = self.classes(checkpoint)
+        head = _plain_head(checkpoint, order, count)
         decoder = decoder_of(checkpoint, place) if head is not None else None
         if head is not None and decoder is not None:
-            return Loaded(cast("PreTrainedModel", decoder), beside(decoder, head, place), rows)
+            return Loaded(cast("PreTrainedModel", decoder), beside(decoder, head, place), order)
         model = _model(checkpoint, place, count)
         backbone = cast("PreTrainedModel", model.base_model)
-        loaded = Loaded(backbone, _head(checkpoint, model, rows, place), rows)
+        loaded = Loaded(backbone, _head(checkpoint, model, order, place), order)
         _check_attention(checkpoint, backbone)
         _check_head(checkpoint, model, loaded)
         return loaded
 
-    def classes(self, checkpoint: Checkpoint) -> tuple[int, Rows]:
+    def classes(self, checkpoint: Checkpoint) -> tuple[int, ClassOrder]:
         try:
             words = class_words(checkpoint.config)
-            return len(words), class_rows(_class_names(checkpoint.card, words))
+            return len(words), class_order(_class_names(checkpoint.card, words))
         except UserError as error:
             raise error.at(str(checkpoint.folder)) from None
 
 
-def _plain_head(checkpoint: Checkpoint, rows: Rows, classes: int) -> nn.Linear | None:
+def _plain_head(checkpoint: Checkpoint, order: ClassOrder, classes: int) -> nn.Linear | None:
     """Return the head of a checkpoint if it is the single linear layer of Transformers' decoders, or None if it is
     different."""
     shape = (classes, checkpoint.size("hidden_size"))
     if checkpoint.shape("score.weight") != shape or checkpoint.shape("score.bias") != shape[:1]:
         return None
-    return linear_head(checkpoint.tensor("score.weight", shape), checkpoint.tensor("score.bias", shape[:1]), rows)
+    return linear_head(checkpoint.tensor("score.weight", shape), checkpoint.tensor("score.bias", shape[:1]), order)
 
 
 def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
@@ -120,7 +128,7 @@ def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
 
 
 def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> "PreTrainedModel":
-    # It brings Transformers.
+    # This import loads Transformers.
     from stepsight.core.models.pretrained import load_weights, read_config
 
     config = read_config(checkpoint, checkpoint.card.get("attention"))
@@ -133,7 +141,7 @@ def _model(checkpoint: Checkpoint, place: Placement, classes: int) -> "PreTraine
     return cast("PreTrainedModel", model.train(False))
 
 
-def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: Placement) -> nn.Module:
+def _head(checkpoint: Checkpoint, model: "PreTrainedModel", order: ClassOrder, place: Placement) -> nn.Module:
     """Return the layers of the model that follow its backbone, with the outputs of the last layer in the order neg,
     neu, pos."""
     parts = [
@@ -147,7 +155,7 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", rows: Rows, place: P
     # From the file, since Accelerate may keep the layer's weights out of memory.
     weight = checkpoint.tensor(f"{name}.weight", (last.out_features, last.in_features))
     bias = None if last.bias is None else checkpoint.tensor(f"{name}.bias", (last.out_features,))
-    head = beside(model if last.weight.is_meta else last, linear_head(weight, bias, rows), place)
+    head = beside(model if last.weight.is_meta else last, linear_head(weight, bias, order), place)
     before = [part for _, part in parts[:-1]]
     return nn.Sequential(*before, head) if before else head
 
@@ -176,9 +184,9 @@ def _check_head(checkpoint: Checkpoint, model: "PreTrainedModel", loaded: Loaded
     theirs: Tensor = model(input_ids=ids, attention_mask=mask).logits[0, [2, 7]].float().cpu()
     ours: Tensor = StepModel(loaded.backbone, loaded.head)(ids, mask, ends)[0].float().cpu()
     within = 1e-4 if model.dtype == torch.float32 else 5e-2
-    if loaded.rows == SIGMOID:
+    if loaded.order == SIGMOID:
         ours = ours - ours[:, [Label.NEG]]
-    for label, row in enumerate(loaded.rows):
+    for label, row in enumerate(loaded.order):
         if row is not None and not torch.allclose(ours[:, label], theirs[:, row], rtol=within, atol=within):
             raise _not_taken_apart(checkpoint)
 
@@ -213,7 +221,7 @@ def class_words(config: Mapping[str, Any]) -> list[str]:
     return [words[number] for number in range(len(words))]
 
 
-def class_rows(words: Sequence[object]) -> Rows:
+def class_order(words: Sequence[object]) -> ClassOrder:
     """Return the index of the class for each of neg, neu and pos. The index for neu is None if there are only two
     classes.
 
@@ -230,8 +238,8 @@ def class_rows(words: Sequence[object]) -> Rows:
     expected = {Label.NEG, Label.POS} if len(words) == 2 else set(Label)
     if set(labels) != expected:
         raise UserError(f"it is not clear which class is which: {listed:.200}.", _HINT)
-    rows = {label: number for number, label in enumerate(labels)}
-    return rows[Label.NEG], rows.get(Label.NEU), rows[Label.POS]
+    order = {label: number for number, label in enumerate(labels)}
+    return order[Label.NEG], order.get(Label.NEU), order[Label.POS]
 
 
 def _labels_of(words: Sequence[str]) -> list[Label | None]:

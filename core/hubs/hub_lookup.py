@@ -285,7 +285,7 @@ def _look_up(
             raise UserError(f"{repo} has a {CARD} of its own.", "Copy the model into a folder and change it there.")
         card = with_known(repo, own or (read(CARD) if CARD in listed else kept_card(repo, commit)))
         below = _subfolder(repo, card, listed)
-        files = _wanted(repo, listed, below, weights=weights)
+        files = _needed_files(repo, listed, below, weights=weights)
         if files:
             check_access(listed[files[0]])
         model = HubModel(repo=repo, revision=commit, files={name: listed[name].size for name in files})
@@ -295,7 +295,7 @@ def _look_up(
             check_separator(repo, card)
         has_tokenizer = any(f"{place}{name}" in listed for place in {below, ""}
                             for name in (TOKENIZER, *SLOW_TOKENIZERS))  # fmt: skip
-    needs = list(_needs(repo, card, adapter, has_tokenizer=has_tokenizer)) if weights else []
+    needs = list(_needed_models(repo, card, adapter, has_tokenizer=has_tokenizer)) if weights else []
     return model, needs
 
 
@@ -320,7 +320,7 @@ def _subfolder(repo: str, card: Mapping[str, Any], listed: Mapping[str, Any]) ->
     return f"{folder}/"
 
 
-def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) -> list[str]:
+def _needed_files(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) -> list[str]:
     """Return the names of the files to download. `below` is the folder that holds the weights. Raises `UserError`
     if weights are wanted and there are none in a supported format."""
 
@@ -336,7 +336,7 @@ def _wanted(repo: str, listed: Mapping[str, Any], below: str, *, weights: bool) 
     return described + weight_files
 
 
-def _needs(
+def _needed_models(
     repo: str, card: Mapping[str, Any], adapter: Mapping[str, Any], *, has_tokenizer: bool
 ) -> Iterator[_Need]:
     """Yield the other models that a checkpoint needs, following the rules of `core.models.checkpoint_resolver`."""

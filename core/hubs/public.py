@@ -177,7 +177,7 @@ def _cards() -> Mapping[str, Card]:
     return {repo: entry["card"] for entry in entries for repo in entry["models"]}
 
 
-def _of_name(name: str) -> list[str]:
+def _namesakes(name: str) -> list[str]:
     """Return the listed repositories with this name, of any owner."""
     return [repo for repo in _cards() if repo.partition("/")[2].casefold() == name.casefold()]
 
@@ -188,7 +188,7 @@ def known_card(name: str) -> Card:
     The result is empty if there are none. A folder's name is ignored if several owners have a model of that name. A
     repository of another owner is not taken for the listed one.
     """
-    if "/" not in name and len(repos := _of_name(name)) == 1:
+    if "/" not in name and len(repos := _namesakes(name)) == 1:
         name = repos[0]
     return next((card for repo, card in _cards().items() if repo.casefold() == name.casefold()), {})
 
@@ -225,7 +225,7 @@ def check_separator(place: str, card: Card) -> None:
 
 def namesake(name: str) -> str:
     """Return the listed `OWNER/NAME` with the same name as the repository `name` but another owner, or ""."""
-    repos = _of_name(name.partition("/")[2])
+    repos = _namesakes(name.partition("/")[2])
     return repos[0] if len(repos) == 1 and repos[0].casefold() != name.casefold() else ""
 
 

@@ -157,13 +157,13 @@ class Server:
     async def get(self, path: str, attempts: int | None = None) -> Any:
         """Return the JSON at a route, trying at most `attempts` times. Raises `ServerError` if that fails. `path`
         is relative to the server's `url` or, with a leading slash, to the server's root."""
-        return await self._repeated("GET", path, None, attempts or self._attempts)
+        return await self._send("GET", path, None, attempts or self._attempts)
 
     async def post(self, path: str, body: object, attempts: int | None = None) -> Any:
         """Send `body` as JSON and return the JSON of the answer. Raises `ServerError` if that fails. `path` and
         `attempts` have the same meaning as in `get`."""
         content = json.dumps(body, separators=(",", ":")).encode()
-        return await self._repeated("POST", path, content, attempts or self._attempts)
+        return await self._send("POST", path, content, attempts or self._attempts)
 
     def close(self) -> None:
         """Cancel the requests in flight, and close the connections."""
@@ -201,7 +201,7 @@ class Server:
         thread.start()
         self._end = weakref.finalize(self, _stop, self._loop, self._client, thread)
 
-    async def _repeated(self, method: str, path: str, content: bytes | None, attempts: int) -> Any:
+    async def _send(self, method: str, path: str, content: bytes | None, attempts: int) -> Any:
         """Send a request and return the answer.
 
         The request is retried as long as the server reports that it is busy, within a time limit, and a limited
@@ -212,12 +212,12 @@ class Server:
         while True:
             try:
                 async with self._places:
-                    return await self._once(method, path, content)
+                    return await self._send_once(method, path, content)
             except FailedAttemptError as failure:
                 pause = retries.pause(failure)
             await asyncio.sleep(pause)
 
-    async def _once(self, method: str, path: str, content: bytes | None) -> Any:
+    async def _send_once(self, method: str, path: str, content: bytes | None) -> Any:
         url = f"{self._root}{path}" if path.startswith("/") else f"{self.url}/{path}"
         headers = {} if content is None else {"content-type": "application/json"}
         assert self._client is not None
@@ -257,7 +257,7 @@ class Server:
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         if status == 200 and "json" not in kind and body.lstrip()[:1] not in (b"{", b"["):
             raise ServerError(
-                f"{where} answers {path} with {kind or 'something'!r:.60}, expected JSON: {self._said(body)}",
+                f"{where} answers {path} with {kind or 'something'!r:.60}, expected JSON: {self._error(body)}",
                 "Give the address of its interface, which ends in /v1.",
                 status,
             )
@@ -267,15 +267,19 @@ class Server:
                 check_unicode(value, body)
             except ValueError as error:
                 raise FailedAttemptError(
-                    ServerError(f"{where} answers {path} with no JSON ({error}): {self._said(body)}", status=status)
+                    ServerError(
+                        f"{where} answers {path} with no JSON ({error}): {self._error(body)}", status=status
+                    )
                 ) from None
             return value
         refusal = ServerError(
-            f"{where} answers {status} to {path}: {self._said(body)}", _hint(status, bool(self._key)), status
+            f"{where} answers {status} to {path}: {self._error(body)}",
+            _hint(status, bool(self._key)),
+            status,
         )
         raise failed_attempt(response, refusal)
 
-    def _said(self, body: bytes) -> str:
+    def _error(self, body: bytes) -> str:
         """Return the error message in the body of an answer, shortened, or "nothing." if the body is empty."""
         return self._quoted(error_text(body)) or "nothing."
 

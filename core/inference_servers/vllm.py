@@ -143,7 +143,7 @@ def _rows(value: Any, columns: int | None) -> Floats32:
         return numbers.astype(np.float32).reshape(-1, columns or 1)
     rows = np.array(_list(value), np.float32)
     if rows.ndim == 1:
-        # One class, or no token that ends a step.
+        # There is one class, or no token ends a step.
         rows = rows.reshape(-1, columns or 1)
     if rows.ndim != 2 or (columns is not None and rows.shape[1] != columns):
         raise ValueError

@@ -66,14 +66,14 @@ def resamples(traces: int, draws: int = DRAWS, seed: int = 0) -> Weights:
     if not traces:
         return np.zeros((draws, 0), np.uint8)
     # No trace is ever drawn as often as 255 times.
-    counts = _room(draws, traces)
+    counts = _allocated(draws, traces)
     for part in chunks(counts, traces):
         for row in part:
             row[:] = np.bincount(rng.integers(0, traces, traces), minlength=traces)
     return counts
 
 
-def _room(draws: int, traces: int) -> Weights:
+def _allocated(draws: int, traces: int) -> Weights:
     """Allocate memory for resamples. A large array is backed by an unnamed temporary file if the disk has room."""
     if draws * traces <= _IN_MEMORY or not hasattr(os, "posix_fallocate"):
         return np.empty((draws, traces), np.uint8)

@@ -6,7 +6,7 @@ from the share, and Spearman's correlation whether validity orders the steps of 
 order within traces measures the same for each trace separately, so that the difficulty of problems does not matter.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import attrgetter
@@ -47,64 +47,26 @@ class Subject:
         return first_errors(self.table, self.thresholds.validity, self.outputs)
 
     @cached_property
+    def steps(self) -> Items:
+        """The steps with their validity."""
+        return self.items(Errors.INVALID, Level.STEP)
+
+    @cached_property
+    def shares(self) -> "ShareItems":
+        """The steps that have a share, which is NaN for the others."""
+        table, share = self.table, self.table.share
+        assert share is not None
+        kept = ~np.isnan(share)
+        # Rounding can lift the sum of two probabilities above 1.
+        validity = np.clip(table.validity[kept].astype(np.float64), 0.0, 1.0)
+        # An evaluator of verdicts has no scores.
+        if not self.outputs.has_scores:
+            validity[:] = np.nan
+        return ShareItems(validity, share[kept], table.trace[kept])
+
+    @cached_property
     def redundant_solutions(self) -> FirstErrors:
         return redundant_solutions(self.table, self.outputs, self.thresholds)
-
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric's title, whether it is a plain number and no share in percent, and whether less of it is better."""
-
-    title: str
-    is_number: bool = False
-    less_is_better: bool = False
-
-
-Metrics = dict[str, Metric]
-"""Metrics by their names in JSON and CSV."""
-
-
-def _in_percent(**titles: str) -> Metrics:
-    return {name: Metric(title) for name, title in titles.items()}
-
-
-PROTOCOL = _in_percent(sol_f1="Sol-F1", sol_auc="Sol-AUC", step_f1="Step-F1", step_auc="Step-AUC")
-FIRST_ERRORS = _in_percent(
-    first_error_accuracy="First-error accuracy",
-    processbench_f1="ProcessBench F1",
-    mr_mcc="MR-Score, solutions (MCC)",
-)
-THREE_WAY = _in_percent(accuracy="Accuracy", macro_f1="Macro-F1", macro_auc="Macro-AUC") | _in_percent(
-    neg_auc="neg AUC", neu_auc="neu AUC", pos_auc="pos AUC"
-)
-CALIBRATION = {
-    "ece": Metric("ECE", is_number=True, less_is_better=True),
-    "brier": Metric("Brier", is_number=True, less_is_better=True),
-}
-SHARES = {
-    "share_spearman": Metric("Spearman to shares", is_number=True),
-    "share_order": Metric("Order within traces", is_number=True),
-    "share_brier": Metric("Brier to shares", is_number=True, less_is_better=True),
-}
-METRICS = PROTOCOL | FIRST_ERRORS | THREE_WAY | CALIBRATION | SHARES
-PRMSCORE = "prmscore"
-"""The metric of PRMBench, and the beginning of the names of its parts by category and class."""
-
-
-def less_is_better(metrics: Metrics) -> str:
-    """Return a note that names those of the metrics of which less is better, or "" if there are none."""
-    lower = [metric.title for metric in metrics.values() if metric.less_is_better]
-    return f"Of {' and '.join(lower)}, less is better." if lower else ""
-
-
-def as_json(measured: Mapping[str, Value]) -> dict[str, object]:
-    """Return a JSON object that maps the name of each metric to a fraction or null. Two more keys, `intervals` and
-    `reasons`, map names of metrics to intervals and to reasons."""
-    values = {name: value.as_json() for name, value in measured.items()}
-    shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
-    shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}
-    shown["reasons"] = {name: value["reason"] for name, value in values.items() if "reason" in value}
-    return shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,17 +87,6 @@ class ShareItems:
         if not len(self):
             return NO_ITEMS
         return NO_SCORES if np.isnan(self.validity).any() else ""
-
-    @classmethod
-    def of(cls, subject: Subject, share: Floats64) -> "ShareItems":
-        """Return the steps with a share, which is NaN for the others. An evaluator of verdicts has no scores, and
-        its validities are NaN."""
-        table, kept = subject.table, ~np.isnan(share)
-        # Rounding can lift the sum of two probabilities above 1.
-        validity = np.clip(table.validity[kept].astype(np.float64), 0.0, 1.0)
-        if not subject.outputs.has_scores:
-            validity[:] = np.nan
-        return cls(validity, share[kept], table.trace[kept])
 
 
 @statistic(attrgetter("problem"))
@@ -201,6 +152,73 @@ def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
         above = (validity[:, None] - validity)[share[:, None] > share]
         won[place], pairs[place] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
     return ratio(won, pairs, np.arange(len(won)), weights)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric in tables: its title, the function that computes it of each evaluator, whether it is a plain number
+    and no share in percent, and whether less of it is better.
+
+    `compute` is None if a function below computes the metric together with others.
+    """
+
+    title: str
+    compute: Callable[[Subject, Weights], Value] | None = None
+    is_number: bool = False
+    less_is_better: bool = False
+
+
+Metrics = dict[str, Metric]
+"""Metrics by their names in JSON and CSV."""
+
+PROTOCOL = {
+    "sol_f1": Metric("Sol-F1"),
+    "sol_auc": Metric("Sol-AUC"),
+    "step_f1": Metric("Step-F1"),
+    "step_auc": Metric("Step-AUC"),
+}
+THREE_WAY = {
+    "accuracy": Metric("Accuracy"),
+    "macro_f1": Metric("Macro-F1"),
+    "macro_auc": Metric("Macro-AUC"),
+    **{f"{label.text}_auc": Metric(f"{label.text} AUC") for label in Label},
+}
+# Of MR-Score (`mr_mcc`, and the accuracy of first errors) and of calibration, no interval is shown.
+FIRST_ERRORS = {
+    "first_error_accuracy": Metric("First-error accuracy", lambda of, _: accuracy_on_wrong(of.first_errors)),
+    "processbench_f1": Metric("ProcessBench F1", lambda of, weights: process_bench_f1(of.first_errors, weights)),
+    "mr_mcc": Metric("MR-Score, solutions (MCC)", lambda of, _: matthews(of.first_errors)),
+}
+CALIBRATION = {
+    "ece": Metric("ECE", lambda of, _: expected_calibration_error(of.steps), is_number=True, less_is_better=True),
+    "brier": Metric("Brier", lambda of, _: brier(of.steps), is_number=True, less_is_better=True),
+}
+SHARES = {
+    "share_spearman": Metric("Spearman to shares", lambda of, w: spearman(of.shares, w), is_number=True),
+    "share_order": Metric("Order within traces", lambda of, w: order_within_traces(of.shares, w), is_number=True),
+    "share_brier": Metric(
+        "Brier to shares", lambda of, w: share_brier(of.shares, w), is_number=True, less_is_better=True
+    ),
+}
+METRICS = PROTOCOL | FIRST_ERRORS | THREE_WAY | CALIBRATION | SHARES
+PRMSCORE = "prmscore"
+"""The metric of PRMBench, and the beginning of the names of its parts by category and class."""
+
+
+def less_is_better(metrics: Metrics) -> str:
+    """Return a note that names those of the metrics of which less is better, or "" if there are none."""
+    lower = [metric.title for metric in metrics.values() if metric.less_is_better]
+    return f"Of {' and '.join(lower)}, less is better." if lower else ""
+
+
+def as_json(measured: Mapping[str, Value]) -> dict[str, object]:
+    """Return a JSON object that maps the name of each metric to a fraction or null. Two more keys, `intervals` and
+    `reasons`, map names of metrics to intervals and to reasons."""
+    values = {name: value.as_json() for name, value in measured.items()}
+    shown: dict[str, object] = {name: value["value"] for name, value in values.items()}
+    shown["intervals"] = {name: [value["low"], value["high"]] for name, value in values.items()}
+    shown["reasons"] = {name: value["reason"] for name, value in values.items() if "reason" in value}
+    return shown
 
 
 def protocol(
@@ -274,32 +292,19 @@ def prm_scores(subject: Subject, weights: Weights) -> dict[str, Value]:
     }
 
 
-def others(subject: Subject, weights: Weights) -> dict[str, Value]:
-    """Compute the metrics that belong to no kind of error: of first errors, of calibration and, if a step has a
-    share, of shares. The result is empty if the evaluator does not judge steps."""
+def common(subject: Subject, weights: Weights) -> dict[str, Value]:
+    """Compute the metrics that do not depend on the kind of error: of first errors, of calibration and, if a step
+    has a share, of shares. The result is empty if the evaluator does not judge steps."""
     if not subject.outputs.has_steps:
         return {}
-    errors, steps = subject.first_errors, subject.items(Errors.INVALID, Level.STEP)
-    # Of MR-Score (`mr_mcc`, and accuracy for steps) and of calibration, no interval is shown.
-    measured = {
-        "first_error_accuracy": accuracy_on_wrong(errors),
-        "processbench_f1": process_bench_f1(errors, weights),
-        "mr_mcc": matthews(errors),
-        "ece": expected_calibration_error(steps),
-        "brier": brier(steps),
-    }
-    if (share := subject.table.share) is not None:
-        shared = ShareItems.of(subject, share)
-        measured["share_spearman"] = spearman(shared, weights)
-        measured["share_order"] = order_within_traces(shared, weights)
-        measured["share_brier"] = share_brier(shared, weights)
-    return measured
+    metrics = FIRST_ERRORS | CALIBRATION | (SHARES if subject.table.share is not None else {})
+    return {name: metric.compute(subject, weights) for name, metric in metrics.items() if metric.compute}
 
 
 def figures(subject: Subject, errors: Errors, weights: Weights, names: Collection[str]) -> dict[str, Value]:
     """Compute the metrics `names` for one kind of error. Those that the labels do not allow are undefined."""
     computed = protocol(subject, errors, weights, names)
-    for compute in (three_way, others, prm_scores):
+    for compute in (three_way, common, prm_scores):
         if any(name not in computed for name in names):
             computed |= compute(subject, weights)
     none = Value.none("these traces have no labels for it")

@@ -70,19 +70,19 @@ def macro_f1(steps: Classified, weights: Weights) -> Floats64:
     return mean
 
 
-def _lacking(steps: Classified) -> list[str]:
+def _missing_classes(steps: Classified) -> list[str]:
     return [label.text for label in Label if steps.against_rest(label).problem]
 
 
-def _lacking_words(steps: Classified) -> str:
-    return f"the gold has no {' or '.join(lacking)}" if (lacking := _lacking(steps)) else ""
+def _missing_note(steps: Classified) -> str:
+    return f"the gold has no {' or '.join(lacking)}" if (lacking := _missing_classes(steps)) else ""
 
 
 def _macro_auc_problem(steps: Classified) -> str:
-    return _no_steps(steps) or (ONE_CLASS if len(_lacking(steps)) == len(Label) else "")
+    return _no_steps(steps) or (ONE_CLASS if len(_missing_classes(steps)) == len(Label) else "")
 
 
-@statistic(_macro_auc_problem, _lacking_words)
+@statistic(_macro_auc_problem, _missing_note)
 def macro_auc(steps: Classified, weights: Weights) -> Floats64:
     """The mean one-against-rest AUC of the classes that occur in the gold labels.
 

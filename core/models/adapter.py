@@ -123,19 +123,19 @@ class Adapter:
             raise UserError(
                 f"{self.folder}: the matrices A and B of {module} do not fit each other.", "Copy it again."
             )
-        rank = self._of(module, "rank_pattern", "r")
+        rank = self._module_value(module, "rank_pattern", "r")
         if len(first) != rank:
             raise UserError(
                 f"{self.folder}: {module} has rank {len(first)}, adapter_config.json says {rank:g}.",
                 "Copy it again.",
             )
         root = rank**0.5 if self.config.get("use_rslora") else rank
-        return first, second, self._of(module, "alpha_pattern", "lora_alpha") / root
+        return first, second, self._module_value(module, "alpha_pattern", "lora_alpha") / root
 
     def _is_embedding(self, module: str) -> bool:
         return _OF_EMBEDDING[0] in self.pairs[module]
 
-    def _of(self, module: str, others: str, key: str) -> float:
+    def _module_value(self, module: str, others: str, key: str) -> float:
         """Return the config's value of `key` for a module, such as its rank. If the config's mapping `others` has
         an entry whose key is the module's name or the end of it, that entry is used instead. Raises `UserError`
         unless the value is positive."""

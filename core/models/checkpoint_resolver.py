@@ -185,10 +185,10 @@ class _Parts:
     def own(self) -> Path:
         """The folder that holds the weights: the subfolder that stepsight.json names if it exists, else the folder
         itself."""
-        below = self._within(self.text("subfolder")) if "subfolder" in self.card else None
+        below = self._subfolder(self.text("subfolder")) if "subfolder" in self.card else None
         return self.folder if below is None else below
 
-    def _within(self, named: str) -> Path | None:
+    def _subfolder(self, named: str) -> Path | None:
         """Return the folder of this name within this one, or None if there is none."""
         below = self.folder / named
         return below if below.is_dir() and below.resolve().is_relative_to(self.folder.resolve()) else None
@@ -254,7 +254,7 @@ class _Parts:
             heads = [rows[name] for name in ("score.weight", "classifier.weight") if name in rows]
             config |= {"num_labels": heads[0]} if heads else {}
         if folder is None and "vocab_size" in config:
-            config["vocab_size"] = _vocabulary(self.weights) or config["vocab_size"]
+            config["vocab_size"] = self.weights.vocabulary_size or config["vocab_size"]
         return config
 
     @cached_property
@@ -287,7 +287,7 @@ class _Parts:
             return pinned.folder
         shipped = shipped_folder(named)
         # A path that an adapter of ours has is one from its own folder. Strangers know no other folders here.
-        own = self._within(named) if is_from_hub(self.folder) else self.folder / named
+        own = self._subfolder(named) if is_from_hub(self.folder) else self.folder / named
         paths = [] if is_from_hub(self.folder) else [Path(named)]
         for folder in (own, *paths, shipped):
             if folder is not None and folder.is_dir():
@@ -318,20 +318,14 @@ def _added_tokens(folder: Path, card: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _check_added(checkpoint: Checkpoint) -> None:
     """Raise `UserError` if an added token has no row in the weights."""
-    rows = _vocabulary(checkpoint.weights) if checkpoint.tokenizer.added else None
+    size = checkpoint.weights.vocabulary_size if checkpoint.tokenizer.added else None
     for token in checkpoint.tokenizer.added:
         number = checkpoint.vocabulary.token_id(token)
-        if rows is not None and (number is None or number >= rows):
+        if size is not None and (number is None or number >= size):
             raise UserError(
-                f"{checkpoint.folder}: the token {token!r} gets the id {number}, the weights know {rows} tokens.",
+                f"{checkpoint.folder}: the token {token!r} gets the id {number}, the weights know {size} tokens.",
                 "Name the base that it was trained on in stepsight.json.",
             )
-
-
-def _vocabulary(weights: CheckpointWeights) -> int | None:
-    """Return the number of rows of the token embedding, or None if no tensor has the usual name."""
-    name = next((name for name in weights if name.endswith("embed_tokens.weight")), None)
-    return None if name is None else weights.shape(name)[0]
 
 
 def _name_base(example: str) -> str:

@@ -17,11 +17,10 @@ from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import OWN_READING, Rereading
 from stepsight.core.hubs.checkpoint_files import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
-from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint
 from stepsight.core.models.devices import dtype_name
 from stepsight.core.models.evaluator_base import Evaluator
-from stepsight.core.models.model import StepModel
+from stepsight.core.models.model import StepModel, context_of
 from stepsight.core.prompts.encoding import Encoded, Encoder, encode_in_windows
 from stepsight.core.prompts.template import Read
 from stepsight.core.scores import Outputs, Thresholds

@@ -35,7 +35,7 @@ _AS_LLAMA = {
     "clip_qkv": None,
 }
 
-# Those of them for which LLaDA's own code takes another value if they are missing.
+# The keys among them for which LLaDA's own code has another default.
 _STATED = ("rope", "block_type")
 
 # Regular expressions over tensor names; the top-level `ff_out` is the language-modelling head, which we drop.

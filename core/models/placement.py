@@ -64,7 +64,7 @@ def computed_dtype(stored: str, place: Placement) -> str:
     `stored` itself if it is one of `DTYPES` and the device computes it well, and otherwise float32."""
     if stored not in DTYPES or stored == "float32" or not place.on_processor:
         return stored if stored in DTYPES else "float32"
-    # They bring PyTorch.
+    # These imports load PyTorch.
     from stepsight.core.models import kernels
 
     return stored if kernels.is_native(stored) else "float32"

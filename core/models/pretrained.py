@@ -1,9 +1,10 @@
 """Networks loaded with Transformers: any kind that Transformers supports, on any device, without remote code.
 
-Importing Transformers takes seconds, so `core.models.backbone` imports this module only if needed.
+Importing Transformers takes seconds, so `core.models.model` imports this module only if needed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -38,21 +39,26 @@ def load_backbone(
     config = read_config(checkpoint, attention)
     # Gemma 2 caps the logits of its attention, for which Transformers' scaled dot product has no place.
     attend = "eager" if config.model_type == "gemma2" else "sdpa"
-    options: dict[str, Any] = {"key_mapping": _key_mapping(checkpoint.weights), "attn_implementation": attend}
-    return load_weights("AutoModel", checkpoint, config, place or Placement(dtype="float32"), **options)
+    return load_weights(
+        "AutoModel",
+        checkpoint,
+        config,
+        place or Placement(dtype="float32"),
+        key_mapping=_key_mapping(checkpoint.weights, config),
+        attn_implementation=attend,
+    )
 
 
-def _key_mapping(names: Iterable[str]) -> Mapping[str, str] | None:
+def _key_mapping(weights: CheckpointWeights, config: PretrainedConfig) -> Mapping[str, str] | None:
     """Return regular expressions that turn stored tensor names into Transformers' names, or None if no renaming is
     needed."""
-    names = list(names)
-    if any(name.startswith("model.transformer.blocks.") for name in names):
+    if any(name.startswith("model.transformer.blocks.") for name in weights):
         # Even if the config is a Llama's, as with an adapter of ours.
         return llada.NAMES
-    if any(name.startswith("pretrained_model.") for name in names):
-        # TRL's wrapper of a model with a value head, saved as it is.
-        return {r"^pretrained_model\.model\.": ""}
-    return None
+    # Transformers itself drops `model.`; other prefixes are those of wrappers, such as TRL's of a value head.
+    if config.model_type not in KINDS or weights.backbone_prefix in ("", "model."):
+        return None
+    return {f"^{re.escape(weights.backbone_prefix)}": ""}
 
 
 def read_config(checkpoint: Checkpoint, attention: str | None = None) -> PretrainedConfig:

@@ -25,6 +25,7 @@ from stepsight.core.hubs.checkpoint_files import INDEX, UNPICKLE, WEIGHTS, check
 from stepsight.core.models.placement import DTYPE_NAMES
 
 PICKLES = ("*.bin", "*.pt", "*.ckpt", "*.pth")
+EMBEDDING = "embed_tokens.weight"
 _PICKLE = "pytorch_model.bin"
 _INDEX = "pytorch_model.bin.index.json"
 # The bytes of tensors that a file may have beyond twice its size, which tied weights take.
@@ -149,6 +150,21 @@ class CheckpointWeights:
         return [*sorted(set(self.files.values())), *self.paths, *(self.base.all_paths if self.base else ())]
 
     @property
+    def embedding(self) -> str | None:
+        """The name of the tensor that embeds tokens, or None if no tensor has its usual name."""
+        return next((name for name in self if name.endswith(EMBEDDING)), None)
+
+    @property
+    def backbone_prefix(self) -> str:
+        """What comes before the names of a decoder's tensors, such as `model.`, or nothing."""
+        return (self.embedding or "").removesuffix(EMBEDDING)
+
+    @property
+    def vocabulary_size(self) -> int | None:
+        """The number of tokens that have an embedding, or None if no tensor has its usual name."""
+        return self.shape(self.embedding)[0] if self.embedding else None
+
+    @property
     def size(self) -> int:
         """The number of elements of all tensors."""
         return self.counts().total()
@@ -177,13 +193,13 @@ class CheckpointWeights:
 
     def shape(self, name: str) -> tuple[int, ...]:
         """Return the shape of a tensor without reading it."""
-        return self._about(name)[1]
+        return self._type_and_shape(name)[1]
 
     def counts(self) -> Counter[str]:
         """Return the number of elements that are stored in each data type."""
         counts: Counter[str] = Counter()
         for name in self:
-            dtype, shape = self._about(name)
+            dtype, shape = self._type_and_shape(name)
             counts[dtype] += math.prod(shape)
         return counts
 
@@ -207,7 +223,7 @@ class CheckpointWeights:
         self.update(digest)
         return digest.hexdigest()
 
-    def _about(self, name: str) -> tuple[str, tuple[int, ...]]:
+    def _type_and_shape(self, name: str) -> tuple[str, tuple[int, ...]]:
         """Return the data type and the shape of a tensor."""
         if name in self.tensors:
             tensor = self.tensors[name]
@@ -218,7 +234,7 @@ class CheckpointWeights:
             return DTYPE_NAMES.get(stored, stored), tuple(part.get_shape())
         if self.base is None:
             raise KeyError(name)
-        return self.base._about(name)
+        return self.base._type_and_shape(name)
 
     def _open(self, name: str) -> Any:
         """Return the open file that holds a tensor. Each file is mapped once, since a mapping counts in full

@@ -199,7 +199,7 @@ def _unpacker(response: httpx2.Response) -> Callable[[bytes], Iterator[bytes]]:
         return lambda raw: iter((raw,))
     if packed not in _PACKED:
         raise httpx2.DecodingError(f"the answer is packed by {packed:.40}")
-    # It tells the head of gzip from that of zlib.
+    # This value distinguishes the header of gzip from that of zlib.
     stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
     def unpack(raw: bytes) -> Iterator[bytes]:

@@ -313,7 +313,7 @@ class _Cutter:
         share = self._room // _SHARES
         first, held = 0, 0
         for step, length in enumerate(self._lengths):
-            if step > first and held + length > (share if first else share + self._before):
+            if step > first and held + length > (share if first else share + self._most_before):
                 yield self._window(first, step)
                 first, held = step, 0
             held += length
@@ -322,7 +322,7 @@ class _Cutter:
     def _window(self, first: int, stop: int) -> Window:
         """Return the window of the block from step `first` to the one before `stop`."""
         lengths, start, end = self._lengths, first, stop
-        before = min(self._before, self._room - sum(lengths[first:stop]))
+        before = min(self._most_before, self._room - sum(lengths[first:stop]))
         while start > 0 and lengths[start - 1] <= before:
             start -= 1
             before -= lengths[start]
@@ -352,7 +352,7 @@ class _Cutter:
         )
 
     @cached_property
-    def _alone(self) -> list[int]:
+    def _single_lengths(self) -> list[int]:
         """The length of the problem with each step."""
         lengths = [len(self.encoder.encode(self._part(i, i + 1))) for i in range(len(self.trace.steps))]
         for step, tokens in enumerate(lengths):
@@ -363,20 +363,20 @@ class _Cutter:
     @cached_property
     def _opening(self) -> int:
         """The length of the input before the first step."""
-        first, *others = self._alone[:2]
+        first, *others = self._single_lengths[:2]
         return first + others[0] - len(self.encoder.encode(self._part(0, 2))) if others else 0
 
     @cached_property
     def _lengths(self) -> list[int]:
         """The length of each step, including the separation from the step before it."""
-        return [tokens - self._opening for tokens in self._alone]
+        return [tokens - self._opening for tokens in self._single_lengths]
 
     @property
     def _room(self) -> int:
         return self.size - self._opening
 
     @property
-    def _before(self) -> int:
+    def _most_before(self) -> int:
         """The maximum length of the steps before a block."""
         return self._room // (2 if self.one_pass else _SHARES)
 

@@ -98,7 +98,7 @@ class Vocabulary:
 
     def encode(self, texts: Sequence[str], *, bare: bool = False) -> list[list[int]]:
         """Return the token ids of each text. If `bare` is True, none gets a space mark at its start."""
-        tokenizer = self._bare if bare else self._tokenizer
+        tokenizer = self._without_space_mark if bare else self._tokenizer
         with panics_explained("the tokenizer"):
             return [encoding.ids for encoding in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
 
@@ -123,7 +123,7 @@ class Vocabulary:
         return frozenset(self._added.values())
 
     @cached_property
-    def _bare(self) -> Tokenizer:
+    def _without_space_mark(self) -> Tokenizer:
         """A copy of the tokenizer that adds no space mark."""
         parts = self._parts
         parts["normalizer"] = _unmarked(parts.get("normalizer"), "normalizers")
@@ -155,7 +155,7 @@ class ChildVocabulary(Vocabulary):
     def guard(self, numbers: Sequence[int]) -> None:
         self._guarded = sorted(numbers)
 
-    def _asked(self, name: str, *arguments: Any, **options: Any) -> Any:
+    def _call(self, name: str, *arguments: Any, **options: Any) -> Any:
         """Return what the method `name` of the tokenizer returns in the child."""
         files = [str(self._files.folder), self._files.rows, self._files.added]
         question: dict[str, Any] = {"files": files, "guarded": self._guarded, "name": name}
@@ -165,17 +165,17 @@ class ChildVocabulary(Vocabulary):
         except ChildError as error:
             raise UserError(f"its tokenizer fails: {error}.", "Choose another model, or another text.") from None
 
-    def _kept(self, name: str, *arguments: Any) -> Any:
-        """Like `_asked`, but asks each question only once."""
+    def _call_once(self, name: str, *arguments: Any) -> Any:
+        """Like `_call`, but asks each question only once."""
         if (name, arguments) not in self._known:
-            self._known[name, arguments] = self._asked(name, *arguments)
+            self._known[name, arguments] = self._call(name, *arguments)
         return self._known[name, arguments]
 
 
 for _name in ("token_id", "token", "first_token", "is_added", "last_id", "marks_once"):
-    setattr(ChildVocabulary, _name, partialmethod(ChildVocabulary._kept, _name))
+    setattr(ChildVocabulary, _name, partialmethod(ChildVocabulary._call_once, _name))
 for _name in ("first_added", "split", "is_within", "encode"):
-    setattr(ChildVocabulary, _name, partialmethod(ChildVocabulary._asked, _name))
+    setattr(ChildVocabulary, _name, partialmethod(ChildVocabulary._call, _name))
 
 
 def open_vocabulary(files: TokenizerFiles, *, strange: bool) -> Vocabulary:

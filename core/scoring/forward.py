@@ -12,9 +12,8 @@ from torch import Tensor
 
 from stepsight.core.arrays import Floats32, Ints
 from stepsight.core.judgment import Mode
-from stepsight.core.models.backbone import main_device
 from stepsight.core.models.evaluator import ModelEvaluator
-from stepsight.core.models.model import StepModel
+from stepsight.core.models.model import StepModel, main_device
 from stepsight.core.prompts.encoding import Encoded, Encoder, Window
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.scoring.prefixes import KeptPrefix, PrefixCache, can_continue, read_after, shared
@@ -295,7 +294,7 @@ class PaddedForward:
                     with torch.inference_mode():
                         ids, _, ends = self._padded(items)
                         hidden, _ = read_after(self.model.states, kept.first(start), ids)
-                        rows = _unpadded(self.model.rows_at(hidden, ends), items)
+                        rows = _unpadded(self.model.probabilities_at(hidden, ends), items)
                     yield from zip(numbers, rows, strict=True)
                     yield None, read[:0]
         finally:
@@ -312,7 +311,7 @@ class PaddedForward:
         rest = replace(prefix, start=begun)
         tokens, _, ends = self._padded([rest])
         hidden, layers = read_after(self.model.states, kept.first(begun), tokens)
-        (rows,) = _unpadded(self.model.rows_at(hidden, ends), [rest])
+        (rows,) = _unpadded(self.model.probabilities_at(hidden, ends), [rest])
         return kept if len(kept.ids) > len(ids) else KeptPrefix(ids, layers), rows
 
     def _padded(self, batch: Sequence[Input]) -> tuple[Tensor, Tensor, Tensor]:

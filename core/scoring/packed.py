@@ -28,8 +28,7 @@ import torch
 from torch import Tensor
 
 from stepsight.core.arrays import Floats32, Ints
-from stepsight.core.models.backbone import Decoder
-from stepsight.core.models.model import StepModel
+from stepsight.core.models.model import Decoder, StepModel
 from stepsight.core.models.network import DecoderConfig, DecoderNetwork, Queries, decoder_config
 from stepsight.core.scoring.forward import Input, Numbered, chunks
 from stepsight.core.scoring.prefixes import KeptPrefix, PrefixCache
@@ -148,7 +147,7 @@ class PackedForward:
         hidden = self.network.states(*_tokens(batch, rows), attend, torch.from_numpy(reads), distinct)
         if kept is not None and batch[0].length > len(kept.ids):
             kept.ids = batch[0].ids[: batch[0].length]
-        probs: Floats32 = self.model.rows(hidden[:count]).numpy()
+        probs: Floats32 = self.model.probabilities(hidden[:count]).numpy()
         return np.split(probs, np.cumsum([len(item.reads) for item in batch])[:-1])
 
 

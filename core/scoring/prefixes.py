@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from stepsight.core.arrays import Ints
-from stepsight.core.models.backbone import main_device
+from stepsight.core.models.model import main_device
 
 if TYPE_CHECKING:
     from transformers import DynamicCache
@@ -142,7 +142,7 @@ def _rotates_by_length(backbone: nn.Module) -> bool:
 def _cache(layers: Layers, rows: int) -> "DynamicCache":
     """Create a cache for `rows` inputs that all follow a prefix. The prefix's keys and values are not copied until
     the layers run."""
-    # It brings Transformers.
+    # This import loads Transformers.
     from transformers.cache_utils import DynamicCache, DynamicLayer
 
     cache = DynamicCache()

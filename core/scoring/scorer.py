@@ -205,7 +205,7 @@ class Scorer(AbstractScorer):
             for number, place in groups[distinct]:
                 results[number][place] = rows
                 if ends[number]:
-                    for substep, row in _ended(window[number][0], ends[number][place], rows):
+                    for substep, row in _last_step(window[number][0], ends[number][place], rows):
                         yield StepScore(start + number, substep, row)
             yield None
         for (trace, encoded), part, by_place in zip(window, inputs, results, strict=True):
@@ -223,7 +223,7 @@ class Scorer(AbstractScorer):
         return [] if mode != Mode.HINDSIGHT or at_once else last_in_view(encoded, prefixes(trace, mode))
 
 
-def _ended(trace: Trace, end: tuple[int, int, Window | None], rows: Floats32) -> Iterator[tuple[int, Floats32]]:
+def _last_step(trace: Trace, end: tuple[int, int, Window | None], rows: Floats32) -> Iterator[tuple[int, Floats32]]:
     """Yield the sub-steps of the step with which an input ends, if they are judged in it, with their scores."""
     last, first, window = end
     for substep in np.flatnonzero(trace.step_ends == last).tolist():

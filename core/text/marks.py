@@ -106,11 +106,11 @@ HEADINGS = STYLES[:3]
 BULLET = re.compile(r"([ \t]*)(?:[-*+•‣◦–—∙·●○▪■◆►▶➤✓✔]|[→⇒](?=[ \t]+[^\W\d_]{2}))[ \t]+(?=\S)")
 
 
-def _in_capitals(names: Iterable[str]) -> str:
+def _capitalised(names: Iterable[str]) -> str:
     return any_of({form for word in names for form in (word.capitalize(), word.upper())})
 
 
-_CAPITAL_NAME = _in_capitals(STEPS)
+_CAPITAL_NAME = _capitalised(STEPS)
 _INLINE_STEP = re.compile(
     rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:(?:{_CAPITAL_NAME})[ \t]*#?(?P<number>{_NUMERAL}){_OF_ALL}[ \t]*"
     rf"(?:[:.)]|[-–—](?=\s))|\[(?:{_CAPITAL_NAME})[ \t]*(?P<ordinal>\d{{1,6}})\])"
@@ -123,7 +123,7 @@ _INLINE_BRACKETED = re.compile(
     re.IGNORECASE,
 )
 _INLINE_THOUGHT = re.compile(
-    rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:{_in_capitals(THOUGHTS)})[ \t]*#?(?P<number>{_NUMERAL}):"
+    rf"(?:[*_]{{2}})?(?:(?<=[*_])|\b)(?:{_capitalised(THOUGHTS)})[ \t]*#?(?P<number>{_NUMERAL}):"
 )
 _INLINE_NUMBER = re.compile(
     r"[(（]?(?<![\w.])(?P<number>\d{1,2})"

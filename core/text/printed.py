@@ -216,7 +216,7 @@ def read_step_list(text: str) -> Steps | str | None:
     if isinstance(value, str):
         return value if "\n" in value else None
     if isinstance(value, Mapping):
-        value = _within(value)
+        value = _listed_steps(value)
     if isinstance(value, str):
         return value
     if not isinstance(value, list):
@@ -240,7 +240,7 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _within(value: Mapping[Any, Any]) -> Any:
+def _listed_steps(value: Mapping[Any, Any]) -> Any:
     """Return the steps in an object: its list of steps, or its values if their keys are consecutive numbers,
     followed by the answer. Returns a text if the steps are a single text, and None if there are no steps."""
     fields = {_WORD_ENDS.sub("_", str(key).strip()).lower(): part for key, part in value.items()}
@@ -252,7 +252,7 @@ def _within(value: Mapping[Any, Any]) -> Any:
         name = next((name for name in _STEP_KEYS if isinstance(fields.get(name), list | str | Mapping)), "")
         steps = fields.get(name)
     if isinstance(steps, Mapping):
-        steps = _within(steps)
+        steps = _listed_steps(steps)
     answer = next((text for key in _ANSWERS if key != name and (text := _answer(fields.get(key)))), "")
     if not answer or steps is None:
         return steps

@@ -171,10 +171,10 @@ def _split(text: str) -> list[str]:
     if bullets:
         return _items(lines, bullets, (BULLET,))
     if not any(not line.strip() for line in lines):
-        return _by_line(lines)
+        return _split_lines(lines)
     body, answers = _without_answers(lines)
     paragraphs = _paragraphs(body)
-    return [*(_by_line(body) if len(paragraphs) == 1 else paragraphs), *answers]
+    return [*(_split_lines(body) if len(paragraphs) == 1 else paragraphs), *answers]
 
 
 def _without_marks(steps: list[str]) -> list[str]:
@@ -404,7 +404,7 @@ def _goes_on(paragraph: str, following: str) -> bool:
     return end.endswith(",") or is_formula
 
 
-def _by_line(lines: list[str]) -> list[str]:
+def _split_lines(lines: list[str]) -> list[str]:
     """Split a solution into one step per line.
 
     Lines within a sentence stay together. A single line, or wrapped text, is split into sentences instead.

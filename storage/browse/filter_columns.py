@@ -117,7 +117,7 @@ class BrowseColumns:
         also = {"redundant": verdicts.redundant, "unjudged": ~verdicts.judged}
         online, offline = self.verdicts[Mode.ONLINE].valid, self.verdicts[Mode.OFFLINE].valid
         differs = np.where((online == SILENT) | (offline == SILENT), SILENT, online != offline)
-        changes = {f"{least:g}": _changed(verdicts, least) for least in CHANGES}
+        changes = {f"{least:g}": _change_condition(verdicts, least) for least in CHANGES}
         return facets | {
             "verdict": Facet(("invalid", "valid"), verdicts.valid, also),
             "mistake": Facet(OUTCOME_NAMES, verdicts.mistake, {"wrong": verdicts.mistaken}),
@@ -189,7 +189,7 @@ class BrowseColumns:
         if self.in_mode is None:
             return meets
         if where.change:
-            meets["change"] = _changed(self.in_mode, where.change)
+            meets["change"] = _change_condition(self.in_mode, where.change)
         if where.labels is not None:
             meets["cell"] = (self.in_mode.cells & cell_bit(*where.labels)) != 0
         if where.bin:
@@ -269,7 +269,7 @@ def cached_traces(store: Store, session: Session, dataset_id: int, version: Any)
     return store.cache.get(("traces", dataset_id), version, lambda: read_trace_columns(session, dataset_id))
 
 
-def _changed(verdicts: VerdictColumns, least: float) -> Bools:
+def _change_condition(verdicts: VerdictColumns, least: float) -> Bools:
     met: Bools = verdicts.change >= np.float32(least)
     return met
 

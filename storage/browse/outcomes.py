@@ -50,11 +50,11 @@ class OutcomePairs:
             number
             for error in errors
             for (outcome, other), number in self.counts[error].items()
-            if _fits(outcome, first) and _fits(other, second)
+            if _matches(outcome, first) and _matches(other, second)
         )
 
 
-def _fits(outcome: Outcome, expected: bool | Outcome) -> bool:
+def _matches(outcome: Outcome, expected: bool | Outcome) -> bool:
     return (outcome is Outcome.RIGHT) == expected if isinstance(expected, bool) else outcome is expected
 
 
@@ -178,7 +178,7 @@ def outcomes_by(
                 for least, most, inside in _ranges(np.arange(len(steps)), steps.astype(np.float64))
             ]
         else:
-            groups = _by_value(columns.metadata(field), field)
+            groups = _value_outcomes(columns.metadata(field), field)
     resampled = weights if weights is not None and weights.shape[1] == len(mistake) else None
     outcomes = []
     for value, conditions, places in groups:
@@ -192,7 +192,7 @@ def outcomes_by(
     return outcomes
 
 
-def _by_value(column: MetaColumn, field: str) -> list[_Group]:
+def _value_outcomes(column: MetaColumn, field: str) -> list[_Group]:
     numbers = column.numbers
     if len(numbers) and not np.isnan(numbers).any() and len(np.unique(numbers)) > MOST_VALUES:
         return [

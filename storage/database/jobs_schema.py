@@ -8,13 +8,13 @@ from sqlalchemy import BigInteger, CheckConstraint, Enum, ForeignKey, Index, Str
 from sqlalchemy.orm import Mapped, column_property, mapped_column
 
 from stepsight.core.judgment import Mode
-from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import (
     DIGEST_LENGTH,
     NAME_LENGTH,
     NEW_IDS,
     Base,
     DatasetRow,
+    UserRow,
     UtcDateTime,
     now,
 )
@@ -46,7 +46,8 @@ def _words(kind: type[StrEnum]) -> Enum:
     return Enum(
         kind,
         native_enum=False,
-        create_constraint=True,
+        # Another kind of job is no change of the schema.
+        create_constraint=kind is not Task,
         length=20,
         name=kind.__name__.lower(),
         values_callable=lambda members: [member.value for member in members],

@@ -23,7 +23,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Mapped, column_property, mapped_column, relationship
 
-from stepsight.storage.database.people_schema import UserRow
 from stepsight.storage.database.schema import (
     DIGEST_LENGTH,
     NAME_LENGTH,
@@ -31,6 +30,7 @@ from stepsight.storage.database.schema import (
     Base,
     DatasetRow,
     TraceRow,
+    UserRow,
     UtcDateTime,
     now,
 )
@@ -296,7 +296,7 @@ class Dispute(Base):
             "open",
         )
     )
-    # Those who log in and may accept disputes.
+    # The people who can log in and may accept disputes.
     others_decide: Mapped[bool] = column_property(
         select(UserRow.id)
         .where(UserRow.role.in_(("adjudicator", "admin")), UserRow.password.is_not(None), UserRow.ended.is_(None))

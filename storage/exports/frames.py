@@ -309,8 +309,8 @@ def _frame(
     columns: dict[str, Any] = {
         "dataset": _category(np.zeros(len(given["trace"]), np.int8), [dataset]),
         "trace": _category(given["trace"], part.traces),
-        "step": _whole(given["step"]),
-        "substep": _whole(given["substep"]),
+        "step": _integers(given["step"]),
+        "substep": _integers(given["substep"]),
         "gold": _category(given["gold"], GOLD),
         "evaluator": _category(of_name[given["evaluator"]], names),
         "fingerprint": _category(given["evaluator"], [evaluator.fingerprint for evaluator in evaluators]),
@@ -326,7 +326,7 @@ def _category(places: NDArray[Any], categories: Sequence[str]) -> pd.Categorical
     return pd.Categorical.from_codes(places, categories=pd.Index(list(categories), dtype="str"))
 
 
-def _whole(numbers: NDArray[np.int32]) -> Any:
+def _integers(numbers: NDArray[np.int32]) -> Any:
     return pd.arrays.IntegerArray(numbers, numbers == SILENT)
 
 

@@ -165,7 +165,7 @@ def _counted(names: Mapping[str, str], seen: EndlessThoughts, rows: Rows, name: 
 def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str]:
     if not isinstance(message, dict):
         raise UserError(f"message {number} is {describe(message)}, expected an object.", _HINT)
-    # An assistant's call of a tool has no content.
+    # An assistant's message that only calls a tool has no content.
     content = message.get(names["content"]) or ""
     parts = [part for part in content if not _is_thought(part)] if isinstance(content, list) else [content]
     texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]

@@ -204,13 +204,13 @@ def _read(columns: ColumnMap, row: Row) -> Trace:
         raise UserError(f"{what}, expected a text.", "Choose another column.")
     steps, split = _steps(row, columns)
     labels = _cell(row, columns.labels) if columns.labels else None
-    rest = _rest(row, [columns.problem, columns.steps, columns.labels, columns.id])
+    rest = _row_without(row, [columns.problem, columns.steps, columns.labels, columns.id])
     meta = {name: unescaped(value) if isinstance(value, str) else value for name, value in rest.items()}
     id = check_identifier(_cell(row, columns.id), f"the column {columns.id!r:.60}") if columns.id else None
     return Trace(id or content_id(row), problem, _labelled(steps, labels, columns), meta | split.meta)
 
 
-def _rest(row: Row, names: Sequence[str]) -> Row:
+def _row_without(row: Row, names: Sequence[str]) -> Row:
     """Return a row without the named columns. For a name `a.b`, only the key `b` is removed from the value of
     column `a`."""
     rest = dict(row)
@@ -219,29 +219,29 @@ def _rest(row: Row, names: Sequence[str]) -> Row:
         if name in rest or not within:
             rest.pop(name, None)
         elif first in rest:
-            rest[first] = _without(rest[first], within)
+            rest[first] = _value_without(rest[first], within)
             if rest[first] is ABSENT:
                 del rest[first]
     return rest
 
 
-def _without(value: Any, name: str) -> Any:
+def _value_without(value: Any, name: str) -> Any:
     """Return a value without the part at the dotted path `name`, or `ABSENT` if nothing is left."""
     value = inner(value)
     first, _, within = name.partition(".")
     if isinstance(value, list):
         if not _PLACE.fullmatch(first):
-            kept = [_without(item, name) for item in value]
+            kept = [_value_without(item, name) for item in value]
         else:
             kept = list(value)
             if int(first) < len(kept):
-                kept[int(first)] = _without(kept[int(first)], within) if within else ABSENT
+                kept[int(first)] = _value_without(kept[int(first)], within) if within else ABSENT
         if all(item is ABSENT for item in kept):
             return ABSENT
         # The places of the others still say to which item they belong.
         return [None if item is ABSENT else item for item in kept]
     if isinstance(value, dict):
-        return _rest(value, [name]) or ABSENT
+        return _row_without(value, [name]) or ABSENT
     return ABSENT
 
 
@@ -250,10 +250,10 @@ def find_value(row: Row, name: str) -> Any:
     if name in row:
         return row[name]
     first, _, within = name.partition(".")
-    return _within(row[first], within) if within and first in row else ABSENT
+    return _nested_value(row[first], within) if within and first in row else ABSENT
 
 
-def _within(value: Any, name: str) -> Any:
+def _nested_value(value: Any, name: str) -> Any:
     """Return the value at the dotted path `name` in an object or a list. A key applied to a list is looked up in
     every element. The result is `ABSENT` unless all elements have it."""
     value = inner(value)
@@ -267,8 +267,8 @@ def _within(value: Any, name: str) -> Any:
         if int(first) >= len(value):
             return ABSENT
         item = value[int(first)]
-        return _within(item, within) if within else item
-    items = [_within(item, name) for item in value]
+        return _nested_value(item, within) if within else item
+    items = [_nested_value(item, name) for item in value]
     return ABSENT if any(item is ABSENT for item in items) else items
 
 

@@ -27,7 +27,7 @@ from stepsight.storage.importers.rows.kind import FileKind, OnBad, Rows
 from stepsight.storage.importers.rows.tables import table_rows
 
 SUFFIXES = (".parquet", ".arrow", ".jsonl", ".ndjson", ".json", ".csv", ".tsv")
-# Of the same file twice the first one is read.
+# If the same file occurs twice, the first one is read.
 _ENDINGS = (*SUFFIXES, *(suffix + compressed for suffix in SUFFIXES for compressed in COMPRESSED))
 _STATE = "state.json"
 _ABOUT = (_STATE, "dataset_dict.json", "dataset_info.json", "dataset_infos.json", "croissant.json")

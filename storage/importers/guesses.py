@@ -35,7 +35,7 @@ _PROBLEMS = ("problem", "question")
 _PROMPTS = ("prompt", "query", "instruction", "input")
 _IDS = ("id", "uuid", "idx", "uid")
 _STEPS = ("steps", "solution_steps")
-# Of one solution or of several, of a model or of the reference.
+# Columns of one solution or of several, by a model or the reference.
 _SOLUTIONS = ("solution", "completions", "response", "process", "output", "completion", "reasoning")
 _RESPONSES = frozenset((
     "responses", "outputs", "solutions", "answers", "generation", "generations", "generated", "generated_text",
@@ -157,7 +157,7 @@ def _may_hold_solutions(column: _Column) -> bool:
         return False
     if column.is_own or column.is_generic:
         return True
-    texts = chain.from_iterable(islice(_leaves(value), 100) for value in column.values)
+    texts = chain.from_iterable(islice(_texts_in(value), 100) for value in column.values)
     return any(len(split_solution(text[:_BEGINNING]).steps) > 1 for text in texts)
 
 
@@ -167,7 +167,7 @@ def _guess_steps(table: FirstRows, columns: Sequence[_Column]) -> tuple[str, tup
     own = [column for column in columns if column.is_own]
     if not own and not generic and not any(column.last in _ANSWERS for column in columns):
         name = "" if columns else table.named((*_STEPS, *_SOLUTIONS, *_ANSWERS[:1]))
-        return name, (_only(name),) if name else (), []
+        return name, (_only_column(name),) if name else (), []
     columns = own or columns
     names, (first, *others) = listed(column.name for column in columns), columns
     if others:
@@ -176,7 +176,7 @@ def _guess_steps(table: FirstRows, columns: Sequence[_Column]) -> tuple[str, tup
         kept = f"{listed(generic)} {'is' if len(generic) == 1 else 'are'} kept as metadata" if generic else ""
         return first.name, (f"{names} is read as the steps, and {kept}.",) if kept else (), []
     elif first.form == "text" and first.last not in _RESPONSES:
-        return first.name, (_only(first.name),), []
+        return first.name, (_only_column(first.name),), []
     elif first.form == "texts" and _are_numbered(first.values):
         return first.name, (f"The texts in {names} are the steps of one solution, which they number.",), []
     elif first.form == "text":
@@ -188,7 +188,7 @@ def _guess_steps(table: FirstRows, columns: Sequence[_Column]) -> tuple[str, tup
     return "", (), [Doubt("steps", f"{message} Row {row + 1} is then:", tuple(readings))]
 
 
-def _only(name: str) -> str:
+def _only_column(name: str) -> str:
     return f"{name!r} is the only column that can hold the solution."
 
 
@@ -219,13 +219,13 @@ def _form(value: Any) -> str:
     return ""
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def _texts_in(value: Any) -> Iterator[str]:
     value = unprinted(value)
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _leaves(part)
+            yield from _texts_in(part)
 
 
 def _are_numbered(values: Iterable[Any]) -> bool:
@@ -259,7 +259,7 @@ def _is_same(first: _Column, second: _Column) -> bool:
 
 
 def _compact(value: Any) -> str:
-    return "".join("".join(_leaves(value)).split())
+    return "".join("".join(_texts_in(value)).split())
 
 
 def _readings(row: Row, name: str, is_own: bool = False) -> Iterator[ColumnReading]:

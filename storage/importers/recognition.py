@@ -104,7 +104,7 @@ def recognise(
         reader = find_reader(beginning)
     rows = _first_rows(reader, lines, name)
     of_json = is_log(beginning) or first_sign(beginning) in _JSON
-    finding = _by_rows(rows, name, of_json=of_json)
+    finding = _recognise_rows(rows, name, of_json=of_json)
     if chosen is not None:
         finding = _with_chosen(finding, chosen, rows)
     published = find_file(sha256)
@@ -161,7 +161,7 @@ def _first_rows(reader: RowReader, lines: Iterable[bytes], name: str) -> list[Ro
     return rows
 
 
-def _by_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
+def _recognise_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding:
     stem = stem_of(PurePath(name))
     names = tuple(column_names(rows))
     guess = guess_columns(names, rows)

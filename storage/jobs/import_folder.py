@@ -67,7 +67,7 @@ def find_files(path: Path) -> tuple[list[InspectedFile], str]:
         there_are = f"; there are {unread}" if unread else ""
         expected = f"Expected files that end in {', '.join((*SUFFIXES, LOG))}."
         raise UserError(f"{path}: no file to import{there_are}.", expected)
-    return sorted(_apart(files, path), key=lambda file: _holds(file) == Holds.SCORES), unread
+    return sorted(_rename_equal(files, path), key=lambda file: _holds(file) == Holds.SCORES), unread
 
 
 def _holds(file: InspectedFile) -> Holds | None:
@@ -142,7 +142,7 @@ def _dataset_of(store: Store, path: Path) -> str:
     raise UserError(f"{path.name}: scores that fit {', '.join(names)}.", hint)
 
 
-def _apart(files: Sequence[InspectedFile], root: Path) -> Iterator[InspectedFile]:
+def _rename_equal(files: Sequence[InspectedFile], root: Path) -> Iterator[InspectedFile]:
     """Rename the datasets of files that would otherwise become the same dataset. A renamed dataset gets the name of
     its file, or the path of the file if several files have the same name."""
     named = [_with_name(file, stem_of(file.path.absolute())) for file in files]

@@ -16,10 +16,9 @@ from stepsight.core.validation import STRICT, Record, choice, validate
 from stepsight.storage.database.jobs_schema import Job, Task
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.importers import find_kind
-from stepsight.storage.importers.catalogue import Benchmark, PublicFile, find_benchmark, list_parts
+from stepsight.storage.importers.catalogue import Benchmark, PublicFile, fetch, find_benchmark, list_parts
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import DataFiles
-from stepsight.storage.importers.downloads import fetch
 from stepsight.storage.importers.recognition import Holds
 from stepsight.storage.jobs.jobs import start_request
 from stepsight.storage.jobs.preview import bad_rows, read_upload, read_upload_rows
@@ -190,7 +189,7 @@ def _import_upload(store: Store, file_import: FileImport, progress: Progress) ->
         raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
     source = UploadSource(upload)
     parts = _watched(source, upload.size, progress)
-    # This process reads no file of a stranger before, and none of traces at all.
+    # Until then, this process has read no part of a stranger's file; it never reads files of traces.
     if file_import.holds == Holds.TRACES:
         done = _import_traces(store, source, parts, file_import, lambda: progress(upload.size, upload.size))
         remove_upload(store, upload.id)

@@ -131,11 +131,11 @@ def list_requests(store: Store, task: Task, failed_since: timedelta = timedelta(
         if first is None:
             return jobs
         later = select(Job.id, Job.request).where(Job.task == task, Job.id > first)
-        newest = {_about(row.request): row.id for row in session.execute(later.order_by(Job.id))}
-    return [job for job in jobs if job.state.is_active or newest.get(_about(job.request), 0) <= job.id]
+        newest = {_subject_key(row.request): row.id for row in session.execute(later.order_by(Job.id))}
+    return [job for job in jobs if job.state.is_active or newest.get(_subject_key(job.request), 0) <= job.id]
 
 
-def _about(request: Mapping[str, Any]) -> tuple[Any, ...]:
+def _subject_key(request: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return a key that identifies the file, benchmark or model of a request."""
     return tuple(map(request.get, ("upload", "benchmark", "repo")))
 

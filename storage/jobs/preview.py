@@ -152,7 +152,7 @@ def read_upload_rows(
     `bad`. Return what else it holds."""
 
     def keep(lines: bytes) -> None:
-        # Bad rows are objects.
+        # A line that is an object is a bad row; the lines of sound rows are lists.
         (bad.add_lines if lines.startswith(b"{") else waiting.add)(lines)
 
     content = read_upload(source, parts, request, keep)
@@ -169,7 +169,7 @@ def read_upload(
     called with what the child sends. Raises `UserError` if the upload cannot be imported in this way, or if reading
     it exceeds the bounds of an import."""
     seconds = _IMPORT + _OF_MEGABYTE * source.size // 1_000_000
-    # A busy machine gives it a part of its time.
+    # A busy machine gives the child only part of its time.
     bounds = Bounds(seconds, _MEMORY, _PATIENCE + 4 * seconds)
     try:
         return _reader.ask({"import": {**request, "name": source.name}}, parts, bounds, keep)

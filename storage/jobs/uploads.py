@@ -156,9 +156,9 @@ def get_upload(store: Store, upload_id: int, user_id: int | None = None) -> Uplo
     """Return the upload with this id, provided that it belongs to the user `user_id`, if that is given. Raises
     `NotFoundError` if there is no such upload."""
     with store.read() as session:
-        row = session.scalars(select(UploadRow).where(*_chosen(upload_id, user_id))).one_or_none()
+        row = session.scalars(select(UploadRow).where(*_upload_conditions(upload_id, user_id))).one_or_none()
         if row is None:
-            raise _gone()
+            raise _not_here()
         return _upload(row, uploads_folder(store))
 
 
@@ -174,14 +174,14 @@ def keep_upload(store: Store, upload: Upload) -> None:
     try:
         os.utime(upload.path)
     except OSError:
-        raise _gone() from None
+        raise _not_here() from None
     with store.write() as session:
         session.execute(update(UploadRow).where(UploadRow.id == upload.id).values(touched=now()))
 
 
 def remove_upload(store: Store, upload_id: int, user_id: int | None = None) -> None:
     """Remove an upload if it exists and, if `user_id` is given, belongs to that user."""
-    removed = delete(UploadRow).where(*_chosen(upload_id, user_id)).returning(UploadRow.file)
+    removed = delete(UploadRow).where(*_upload_conditions(upload_id, user_id)).returning(UploadRow.file)
     with store.write() as session:
         file = session.scalar(removed)
     if file is not None:
@@ -218,7 +218,7 @@ class UploadSource:
                 while content := file.read(_PIECE):
                     yield content
         except FileNotFoundError:
-            raise _gone() from None
+            raise _not_here() from None
 
 
 def upload_lines(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
@@ -231,7 +231,7 @@ def _unpacked(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     return unpacked(lines, name, LARGEST, _BY_COMMAND)
 
 
-def _gone() -> NotFoundError:
+def _not_here() -> NotFoundError:
     return NotFoundError("This file is no longer here.", "Choose it again.")
 
 
@@ -253,7 +253,7 @@ def sweep_uploads(store: Store) -> None:
             path.unlink(missing_ok=True)
 
 
-def _chosen(upload_id: int, user_id: int | None) -> list[ColumnElement[bool]]:
+def _upload_conditions(upload_id: int, user_id: int | None) -> list[ColumnElement[bool]]:
     chosen: list[ColumnElement[bool]] = [UploadRow.id == in_range(upload_id)]
     return chosen if user_id is None else [*chosen, UploadRow.user_id == user_id]
 

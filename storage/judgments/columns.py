@@ -96,15 +96,15 @@ class TraceGold:
         return np.repeat(np.arange(len(self.substeps), dtype=np.int32), self.substeps)
 
     @cached_property
-    def _by_id(self) -> Ints:
+    def _id_order(self) -> Ints:
         return np.argsort(self.trace_ids, kind="stable")
 
     def places(self, trace_ids: Ints) -> Ints:
         """Return the index of each given database id in `trace_ids`, or `SILENT` if it is not among them."""
         if not len(self):
             return np.full(len(trace_ids), SILENT)
-        at = np.searchsorted(self.trace_ids, trace_ids, sorter=self._by_id)
-        places = self._by_id[np.minimum(at, len(self) - 1)]
+        at = np.searchsorted(self.trace_ids, trace_ids, sorter=self._id_order)
+        places = self._id_order[np.minimum(at, len(self) - 1)]
         return np.where(self.trace_ids[places] == trace_ids, places, SILENT)
 
     @cached_property

@@ -129,7 +129,7 @@ def register_loaded(store: Store, evaluator: "Evaluator | EvaluatorSummary") -> 
     """Return the stored form of an evaluator that is or was loaded, adding it to the store if necessary. If the
     evaluator's own thresholds have changed, they are updated in the store."""
     own: dict[str, Any] = {"thresholds": vars(evaluator.thresholds)}
-    # Without the usual ones.
+    # Properties with their usual values are not stored.
     kind = {} if evaluator.outputs == Outputs.THREE_WAY else {"outputs": evaluator.outputs.value}
     kind |= {} if evaluator.dtype == _DTYPE else {"dtype": evaluator.dtype}
     reading = {} if evaluator.reading == OWN_READING else {"reading": asdict(evaluator.reading)}

@@ -77,18 +77,18 @@ def find_left_out(store: Store, fingerprint: str, trace: StoredTrace) -> LeaveOn
     of_trace = LeftOutScoresRow.trace_id == trace.trace_id
     with store.read() as session:
         row = session.scalars(rows.where(EvaluatorRow.fingerprint == fingerprint, of_trace)).one_or_none()
-        return _fresh(row, trace)
+        return _current_scores(row, trace)
 
 
 def read_left_out(session: Session, evaluator_id: int, trace: StoredTrace) -> LeaveOneOut | None:
     """Like `find_left_out`, but takes the id of the evaluator and runs in the caller's transaction."""
-    return _fresh(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id)), trace)
+    return _current_scores(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id)), trace)
 
 
 def iterate_left_out(store: Store, dataset_id: int, evaluator_id: int) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:
     """Yield (trace, scores) for each trace of a dataset that an evaluator has scored with steps left out, in file
     order. Traces that have changed since they were scored are skipped."""
-    rest = iterate_traces(store, dataset_id, _made(evaluator_id))
+    rest = iterate_traces(store, dataset_id, _scores_exist(evaluator_id))
     of_evaluator = LeftOutScoresRow.evaluator_id == evaluator_id
     while part := list(islice(rest, _PART)):
         of_part = LeftOutScoresRow.trace_id.in_([trace.trace_id for trace in part])
@@ -96,14 +96,14 @@ def iterate_left_out(store: Store, dataset_id: int, evaluator_id: int) -> Iterat
             rows = {
                 row.trace_id: row for row in session.scalars(select(LeftOutScoresRow).where(of_evaluator, of_part))
             }
-            scores = [_fresh(rows.get(trace.trace_id), trace) for trace in part]
+            scores = [_current_scores(rows.get(trace.trace_id), trace) for trace in part]
         yield from ((trace, left_out) for trace, left_out in zip(part, scores, strict=True) if left_out is not None)
 
 
 def evaluators_with_left_out(store: Store, trace_id: int) -> set[int]:
     """Return the ids of the evaluators that scored a trace with each step deleted."""
     with store.read() as session:
-        return set(session.scalars(select(LeftOutScoresRow.evaluator_id).where(*_of_trace(trace_id))))
+        return set(session.scalars(select(LeftOutScoresRow.evaluator_id).where(*_trace_conditions(trace_id))))
 
 
 def measure_needed(store: Store, dataset: Dataset, evaluators: Sequence[tuple[str, int]]) -> dict[str, NeededSteps]:
@@ -125,14 +125,14 @@ def measure_needed(store: Store, dataset: Dataset, evaluators: Sequence[tuple[st
 
 def _labelled_falls(scores: Iterable[tuple[StoredTrace, LeaveOneOut]]) -> Iterator[LabelledFall]:
     for trace, left_out in scores:
-        needs = _needs(trace)
+        needs = _necessities(trace)
         falls = Dependence(left_out, 0.5).largest_falls() if needs else ()
         for step in left_out.known if needs else ():
             if step in needs:
                 yield trace.problem, float(falls[step]), needs[step]
 
 
-def _needs(trace: StoredTrace) -> dict[int, bool]:
+def _necessities(trace: StoredTrace) -> dict[int, bool]:
     """Return whether each sub-step of a trace is necessary, keyed by its index. Sub-steps with no known answer are
     omitted.
 
@@ -154,19 +154,19 @@ def _needs(trace: StoredTrace) -> dict[int, bool]:
 def left_outs_of(store: Store, trace: StoredTrace) -> dict[int, LeaveOneOut]:
     """Return the up-to-date scores of a trace with steps left out, by the database id of the evaluator."""
     with store.read() as session:
-        rows = session.scalars(select(LeftOutScoresRow).where(*_of_trace(trace.trace_id)))
-        scores = {row.evaluator_id: _fresh(row, trace) for row in rows}
+        rows = session.scalars(select(LeftOutScoresRow).where(*_trace_conditions(trace.trace_id)))
+        scores = {row.evaluator_id: _current_scores(row, trace) for row in rows}
     return {evaluator: left_out for evaluator, left_out in scores.items() if left_out is not None}
 
 
-def _of_trace(trace_id: int) -> tuple[ColumnElement[bool], ...]:
+def _trace_conditions(trace_id: int) -> tuple[ColumnElement[bool], ...]:
     """Return SQL conditions that select the rows of `LeftOutScoresRow` for a trace in a form for which an index
     exists."""
     every = LeftOutScoresRow.evaluator_id.in_(select(EvaluatorRow.id))
     return every, LeftOutScoresRow.trace_id == trace_id
 
 
-def _made(evaluator_id: int) -> ColumnElement[bool]:
+def _scores_exist(evaluator_id: int) -> ColumnElement[bool]:
     return exists().where(
         LeftOutScoresRow.trace_id == TraceRow.id,
         LeftOutScoresRow.evaluator_id == evaluator_id,
@@ -174,7 +174,7 @@ def _made(evaluator_id: int) -> ColumnElement[bool]:
     )
 
 
-def _fresh(row: LeftOutScoresRow | None, trace: StoredTrace) -> LeaveOneOut | None:
+def _current_scores(row: LeftOutScoresRow | None, trace: StoredTrace) -> LeaveOneOut | None:
     return _unpack(row) if row is not None and row.trace_digest == trace.digest else None
 
 

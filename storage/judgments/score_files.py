@@ -214,7 +214,7 @@ def outputs_of(rows: Sequence[Located]) -> Outputs:
 def _match(
     ids: Sequence[str], rows: list[Located], path: str, dataset: Dataset, evaluator: str, outputs: Outputs
 ) -> tuple[dict[str, Located], ScoreSummary]:
-    named, existing = _by_id(rows), set(ids)
+    named, existing = _rows_by_id(rows), set(ids)
     if named.keys() & existing:
         matches = {id: named[id] for id in ids if id in named}
         rows_left = tuple(id for id in named if id not in existing)
@@ -238,7 +238,7 @@ def _match(
     return matches, ScoreSummary(dataset.name, evaluator, outputs, len(matches), "position", (), ())
 
 
-def _by_id(rows: list[Located]) -> dict[str, Located]:
+def _rows_by_id(rows: list[Located]) -> dict[str, Located]:
     named: dict[str, Located] = {}
     for where, row in rows:
         if row.id is None:

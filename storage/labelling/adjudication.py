@@ -25,8 +25,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.database.labelling_schema import EventRow, GuidelineRow, ItemRow
-from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import TraceRow, in_range
+from stepsight.storage.database.schema import TraceRow, UserRow, in_range
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store
 from stepsight.storage.labelling.annotation import DECIDE, UNSURE, check_event, check_key, check_reason
 from stepsight.storage.labelling.campaigns import load_settings

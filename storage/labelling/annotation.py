@@ -70,7 +70,7 @@ def read_events(session: Session, item_id: int, user_id: int) -> list[EventRow]:
     """Return a person's events on a trace of a campaign, in order. This includes events in a slot that somebody
     else has since taken over, because the person did that work and saw the trace."""
     events = select(EventRow).where(EventRow.item_id == item_id, EventRow.user_id == user_id)
-    return list(_in_slots(session, events))
+    return list(_slot_events(session, events))
 
 
 def read_events_of_items(
@@ -78,12 +78,12 @@ def read_events_of_items(
 ) -> Mapping[tuple[int, int], Sequence[EventRow]]:
     """Return all events on several traces of a campaign, in order, keyed by item id and user id."""
     events: defaultdict[tuple[int, int], list[EventRow]] = defaultdict(list)
-    for event in _in_slots(session, select(EventRow).where(EventRow.item_id.in_(item_ids))):
+    for event in _slot_events(session, select(EventRow).where(EventRow.item_id.in_(item_ids))):
         events[event.item_id, event.user_id].append(event)
     return events
 
 
-def _in_slots(session: Session, events: Select[EventRow]) -> Iterator[EventRow]:
+def _slot_events(session: Session, events: Select[EventRow]) -> Iterator[EventRow]:
     # Events outside a slot are decisions, which are about the annotations of others.
     in_order = events.where(EventRow.slot_id.is_not(None)).order_by(EventRow.id)
     return map(check_event, session.scalars(in_order))

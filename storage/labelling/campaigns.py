@@ -31,8 +31,7 @@ from stepsight.storage.database.labelling_schema import (
     ItemRow,
     SlotRow,
 )
-from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, in_range, now
+from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, UserRow, in_range, now
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError, Store, insert_once
 from stepsight.storage.labelling.ordering import GOLD, Place, arrange, draw_gold
 from stepsight.storage.labelling.plan import CampaignPlan, CampaignSettings, check_guideline, read_settings

@@ -108,7 +108,7 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
     for name in sources:
         others = [id for id, text in _with_full_gold(session, name) if text not in taken]
         for having in _shown_beside(session, plan):
-            others = _alike(others, ids, having)
+            others = _unremarkable(others, ids, having)
         if len(others) >= least:
             return rng.sample(others, min(most, len(others)))
     few = (
@@ -148,7 +148,7 @@ def _shown_beside(session: Session, plan: CampaignPlan) -> Iterator[set[int]]:
         yield set(session.scalars(judged.distinct()))
 
 
-def _alike(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
+def _unremarkable(others: Sequence[int], ids: Sequence[int], having: Collection[int]) -> list[int]:
     """Keep those of the traces `others` that do not stand out among the traces `ids` by being in `having`, or by
     not being in it.
 

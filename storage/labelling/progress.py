@@ -8,7 +8,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
-from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.schema import UserRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE, fold, read_events
 from stepsight.storage.labelling.assignments import FREE, LEASED, SKIPPED, SUBMITTED

@@ -91,7 +91,7 @@ def _assign_next(store: Store, campaign_id: int, user: User) -> Assignment | Non
             raise ConflictError(f"The campaign {campaign.name!r} is closed.", "Choose another one.")
         shorten(session, campaign.id, campaign.lease)
         # An expired lease counts until somebody else takes the slot.
-        slot = session.scalar(_own(campaign, user))
+        slot = session.scalar(_held_by_user(campaign, user))
         if slot is None:
             free = _free(campaign, user)
             # Of traces with the same text, one that the person has already had comes when nothing else is left.
@@ -110,7 +110,7 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
     if campaign.closed is not None or not may_label_in(store, campaign, user):
         return "nothing"
     with store.read() as session:
-        if session.scalar(_own(campaign, user)) is not None:
+        if session.scalar(_held_by_user(campaign, user)) is not None:
             return "held"
         return "nothing" if session.scalar(_free(campaign, user)) is None else "new"
 
@@ -169,7 +169,7 @@ def _assignment(session: Session, campaign: Campaign, slot: SlotRow) -> Assignme
     return Assignment(slot.public_id, item.id, campaign, trace, answer, slot.expires)
 
 
-def _own(campaign: Campaign, user: User) -> Select[SlotRow]:
+def _held_by_user(campaign: Campaign, user: User) -> Select[SlotRow]:
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id, SlotRow.state == LEASED)
     held = select(SlotRow).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
     return held.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)

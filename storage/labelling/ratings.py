@@ -132,7 +132,7 @@ def _arrays(
 
 
 def _steps(annotations: Item) -> int:
-    # If the trace has changed since, an annotation is as long as its person's events require.
+    # If the trace has changed since, an annotation has as many steps as its events mention.
     return max(len(annotation.labels) for annotation in annotations)
 
 

@@ -96,11 +96,11 @@ def read_scores(store: Store, public_id: str, user: User, annotation: Annotation
     if slot.settings.shows is not Shows.SCORES:
         return ()
     if not slot.settings.stepwise:
-        return _of_evaluator(store, slot, _MODES)
+        return _evaluator_scores(store, slot, _MODES)
     end = annotation.revealed
     return tuple(
         replace(scores, validity=scores.validity[:end], redundancy=scores.redundancy[:end])
-        for scores in _of_evaluator(store, slot, (Mode.ONLINE,))
+        for scores in _evaluator_scores(store, slot, (Mode.ONLINE,))
     )
 
 
@@ -111,7 +111,7 @@ def _own_slot(store: Store, public_id: str, user: User) -> Slot:
         return slot
 
 
-def _of_evaluator(store: Store, slot: Slot, modes: Sequence[Mode]) -> tuple[ShownScores, ...]:
+def _evaluator_scores(store: Store, slot: Slot, modes: Sequence[Mode]) -> tuple[ShownScores, ...]:
     """Return the scores of the campaign's evaluator."""
     if slot.campaign.evaluator_id is None:
         return ()
@@ -171,7 +171,7 @@ def add_suggestions(store: Store, public_id: str, user: User) -> None:
 
 
 def _suggested(store: Store, slot: Slot) -> Sequence[str | None]:
-    shown = _of_evaluator(store, slot, _MODES)
+    shown = _evaluator_scores(store, slot, _MODES)
     if slot.campaign.evaluator_id is None or not shown:
         return ()
     with store.read() as session:

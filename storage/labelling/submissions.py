@@ -11,8 +11,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.database.labelling_schema import EventRow, ItemRow, SlotRow
-from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import DatasetRow, TraceRow, in_range
+from stepsight.storage.database.schema import DatasetRow, TraceRow, UserRow, in_range
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.annotation import UNSURE, Annotation, fold, needed_labels, read_events_of_items
 from stepsight.storage.labelling.assignments import SUBMITTED

@@ -11,7 +11,7 @@ from hashlib import sha256
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from stepsight.storage.database.people_schema import ServerSecretRow
+from stepsight.storage.database.schema import ServerSecretRow
 from stepsight.storage.database.store import Store
 
 _NAME = "pseudonyms"

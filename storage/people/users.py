@@ -18,8 +18,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.errors import UserError
 from stepsight.core.text.signs import reads_alike, shows_nothing
 from stepsight.storage.database.labelling_schema import CampaignAnnotatorRow, CampaignRow, InvitationRow, SlotRow
-from stepsight.storage.database.people_schema import LoginRow, UserRow
-from stepsight.storage.database.schema import check_name, now
+from stepsight.storage.database.schema import LoginRow, UserRow, check_name, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, Store, insert_once
 
 SHORTEST = 10
@@ -50,7 +49,7 @@ def is_password(hashed: str | None, password: str) -> bool:
     """True if `hashed` is the hash of this password. If `hashed` is None, return False, but take as long as a real
     check."""
     # Made on the first call in any case, since making it takes as long as a check.
-    nobodys = _nobodys()
+    nobodys = _decoy_hash()
     with _AT_ONCE:
         try:
             _HASHER.verify(nobodys if hashed is None else hashed, _bytes(password))
@@ -65,7 +64,7 @@ def is_outdated(hashed: str) -> bool:
 
 
 @cache
-def _nobodys() -> str:
+def _decoy_hash() -> str:
     return _HASHER.hash("the password of nobody")
 
 

@@ -8,8 +8,7 @@ import pytest
 from httpx import Client
 
 from stepsight.app.web.access import COOKIE
-from stepsight.storage.people.invitations import invite
-from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.logins import invite, open_login
 from stepsight.storage.people.users import Role
 from tests.app.processes import until
 from tests.app.web.test_access import EXPECTED, concrete

@@ -14,11 +14,14 @@ from stepsight.storage.labelling.adjudication import decide
 from stepsight.storage.labelling.queue import assign_next, last_submitted
 from stepsight.storage.labelling.record import read_annotation
 from stepsight.storage.labelling.submissions import iterate_annotations
-from stepsight.storage.people.invitations import LASTS, accept, find_invitation, invite
 from stepsight.storage.people.logins import (
     FREE_BY_NAME,
+    INVITATION_LASTS,
     LimitError,
+    accept,
     begin_attempt,
+    find_invitation,
+    invite,
     log_in,
     open_login,
     renew,
@@ -55,7 +58,7 @@ def test_an_invitation_can_be_accepted_and_still_ends(store, time_of_day):
     accept(store, token, "ada", "a long password")
     assert log_in(store, "ada", "a long password", "10.0.0.1")
     other = invite(store, Role.ANNOTATOR, "bob", boss)
-    time_of_day.set(LASTS + HOUR)
+    time_of_day.set(INVITATION_LASTS + HOUR)
     with pytest.raises(Exception, match=r"expired|no longer"):
         find_invitation(store, other)
 

@@ -21,8 +21,8 @@ from transformers import AutoConfig
 from stepsight.core.errors import UserError
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.hubs.checkpoint_files import TOKENIZER, WEIGHTS
-from stepsight.core.models.backbone import read_decoder
 from stepsight.core.models.checkpoint import Checkpoint
+from stepsight.core.models.model import read_decoder
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace

@@ -24,8 +24,8 @@ from stepsight.storage.importers import KINDS
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.importers.data_files import find_data
 from stepsight.storage.judgments.score_files import import_scores
-from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.labelling.files.label_formats import export_labels
 from stepsight.storage.people.users import local_user
 from stepsight.storage.traces.imports import import_file, import_table
 from stepsight.training.experiments.finetuning.math500 import read_result

@@ -12,11 +12,10 @@ from stepsight.core.trace import Trace
 from stepsight.storage.backup import check_backup, count_rows, make_backup, restore_backup, tables
 from stepsight.storage.browse.browse import browse
 from stepsight.storage.browse.filters import TraceFilter
-from stepsight.storage.database.people_schema import LoginRow, UserRow
-from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.schema import LoginRow, TraceRow, UserRow, now
 from stepsight.storage.database.store import NotFoundError, open_store
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.people.invitations import find_invitation, invite, invite_to_reset
+from stepsight.storage.people.logins import find_invitation, invite, invite_to_reset
 from stepsight.storage.people.users import Role, add_user
 from stepsight.storage.traces.queries import find_dataset, iterate_traces, list_datasets
 from tests.messages import refused

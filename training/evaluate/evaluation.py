@@ -16,7 +16,7 @@ from stepsight.core.files.label_patch import Patch
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.binary import McNemar, mcnemar
 from stepsight.core.metrics.bootstrap import DRAWS, Value, Weights, difference, resamples
-from stepsight.core.metrics.figures import Subject, as_json, figures, others, prm_scores, protocol, three_way
+from stepsight.core.metrics.figures import Subject, as_json, common, figures, prm_scores, protocol, three_way
 from stepsight.core.metrics.published import Published, published
 from stepsight.core.metrics.reasoneval import CATEGORIES, Errors, Level, kinds_of_error
 from stepsight.core.metrics.shortcuts import PREFIX, Baseline, baselines_of
@@ -25,7 +25,7 @@ from stepsight.core.scores import Outputs
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, build_columns, read_gold, read_table
 from stepsight.storage.judgments.evaluators import Calibration
-from stepsight.storage.labelling.patches import apply_patch
+from stepsight.storage.labelling.disputes import apply_patch
 from stepsight.storage.traces.queries import Dataset, iterate_traces
 from stepsight.training.data.transforms import draw_kept
 from stepsight.training.evaluate.judging import MeasuredEvaluator
@@ -48,7 +48,7 @@ class GoldView:
     """The gold that evaluators are measured against: that of a `dataset` or, if `group` is set, of the traces of
     that group.
 
-    `patch` is a label patch whose labels replace gold labels (`storage.labelling.patches`). If `cut` is given, it
+    `patch` is a label patch whose labels replace gold labels (`storage.labelling.disputes`). If `cut` is given, it
     is the seed for cutting each trace after a step chosen uniformly at random, and evaluators need hindsight
     judgments. The paper's figures are for whole traces with the original labels.
     """
@@ -318,7 +318,7 @@ def _rows(evaluator: MeasuredEvaluator, mode: Mode, table: StepTable, weights: W
     """Yield a row for each kind of error in the gold labels. Only the first row has
     the figures that do not depend on the kind of error."""
     subject = Subject(table, evaluator.outputs, evaluator.thresholds)
-    more = three_way(subject, weights) | others(subject, weights)
+    more = three_way(subject, weights) | common(subject, weights)
     if set(table.groups) & _PRMBENCH:
         more |= prm_scores(subject, weights)
     for errors in kinds_of_error(table):

@@ -116,7 +116,7 @@ def find_evaluators(
     mode, ours = Mode.HINDSIGHT if len(modes) > 1 else modes[0], ours or Processes()
 
     def completion() -> "Completion":
-        # It brings PyTorch.
+        # This import loads PyTorch.
         from stepsight.training.evaluate.completion import Completion
 
         return Completion(store, dataset, mode, place, ours, yes)

@@ -15,11 +15,10 @@ from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.whole_files import read_json
 from stepsight.core.formats.heads import HEADS
 from stepsight.core.hubs.checkpoint_files import CARD, is_hub_id
-from stepsight.core.models.backbone import context_of, looks_ahead
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.checkpoint_resolver import evaluator_folder, model_folder, open_checkpoint
 from stepsight.core.models.evaluator import ModelEvaluator, fingerprint
-from stepsight.core.models.model import StepModel
+from stepsight.core.models.model import StepModel, context_of, looks_ahead
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import load_backbone, read_config
 from stepsight.core.prompts.encoding import Encoder

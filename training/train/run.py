@@ -21,9 +21,8 @@ from transformers import PretrainedConfig
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.checkpoint_files import CARD
-from stepsight.core.models.backbone import context_of
 from stepsight.core.models.evaluator import save_evaluator
-from stepsight.core.models.model import StepModel
+from stepsight.core.models.model import StepModel, context_of
 from stepsight.core.prompts.encoding import Encoder
 from stepsight.core.trace import Label
 from stepsight.training.data.examples import IGNORED, SOFT, Example, build_examples

@@ -139,7 +139,7 @@ KIND = FileKind(
     title="PRM800K with ratings of the labelled steps",
     read=_read,
     fields=frozenset({"question", "label"}),
-    # Of other tables they are a text and a number.
+    # In other tables, these fields are a text and a number.
     holds=lambda row: isinstance(row["question"], dict) and isinstance(row["label"], dict),
     dataset="prm800k",
 )

@@ -36,7 +36,7 @@ _WORDS: Mapping[str, Meaning] = (
 )  # fmt: skip
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _NAMES = "neg, neu, pos, true, false, + or -"
-# With characters that are not visible.
+# This includes invisible characters.
 _LONGEST_WORD = 40
 # With a decimal comma too; three digits behind a comma may be thousands.
 _WHOLE = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*|,0{1,2})?")
@@ -44,7 +44,7 @@ _WHOLE = re.compile(r"([+-]?[0-9]{1,9})(?:\.0*|,0{1,2})?")
 # Signs that XML does not hold, as spreadsheets write them: a carriage return with its line feed, others, and what
 # would look like one itself.
 _ESCAPED = re.compile(r"_x000[Dd]_(?:\r?\n|_x000[Aa]_)?|_x(00[01][0-9A-Fa-f]|005[Ff](?=_x[0-9A-Fa-f]{4}_))_")
-# Those of Excel, LibreOffice and Google's in their languages, and what stands in a cell that is too narrow.
+# The error values of spreadsheets in their languages, and what fills a cell that is too narrow.
 _ERROR_VALUE = re.compile(
     r"#[¡¿]?[^\W\d_a-z]+(?:/[^\W_a-z]+)?[!?]|#(?:N/[AD]|NV|Н/Д|NB|I/T|YOK|BRAK|PUUTTUU|SAKNAS!?|GETTING_DATA)|Err:[0-9]{3}|#{3,}"
 )

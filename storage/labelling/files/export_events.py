@@ -34,8 +34,7 @@ from stepsight.storage.database.labelling_schema import (
     ItemRow,
     SlotRow,
 )
-from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, check_name
+from stepsight.storage.database.schema import DatasetRow, EvaluatorRow, TraceRow, UserRow, check_name
 from stepsight.storage.database.store import Store, snapshot
 from stepsight.storage.database.stored_json import EvaluatorFacts
 from stepsight.storage.importers.rows.fields import describe

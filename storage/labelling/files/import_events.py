@@ -18,8 +18,7 @@ from stepsight.storage.database.labelling_schema import (
     ItemRow,
     SlotRow,
 )
-from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import DatasetRow, TraceRow, check_name
+from stepsight.storage.database.schema import DatasetRow, TraceRow, UserRow, check_name
 from stepsight.storage.importers.rows.fields import field, located
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
@@ -83,7 +82,7 @@ class EventImporter:
 
     def __init__(self, session: Session, rows: Located, name: str | None) -> None:
         self._session = session
-        self._rows = ((where, _of_today(row)) for where, row in rows if row.get("event") not in _GONE_KINDS)
+        self._rows = ((where, _without_earlier(row)) for where, row in rows if row.get("event") not in _GONE_KINDS)
         self.events = self.items = 0
         self.repeated = False
         self.persons = PersonLookup(session)
@@ -256,7 +255,7 @@ class EventImporter:
             raise UserError("it contradicts another line, or itself.", AGAIN) from None
 
 
-def _of_today(row: Row) -> Row:
+def _without_earlier(row: Row) -> Row:
     """Return a row without what only versions before 1.0.0 wrote."""
     row = {name: value for name, value in row.items() if name not in ("chance", "visible")}
     if isinstance(campaign := row.get("campaign"), dict):

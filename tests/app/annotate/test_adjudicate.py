@@ -8,8 +8,7 @@ from sqlalchemy import update
 
 from stepsight.app.annotate.adjudicate import AdjudicationAddress, adjudication_html, with_letters
 from stepsight.app.annotate.campaigns import choose_html
-from stepsight.storage.database.people_schema import ServerSecretRow
-from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.schema import ServerSecretRow, TraceRow
 from stepsight.storage.labelling.adjudication import decide, read_adjudication, read_decisions
 from stepsight.storage.labelling.queue import list_turns
 from stepsight.storage.people.users import Role

@@ -25,7 +25,7 @@ from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import add_guideline, close_campaign, create_campaign, set_annotators
-from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, export_labels
+from stepsight.storage.labelling.files.label_formats import FORMAT_NAMES, export_labels
 from stepsight.storage.labelling.plan import AfterSubmission, CampaignPlan, CampaignView, Ordering, Shows
 from stepsight.storage.labelling.progress import CampaignProgress
 from stepsight.storage.people.users import Role, User, local_user

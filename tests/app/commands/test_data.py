@@ -10,7 +10,7 @@ import pytest
 
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.store import open_store
-from stepsight.storage.importers import catalogue, downloads
+from stepsight.storage.importers import catalogue
 from stepsight.storage.importers.catalogue import PublicFile, find_benchmark
 from stepsight.storage.judgments.evaluators import evaluators_of
 from stepsight.storage.judgments.judgments import read_judgments
@@ -195,7 +195,7 @@ def test_a_benchmark_comes_with_its_scores_from_the_cache(typed, data, tmp_path,
     place = tmp_path / "cache" / "downloads" / benchmark.file.sha256 / benchmark.file.name
     place.parent.mkdir(parents=True)
     place.write_bytes(content)
-    monkeypatch.setattr(downloads, "make_client", lambda *_: pytest.fail("a server was asked"))
+    monkeypatch.setattr(catalogue, "make_client", lambda *_: pytest.fail("a server was asked"))
     typed("import perturbation --download")
 
 

@@ -160,7 +160,7 @@ def partial():
 
 @pytest.mark.slow
 def test_a_cancelled_one_stops_and_is_resumed(client, sqlite_store, hub, monkeypatch):
-    monkeypatch.setattr("stepsight.app.jobs.worker._BEAT", 0.1)
+    monkeypatch.setattr("stepsight.app.jobs.lease._BEAT", 0.1)
     hub.pause = 1.0
     job = fetch(client).json()["job"]
     worker = threading.Thread(target=Worker(sqlite_store).work_one, daemon=True)
@@ -288,7 +288,7 @@ def test_a_job_has_memory_given_up_for_it_and_goes_on(client, sqlite_store, eval
     assert (done.state, done.reason, asked) == (State.DONE, "", [memory.memory_of(find_fetched(SMALL), "float32")])
     # Nobody who gives any: the job says what it lacks.
     client.post("/api/v1/jobs", json={"dataset": "sums", "evaluator": NAME, "mode": "online"})
-    monkeypatch.setattr("stepsight.app.jobs.worker._ROOM", 0.2)
+    monkeypatch.setattr("stepsight.app.jobs.kinds._ROOM", 0.2)
     with monkeypatch.context() as patch:
         patch.setattr(memory, "free_memory", lambda: 1_000_000)
         assert Worker(sqlite_store, ask_room=asked.append).work_one()

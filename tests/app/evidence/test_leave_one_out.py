@@ -6,10 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from stepsight.app.evidence import leave_one_out
+from stepsight.app.evidence import page
 from stepsight.app.evidence.evidence import Evidence
-from stepsight.app.evidence.leave_one_out import LeftOuts, ReaderLeftError
-from stepsight.app.evidence.page import LEFT_OUT
+from stepsight.app.evidence.page import LEFT_OUT, LeftOuts, ReaderLeftError
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.app.server import build_app
@@ -45,7 +44,7 @@ def test_one_that_cannot_score_here_says_so(evidence):
 
 
 def test_too_much_is_refused(evidence, monkeypatch):
-    monkeypatch.setattr(leave_one_out, "_MOST_TOKENS", 100)
+    monkeypatch.setattr(page, "_MOST_TOKENS", 100)
     with refused():
         LeftOuts().of(evidence())
 
@@ -64,7 +63,7 @@ def test_the_work_ends_when_its_reader_leaves_and_begins_again_for_another(evide
         asked.append(True)
         return len(asked) > 2
 
-    monkeypatch.setattr(leave_one_out, "_LOOKS", 0)
+    monkeypatch.setattr(page, "_LOOKS", 0)
     monkeypatch.setattr(Scorer, "stream_left_out", held)
     key = (one.about.fingerprint, one.trace.digest)
     with ThreadPoolExecutor(2) as pool:
@@ -84,7 +83,7 @@ def test_the_work_ends_when_the_page_is_left(store, evaluators, monkeypatch):
 
 
 def test_where_many_wait_the_next_is_sent_away(evidence, monkeypatch):
-    monkeypatch.setattr(leave_one_out, "_WAITING", 2)
+    monkeypatch.setattr(page, "_WAITING", 2)
     kept, held = LeftOuts(), threading.Event()
     started = threading.Semaphore(0)
 

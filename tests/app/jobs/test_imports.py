@@ -50,7 +50,7 @@ def test_a_worker_takes_what_it_is_for(sqlite_store, tiny):
 
 def test_a_cancelled_import_stores_nothing_and_can_be_resumed(sqlite_store, monkeypatch):
     """Cancelled while the file is looked through, before the store is written to."""
-    monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
+    monkeypatch.setattr("stepsight.app.jobs.lease._BEAT", 0.01)
     monkeypatch.setattr(uploads, "_PIECE", 100)
     job = request(sqlite_store, rows=400)
     real = stepsight.app.jobs.worker.JobLease.watch_bytes

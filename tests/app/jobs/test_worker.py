@@ -42,7 +42,7 @@ def slowly(monkeypatch):
             yield from whole(self, [trace], mode, on_skip)
 
     monkeypatch.setattr(Scorer, "stream", stream)
-    monkeypatch.setattr(stepsight.app.jobs.worker, "_BEAT", 0.01)
+    monkeypatch.setattr("stepsight.app.jobs.lease._BEAT", 0.01)
 
 
 @pytest.mark.parametrize("mode", list(Mode))

@@ -4,8 +4,7 @@ import re
 import pytest
 
 from stepsight.app.web.access import COOKIE
-from stepsight.storage.people.invitations import list_invitations
-from stepsight.storage.people.logins import open_login
+from stepsight.storage.people.logins import list_invitations, open_login
 from stepsight.storage.people.users import Role, find_user
 from tests.app.client import PAGE, who
 from tests.storage.labelling.labelled_sums import labelled

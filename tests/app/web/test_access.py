@@ -17,8 +17,7 @@ from stepsight.app.demo.mount import PATH
 from stepsight.app.server import build_app
 from stepsight.app.web import middleware
 from stepsight.app.web.access import COOKIE, RequiresRight, Rules
-from stepsight.storage.database.people_schema import LoginRow
-from stepsight.storage.database.schema import now
+from stepsight.storage.database.schema import LoginRow, now
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people.logins import LASTS, open_login
 from stepsight.storage.people.users import Role, end_user, find_user, set_role

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from stepsight.app.server import build_app
 from stepsight.app.web.access import COOKIE
-from stepsight.storage.database.people_schema import FailedLoginRow, LoginRow, UserRow
+from stepsight.storage.database.schema import FailedLoginRow, LoginRow, UserRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.people.logins import FREE_BY_NAME, open_login, user_of

@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.formats.token_classification import class_rows, class_words
+from stepsight.core.formats.token_classification import class_order, class_words
 from stepsight.core.scores import Outputs
 from stepsight.core.scoring.packed import PackedForward
 from stepsight.core.scoring.scorer import Scorer
@@ -225,7 +225,7 @@ def test_a_decoder_may_be_made_bidirectional_and_an_encoder_not_causal(tmp_path)
 
 
 @each(
-    "words, rows",
+    "words, order",
     [
         (["LABEL_0", "LABEL_1"], (0, None, 1)),
         (["0", "1"], (0, None, 1)),
@@ -243,8 +243,8 @@ def test_a_decoder_may_be_made_bidirectional_and_an_encoder_not_causal(tmp_path)
         (["LABEL_0"], (None, None, 0)),
     ],
 )
-def test_words_that_are_known(words, rows):
-    assert class_rows(words) == rows
+def test_words_that_are_known(words, order):
+    assert class_order(words) == order
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_words_that_are_known(words, rows):
 )
 def test_words_that_are_refused(words):
     with refused():
-        class_rows(words)
+        class_order(words)
 
 
 def test_words_come_by_number_from_either_map():

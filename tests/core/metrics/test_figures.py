@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.figures import SHARES, Subject, as_json, others, prm_scores, protocol, three_way
+from stepsight.core.metrics.figures import SHARES, Subject, as_json, common, prm_scores, protocol, three_way
 from stepsight.core.metrics.reasoneval import Errors, kinds_of_error
 from stepsight.core.metrics.table import build_table
 from stepsight.core.scores import Outputs, StepScores, Thresholds
@@ -83,14 +83,14 @@ def test_first_errors_and_calibration():
     0.01, 0.3721, 0.04, 0.36, 0.09, 0.01, 0.01. Calibration: of ten bins 0.9 twice, both valid (0.1 off), 0.61
     wrong, 0.8, 0.4 and 0.7 valid, 0.1 wrong: (0.2 + 0.61 + 0.2 + 0.6 + 0.3 + 0.1) / 7.
     """
-    found = numbers(others(subject(), WEIGHTS))
+    found = numbers(common(subject(), WEIGHTS))
     expected = {"first_error_accuracy": 0.5, "processbench_f1": 0.5, "mr_mcc": 0.0}
     expected |= {"ece": 2.01 / 7, "brier": 0.8921 / 7}
     assert {name: found[name] for name in expected} == pytest.approx(expected, abs=1e-6)
 
 
 def test_an_evaluator_without_steps_has_no_step_figures():
-    assert others(subject(Outputs.SOLUTION), WEIGHTS) == {}
+    assert common(subject(Outputs.SOLUTION), WEIGHTS) == {}
     found = protocol(subject(Outputs.SOLUTION), Errors.INVALID, WEIGHTS)
     assert found["step_f1"].reason == found["step_auc"].reason == "the evaluator says nothing of steps"
     assert found["step_auc"].draws is None
@@ -167,7 +167,7 @@ def subject_of_shares(*traces, outputs=Outputs.VALIDITY):
 
 
 def measure(found, draws=50):
-    return others(found, resamples(found.table.traces, draws))
+    return common(found, resamples(found.table.traces, draws))
 
 
 def share_numbers(found):

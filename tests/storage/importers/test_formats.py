@@ -83,16 +83,10 @@ def test_what_a_kind_writes_it_reads_back(kind):
         assert kind != "plain" or again == trace
 
 
-@each("kind", sorted(KINDS))
-@each("row", [invalid_row(), redundant_row(), plain_row(1)])
+@each("kind, row", [("plain", invalid_row()), ("plain", redundant_row()), ("prm800k", plain_row(1))])
 def test_a_file_of_another_kind_says_which(kind, row):
-    traces = read_traces(KINDS[kind], [json.dumps(row).encode()], "f")
-    likely = guess_kind(row)
-    if likely == kind:
-        assert len(list(traces)) == 1
-    else:
-        with refused():
-            list(traces)
+    with refused():
+        list(read_traces(KINDS[kind], [json.dumps(row).encode()], "f"))
 
 
 def test_a_file_that_is_all_of_another_kind_is_not_counted_as_bad_rows():

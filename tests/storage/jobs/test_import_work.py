@@ -13,7 +13,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.paths import CACHE_VARIABLE
 from stepsight.storage.database.jobs_schema import State, Task
 from stepsight.storage.database.store import NotFoundError
-from stepsight.storage.importers import downloads
+from stepsight.storage.importers import catalogue
 from stepsight.storage.importers.catalogue import PublicFile, find_benchmark
 from stepsight.storage.importers.column_mapping import ColumnMap
 from stepsight.storage.jobs.imports import (
@@ -209,7 +209,7 @@ def test_the_same_request_twice_is_one_job(store):
 @pytest.fixture
 def public(tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
-    monkeypatch.setattr(downloads, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(catalogue, "_FIRST_PAUSE", 0.01)
     with PublicServer().running() as server:
         yield server
 

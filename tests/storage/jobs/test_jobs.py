@@ -94,7 +94,7 @@ def test_many_who_ask_for_the_same_import_at_once_get_one_job(store):
     assert len(list_jobs(store)) == 2
 
 
-@pytest.mark.parametrize("wrong", ["state = 'lost'", "task = 'later'", "state = 'running'"])
+@pytest.mark.parametrize("wrong", ["state = 'lost'", "state = 'running'"])
 def test_the_database_refuses_what_is_no_state(store, dataset_id, wrong):
     start(store, dataset_id)
     with pytest.raises(IntegrityError), store.write() as session:

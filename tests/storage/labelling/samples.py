@@ -9,8 +9,7 @@ from sqlalchemy import true, update
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import SlotRow
-from stepsight.storage.database.people_schema import ServerSecretRow
-from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.schema import ServerSecretRow, TraceRow, now
 from stepsight.storage.database.store import NotFoundError, Store, insert_once
 from stepsight.storage.labelling.annotation import Annotation, NewEvent
 from stepsight.storage.labelling.campaigns import Campaign, create_campaign, get_campaign

@@ -26,7 +26,7 @@ from stepsight.storage.labelling.campaigns import (
     may_label_in,
     set_annotators,
 )
-from stepsight.storage.labelling.files.export_labels import export_labels
+from stepsight.storage.labelling.files.label_formats import export_labels
 from stepsight.storage.labelling.plan import (
     ERROR_KINDS,
     LONGEST_KIND,
@@ -36,7 +36,7 @@ from stepsight.storage.labelling.plan import (
 )
 from stepsight.storage.labelling.queue import next_availability, open_slot
 from stepsight.storage.people.blindness import is_something_hidden
-from stepsight.storage.people.invitations import accept, find_invitation, invite, list_invitations
+from stepsight.storage.people.logins import accept, find_invitation, invite, list_invitations
 from stepsight.storage.people.users import Role, end_user
 from tests.cases import each
 from tests.messages import refused

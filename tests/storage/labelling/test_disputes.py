@@ -13,8 +13,7 @@ from stepsight.core.files.label_patch import LabelChange, Patch, format_patch, p
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.database.labelling_schema import Dispute, DisputeEntry
-from stepsight.storage.database.people_schema import UserRow
-from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.schema import TraceRow, UserRow
 from stepsight.storage.database.store import ConflictError, ForbiddenError, NotFoundError
 from stepsight.storage.judgments.columns import read_gold
 from stepsight.storage.labelling.disputes import (
@@ -23,15 +22,17 @@ from stepsight.storage.labelling.disputes import (
     DisputeFilter,
     DisputeState,
     add_entry,
+    apply_patch,
+    check_patch,
     count_disputes,
     disputed_datasets,
     get_dispute,
     gold_values,
     list_disputes,
+    make_patch,
     open_dispute,
     possible_states,
 )
-from stepsight.storage.labelling.patches import apply_patch, check_patch, make_patch
 from stepsight.storage.people.users import Role
 from stepsight.storage.traces.queries import find_dataset
 from tests.cases import each

@@ -11,8 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
-from stepsight.storage.database.people_schema import ServerSecretRow
-from stepsight.storage.database.schema import TraceRow, now
+from stepsight.storage.database.schema import ServerSecretRow, TraceRow, now
 from stepsight.storage.database.store import ConflictError, NotFoundError, open_store
 from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.labelling.progress import campaign_progress

@@ -5,7 +5,7 @@ from sqlalchemy import update
 
 from stepsight.core.metrics.ratings import NO_ERROR, RATING_NAMES, UNLABELLED
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.database.people_schema import ServerSecretRow
+from stepsight.storage.database.schema import ServerSecretRow
 from stepsight.storage.labelling.ratings import read_ratings
 from tests.storage.labelling.samples import THREE, TRACES, TWO, Scene
 from tests.storage.samples import add

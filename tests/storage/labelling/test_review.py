@@ -12,8 +12,8 @@ from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.judgments.evaluators import register_evaluator, register_loaded
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.campaigns import close_campaign
-from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.labelling.files.label_formats import export_labels
 from stepsight.storage.labelling.queue import open_slot
 from stepsight.storage.labelling.review import PeerAnnotation, ShownScores, labels_of, read_review, read_scores
 from stepsight.storage.people.blindness import is_unblinded

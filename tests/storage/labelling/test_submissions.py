@@ -7,7 +7,7 @@ import pytest
 from stepsight.core.trace import Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.labelling.campaigns import add_guideline
-from stepsight.storage.labelling.files.export_labels import export_labels
+from stepsight.storage.labelling.files.label_formats import export_labels
 from stepsight.storage.labelling.submissions import iterate_annotations
 from tests.storage.labelling.samples import THREE, TRACES, Scene, change_minds
 from tests.storage.samples import add

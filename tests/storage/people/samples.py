@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from stepsight.storage.database.people_schema import UserRow
+from stepsight.storage.database.schema import UserRow
 from stepsight.storage.people.users import Role, hash_password, user_of_row
 
 PASSWORD = "correct horse"

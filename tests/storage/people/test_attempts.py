@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import select, update
 
-from stepsight.storage.database.people_schema import FailedLoginRow, HomeRow
-from stepsight.storage.database.schema import now
+from stepsight.storage.database.schema import FailedLoginRow, HomeRow, now
 from stepsight.storage.people.logins import (
     AT_HOME,
     FREE_BY_ADDRESS,

@@ -6,7 +6,7 @@ from itertools import permutations
 from sqlalchemy import select, update
 
 from stepsight.storage.backup import make_backup, restore_backup
-from stepsight.storage.database.people_schema import ServerSecretRow
+from stepsight.storage.database.schema import ServerSecretRow
 from stepsight.storage.database.store import open_store
 from stepsight.storage.people.server_secret import keyed_digest, load_secret, read_secret, shuffle_people
 

@@ -155,10 +155,10 @@ def test_an_unknown_name_is_refused(sqlite_store):
 @pytest.fixture
 def real_cost(costly_hasher):
     quick, users._HASHER = users._HASHER, costly_hasher
-    users._nobodys.cache_clear()
+    users._decoy_hash.cache_clear()
     yield
     users._HASHER = quick
-    users._nobodys.cache_clear()
+    users._decoy_hash.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -206,7 +206,7 @@ def test_an_invalid_hash_matches_no_password(hashed):
     assert not is_password(hashed, PASSWORD)
 
 
-def test_nobodys_password_takes_as_long_as_a_wrong_one(real_cost):
+def test_decoy_hash_password_takes_as_long_as_a_wrong_one(real_cost):
     hashed = hash_password(PASSWORD)
     is_password(None, PASSWORD)
     wrong, nobodys = (min(_seconds(one) for _ in range(3)) for one in (hashed, None))

@@ -7,7 +7,7 @@ import pytest
 import stepsight
 from stepsight.core.files.label_patch import LabelChange, Patch, format_patch
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.files.export_labels import export_labels
+from stepsight.storage.labelling.files.label_formats import export_labels
 from stepsight.training.report.frames import EVENTS, LABELS, RESULTS, frame_of
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, do, label_all, people, take

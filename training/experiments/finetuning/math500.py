@@ -29,9 +29,9 @@ from transformers import GenerationConfig
 from stepsight.core.errors import UserError
 from stepsight.core.files.jsonl import read_file
 from stepsight.core.files.whole_files import read_json, write_json, write_text
-from stepsight.core.models.backbone import context_of, main_device
 from stepsight.core.models.checkpoint import Checkpoint, model_name
 from stepsight.core.models.evaluator import fingerprint
+from stepsight.core.models.model import context_of, main_device
 from stepsight.core.models.placement import Placement
 from stepsight.core.paths import data_files
 from stepsight.core.validation import validate

@@ -38,11 +38,11 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import read_json, write_json
 from stepsight.core.hubs import checkpoint_files
 from stepsight.core.hubs.checkpoint_files import is_hub_id, read_config_file
-from stepsight.core.models.backbone import context_of
 from stepsight.core.models.checkpoint import Checkpoint, model_name
 from stepsight.core.models.checkpoint_resolver import model_folder as folder_of_hub
 from stepsight.core.models.devices import torch_dtype
 from stepsight.core.models.evaluator import fingerprint
+from stepsight.core.models.model import context_of
 from stepsight.core.models.placement import Placement
 from stepsight.core.models.pretrained import load_weights, read_config
 from stepsight.training.data.examples import IGNORED, Example

@@ -19,8 +19,8 @@ from stepsight.storage.labelling.files.export_events import (
     EventLine,
     write_events,
 )
-from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.labelling.files.label_formats import export_labels
 from stepsight.storage.labelling.queue import assign_next
 from stepsight.storage.people.users import Role, find_user, local_user
 from stepsight.storage.traces.imports import import_file

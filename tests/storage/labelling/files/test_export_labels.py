@@ -13,8 +13,13 @@ from stepsight.storage.database.store import NotFoundError
 from stepsight.storage.importers import KINDS, find_kind, parse_row
 from stepsight.storage.labelling.adjudication import AnnotatedItem
 from stepsight.storage.labelling.consensus import LabelledTrace
-from stepsight.storage.labelling.files.export_labels import FORMAT_NAMES, LabelExport, export_labels
-from stepsight.storage.labelling.files.label_formats import argilla_user, prm800k_rows
+from stepsight.storage.labelling.files.label_formats import (
+    FORMAT_NAMES,
+    LabelExport,
+    argilla_user,
+    export_labels,
+    prm800k_rows,
+)
 from stepsight.storage.labelling.submissions import LabelledItem, SubmittedAnnotation
 from stepsight.storage.traces.queries import StoredTrace
 from tests.messages import refused

@@ -7,8 +7,8 @@ import pytest
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import find_campaign, list_campaigns
-from stepsight.storage.labelling.files.export_labels import export_labels
 from stepsight.storage.labelling.files.import_labels import import_labels
+from stepsight.storage.labelling.files.label_formats import export_labels
 from stepsight.storage.labelling.progress import campaign_progress
 from stepsight.storage.labelling.submissions import iterate_annotations
 from stepsight.storage.people.users import local_user

@@ -9,9 +9,18 @@ from safetensors.torch import save_file
 from transformers import LlamaConfig, LlamaModel, RobertaConfig, RobertaModel
 
 from stepsight.core.evaluators.loading import load_evaluator
-from stepsight.core.models.backbone import Decoder, context_of, looks_ahead, main_device, read_decoder
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import THREE_WAY, VALIDITY, linear_head, outputs_of
+from stepsight.core.models.model import (
+    THREE_WAY,
+    VALIDITY,
+    Decoder,
+    context_of,
+    linear_head,
+    looks_ahead,
+    main_device,
+    outputs_of,
+    read_decoder,
+)
 from stepsight.core.models.network import DecoderNetwork, Queries, decoder_config
 from stepsight.core.models.pretrained import load_backbone
 from stepsight.core.scores import Outputs

@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from stepsight.core.paths import cache_folder
-from stepsight.storage.importers import KINDS, downloads
-from stepsight.storage.importers.catalogue import PublicFile, public_file, published_files
-from stepsight.storage.importers.downloads import fetch
+from stepsight.storage.importers import KINDS, catalogue
+from stepsight.storage.importers.catalogue import PublicFile, fetch, public_file, published_files
 from tests.messages import refused
 from tests.storage.public_server import PublicServer
 
@@ -32,7 +31,7 @@ def cache(tmp_path, monkeypatch):
     # Not asked for this machine's own addresses.
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
-    monkeypatch.setattr(downloads, "_FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(catalogue, "_FIRST_PAUSE", 0.01)
     return folder
 
 
