@@ -224,7 +224,7 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
     try:
         family = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][0]
     except (OSError, UnicodeError):
-        raise UserError(f"--host is {host!r}, which this machine does not know.", "Give an address.") from None
+        raise UserError(f"--host is {host!r}, no address of this machine.", "Give an address.") from None
     for candidate in range(port, port + 10) if port else [0]:
         listener = socket.socket(family)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

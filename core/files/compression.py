@@ -185,5 +185,5 @@ def read_zip(content: bytes, name: str, most: int) -> ZipFiles:
         raise UserError(f"{name}: a damaged archive ({error}).", "Fetch it again.") from None
     entries = {info.filename: info for info in archive.infolist() if not info.is_dir()}
     if len(entries) > _MOST_FILES:
-        raise UserError(f"{name}: an archive of over {_MOST_FILES:,} files.")
+        raise UserError(f"{name}: an archive with more than {_MOST_FILES:,} files.")
     return ZipFiles(name, content, most, archive, entries)

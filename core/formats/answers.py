@@ -337,7 +337,7 @@ def _token_id(checkpoint: Checkpoint, token: object, name: object = None) -> int
         number = ids[-1] if ids else None
     if number is None or not 0 <= number < checkpoint.size("vocab_size"):
         raise UserError(
-            f"{checkpoint.folder}: the tokenizer has no token {name or token!r} that the weights know.",
+            f"{checkpoint.folder}: the tokenizer has no token {name or token!r} that the weights have.",
             "Copy the tokenizer that belongs to the checkpoint.",
         )
     return number

@@ -323,7 +323,7 @@ def _check_added(checkpoint: Checkpoint) -> None:
         number = checkpoint.vocabulary.token_id(token)
         if size is not None and (number is None or number >= size):
             raise UserError(
-                f"{checkpoint.folder}: the token {token!r} gets the id {number}, the weights know {size} tokens.",
+                f"{checkpoint.folder}: the token {token!r} gets the id {number}, the weights have {size} tokens.",
                 "Name the base that it was trained on in stepsight.json.",
             )
 

@@ -269,7 +269,7 @@ def names_in(path: Path) -> dict[str, Path]:
         with safe_open(path, framework="pt") as file:
             return dict.fromkeys(file.keys(), path)
     except (SafetensorError, OSError) as error:
-        raise UserError(f"{path}: not a whole safetensors file ({error}).", "Copy it again.") from None
+        raise UserError(f"{path}: not a complete safetensors file ({error}).", "Copy it again.") from None
 
 
 def _weight_files(folder: Path) -> list[Path]:

@@ -117,7 +117,7 @@ def public_file(kind: str, name: str | None = None, sha256: str | None = None) -
     files = published_files(kind)
     if not files:
         raise UserError(
-            f"No public address of {kind} is known.", "Fetch the file by hand and import it by its path."
+            f"No public address of {kind} is known.", "Download the file yourself and import it by its path."
         )
     matches = [file for file in files if name in (None, file.name)]
     if len(matches) != 1:

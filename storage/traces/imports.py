@@ -77,7 +77,7 @@ class ImportSummary:
     def __str__(self) -> str:
         left_out = f", {counted(self.left_out, 'bad row')} left out" if self.left_out else ""
         left_out += "".join(f", {count:,} left out by {what}" for what, count in self.unwanted.items())
-        left_out += f", {self.given_up:,} left out whose rest is not known" if self.given_up else ""
+        left_out += f", {self.given_up:,} left out because the rest is unknown" if self.given_up else ""
         notes = "".join(f" {note}" for note in self.notes)
         if not self.added:
             stored = counted(self.unchanged, "trace")

@@ -140,7 +140,7 @@ def _not_labels(row: Row, where: str) -> UserError:
     kind = guess_kind(row)
     if "annotators" in row or kind is None:
         return UserError(
-            f"{where}: no labels by people.", "Expected a download of labels (stepsight export labels)."
+            f"{where}: no labels given by people.", "Expected a download of labels (stepsight export labels)."
         )
     return UserError(
         f"{where}: the row looks like {kind}, which are traces, not labels by people.",

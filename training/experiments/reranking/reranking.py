@@ -222,7 +222,7 @@ def rule_of(evaluator: str, by: str) -> Aggregation:
     if rule is None:
         names = ", ".join(name for name, *_ in OFFICIAL_RULES)
         raise UserError(
-            f"the authors of {evaluator!r} state no rule that is known here.",
+            f"the authors of {evaluator!r} publish no rule that StepSight has.",
             f"Name one with --by; known are those of evaluators called {names} and so on.",
         )
     return rule
