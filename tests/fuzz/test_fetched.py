@@ -64,4 +64,4 @@ def test_records(name, fetched):
                 assert (
                     f"{known.parameters:,} {known.context or 0:,} {known.seconds:.1f} {known.thresholds.validity:g}"
                 )
-    assert lost > COUNT / 8
+    assert lost > COUNT / 20

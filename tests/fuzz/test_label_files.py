@@ -175,4 +175,4 @@ def test_tasks_of_label_studio(store, tmp_path):
         faults = [task.fault for task in tasks if task.fault]
         refused += bool(faults)
         assert found == (None if faults else expected), (number, faults, expected, found)
-    assert COUNT / 8 < refused < COUNT
+    assert 0 < refused < COUNT

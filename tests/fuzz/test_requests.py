@@ -66,7 +66,7 @@ def shoot(client, name, path, sound, count=COUNT):
         else:
             body = damaged(json.dumps(sound).encode(), rng)
         refused += check(name, number, client.post(path, content=body, headers=JSON))
-    assert refused > count / 8, (name, refused)
+    assert refused > count / 20, (name, refused)
 
 
 CHAT = [{"role": "user", "content": "2 + 3?"}, {"role": "assistant", "content": "2 + 3 = 5.<extra_0>So 5."}]
