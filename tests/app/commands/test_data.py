@@ -154,7 +154,7 @@ def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(typed, 
 
 def test_files_of_one_kind_become_datasets_of_their_own(typed, data, names):
     assert typed.run("import auto", data / "prm800k").err == ""
-    examples = {f"prm800k-prm800k-{part}-example" for part in ("phase1-test", "phase1-train", "phase2-train")}
+    examples = {f"prm800k-{part}-example" for part in ("phase1-test", "phase1-train", "phase2-train")}
     assert set(names()) == {"prm800k-test", "prm800k-train"} | examples
 
 
