@@ -36,14 +36,15 @@ _LEADS = {
     Flip.RIGHTED.value: "Later steps changed the verdict on a step, and gold agrees with the new verdict.",
     Flip.MISLED.value: "Later steps changed the verdict on a step, and gold agrees with the old verdict.",
     Flip.UNJUDGED.value: "Later steps changed the verdict on a step that has no gold label.",
-    STAYED: "Later steps moved the scores, but in the end every step has the verdict that it had online.",
+    STAYED: "In the end every step has the verdict that it had online, even if later steps moved its score.",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Gallery:
     """The traces of a dataset, grouped by the effect of later steps on an evaluator's verdicts. `datasets` and
-    `offers` are the datasets and evaluators to choose from, and `offer` is the chosen evaluator."""
+    `offers` are the datasets and evaluators to choose from, and `offer` is the chosen evaluator. `note` says which
+    evaluator was asked for, if it has not judged the dataset."""
 
     dataset: Dataset
     datasets: Sequence[Dataset]
@@ -51,6 +52,7 @@ class Gallery:
     offer: EvaluatorChoice
     thresholds: Thresholds
     flips: Flips
+    note: str
 
     def count(self, kind: str) -> int:
         return len(self.flips.of(flip_of(kind)))
@@ -82,23 +84,27 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     """Open the gallery of a dataset and an evaluator.
 
     A `dataset` of "" stands for the shipped gallery if it has been judged, or else for the first dataset. An
-    `evaluator` of "" stands for the first evaluator that has judged the dataset. Raises `NotFoundError` if the
-    dataset or evaluator does not exist, and `NotJudgedError` if no trace has been judged in hindsight mode.
+    `evaluator` of "", or one that has not judged the dataset, stands for the first that has. Raises `NotFoundError`
+    if the dataset or evaluator does not exist, and `NotJudgedError` if no trace has been judged in hindsight mode.
     """
     by_dataset = hindsight_evaluators(store)
     datasets = list_datasets(store)
     chosen = _choose(datasets, dataset, by_dataset)
     evaluator_ids = by_dataset.get(chosen.id, ())
-    offers = [offer for offer in list_choices(store, evaluators, chosen.id) if offer.id in evaluator_ids]
+    choices = list_choices(store, evaluators, chosen.id)
+    offers = [offer for offer in choices if offer.id in evaluator_ids]
     if not offers:
         raise NotJudgedError(f"Nobody has judged {chosen.name} in hindsight mode yet.", dataset=chosen.name)
-    offer = find_choice(offers, evaluator) if evaluator else offers[0]
+    offer = wanted = find_choice(choices, evaluator) if evaluator else offers[0]
+    note = ""
+    if offer not in offers:
+        offer = offers[0]
+        note = f"{wanted.key} has not judged {chosen.name} in hindsight mode. {offer.key} has."
     assert offer.id is not None
     thresholds = find_thresholds(store, offer.id)
     judged = [dataset for dataset in datasets if dataset.id in by_dataset]
-    return Gallery(
-        chosen, judged, offers, offer, thresholds, find_flips(store, chosen.id, offer.id, thresholds.validity)
-    )
+    flips = find_flips(store, chosen.id, offer.id, thresholds.validity)
+    return Gallery(chosen, judged, offers, offer, thresholds, flips, note)
 
 
 def flip_of(kind: str) -> Flip | None:
@@ -131,7 +137,7 @@ def gallery_html(
     place = f"{first + 1:,}–{first + len(shown):,} of {len(ids):,}" if shown else f"0 of {len(ids):,}"
     return render(
         "evidence/gallery.html",
-        problems=problems,
+        problems=[*problems, gallery.note] if gallery.note else problems,
         baseline_check=baseline_check,
         here=here,
         datasets=[(dataset.name, f"{dataset.name} ({dataset.traces:,})") for dataset in gallery.datasets],
@@ -187,7 +193,8 @@ def _row(gallery: Gallery, judgment: StoredJudgment, here: EvidenceAddress) -> d
     title = trace.meta.get("title")
     sentence = "No later step changed a verdict."
     if revision.jump is not None:
-        sentence = jump_sentence([trace.step_name(i) for i in range(len(hindsight))], revision.jump)
+        final = float(hindsight.offline.validity[revision.substep])
+        sentence = jump_sentence([trace.step_name(i) for i in range(len(hindsight))], revision.jump, final)
     return {
         "name": title if isinstance(title, str) and title else trace.id,
         "url": EvidenceAddress(trace=trace.trace_id, evaluator=here.evaluator, kind=here.kind, step=step).url(),

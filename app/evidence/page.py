@@ -31,7 +31,7 @@ from stepsight.app.scoring.batcher import BusyError
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.baseline_check import BaselineChecks
-from stepsight.app.web.html import render
+from stepsight.app.web.html import macro, render
 from stepsight.app.web.pages import (
     DOWNLOAD_PATIENCE,
     PageContent,
@@ -44,7 +44,10 @@ from stepsight.app.web.pages import (
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.keyed_cache import KeyedCache
+from stepsight.core.judgment import Mode
+from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task
 from stepsight.storage.database.store import Store
+from stepsight.storage.jobs.jobs import list_jobs
 from stepsight.storage.judgments.evaluators import StoredEvaluator, evaluators_of
 from stepsight.storage.people.blindness import check_texts, check_traces, hidden_traces
 from stepsight.storage.people.users import User
@@ -97,6 +100,7 @@ class EvidencePage:
         unjudged = error if isinstance(error, NotJudgedError) else None
         # A dataset that waits for its first judgments takes one button.
         evaluator = next(iter(self.evaluators.names), "") if unjudged is not None and unjudged.dataset else ""
+        job = judging(self.store, unjudged.dataset) if unjudged is not None else None
         form: Markup | str = ""
         if unjudged and not evaluator:
             form = judge_form(self.store, self.evaluators, unjudged.dataset, leads=True)
@@ -107,6 +111,7 @@ class EvidencePage:
             unjudged=unjudged,
             may_judge=may_judge,
             evaluator=evaluator,
+            job=job,
             form=form,
         )
 
@@ -114,6 +119,8 @@ class EvidencePage:
         gallery = open_gallery(self.store, self.evaluators, address.dataset, address.evaluator)
         here = gallery.here(address)
         line = self._baseline_check(gallery.dataset, gallery.offer.row)
+        if job := judging(self.store, gallery.dataset.name):
+            line = macro("evidence/failure.html", "progress", job)
         hidden = hidden_traces(self.store, user, gallery.shown(here))
         return gallery_html(self.store, gallery, here, problems, line, hidden)
 
@@ -155,6 +162,12 @@ class EvidencePage:
         if self.checks is None or evaluator is None:
             return Markup()
         return self.checks.line(dataset, [evaluator])
+
+
+def judging(store: Store, dataset: str) -> Job | None:
+    """Return the waiting or running job that judges a dataset in hindsight mode, or None."""
+    jobs = (job for job in list_jobs(store) if job.task == Task.JUDGE and job.state in ACTIVE)
+    return next((job for job in jobs if job.dataset == dataset and job.request["mode"] == Mode.HINDSIGHT), None)
 
 
 def _gallery_place(store: Store, evaluators: Evaluators, evidence: Evidence, address: EvidenceAddress) -> ListPlace:

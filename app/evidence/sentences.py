@@ -85,17 +85,17 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
     fallen = [other for other in carried if dependence.turns[step, other]]
     if fallen:
         these = name_steps(names, sorted(fallen))
-        falls, rest = ("falls", f"{these} rests") if len(fallen) == 1 else ("fall", "they rest")
+        falls, rest = ("falls", "its verdict rests") if len(fallen) == 1 else ("fall", "their verdicts rest")
         below = f"{falls} below {dependence.threshold:.2f}: {rest} on it."
         parts.append(f"Without step {names[step]}, {these} {below}")
     elif carried:
         lost = -float(dependence.changes[step, carried[0]])
         parts.append(f"Without step {names[step]}, step {names[carried[0]]} loses {lost:.2f} of its validity.")
     elif step in dependence.left_out.known:
-        parts.append(f"No other step rests on step {names[step]}.")
+        parts.append(f"No other verdict rests on step {names[step]}.")
     under = dependence.rests_on(step)
     if under:
-        parts.append(f"Step {names[step]} rests on {name_steps(names, sorted(under))}.")
+        parts.append(f"The verdict on step {names[step]} rests on {name_steps(names, sorted(under))}.")
     return " ".join(parts)
 
 
@@ -130,7 +130,7 @@ def unused_sentence(names: Sequence[str], dependence: Dependence) -> str:
         return ""
     if len(unused) == len(names) - 1:
         return f"No step loses {NOTABLE:.2f} of its validity or more without any other."
-    return f"No other step rests on {name_steps(names, unused)}."
+    return f"No other verdict rests on {name_steps(names, unused)}."
 
 
 def constant_sentence(evaluator: str) -> str:

@@ -220,11 +220,12 @@ def _verdict(column: TraceJudgments, mode: Mode) -> dict[str, Any]:
 
 
 def _counts(wrong: int, redundant: int, steps: int) -> str:
-    """Count the verdicts on a solution's steps in words. Returns "" for one step, whose verdict is that on the
-    solution."""
+    """Count the verdicts on a solution's steps in words."""
     if steps == 1:
-        return ""
-    counts = f"{wrong} of {steps} steps not valid" if wrong else f"all {steps} steps valid"
+        counts = "not valid" if wrong else "valid"
+    else:
+        every = "both steps" if steps == 2 else f"all {steps} steps"
+        counts = f"{wrong} of {steps} steps not valid" if wrong else f"{every} valid"
     return f"{counts}, {redundant} redundant" if redundant else counts
 
 

@@ -114,10 +114,11 @@ class TraceJudgments:
 
     def largest_change(self, trace: Trace) -> str:
         """Return as text the name of the sub-step whose validity changed most, and the change. Returns `none` if no
-        validity changed."""
-        if self.change is None or not self.change.any():
+        validity changed visibly."""
+        largest = 0 if self.change is None else int(abs(self.change).argmax())
+        # Two decimals would not show it.
+        if self.change is None or abs(self.change[largest]) < 0.005:
             return "none"
-        largest = int(abs(self.change).argmax())
         return f"step {trace.step_name(largest)}, {signed(float(self.change[largest]))}"
 
     def bar(self, mode: Mode, i: int, *, named: bool = False) -> Markup:

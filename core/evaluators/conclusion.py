@@ -185,8 +185,9 @@ def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list
             sentences.append(f"{opinion.evaluator} gives the whole solution {opinion.solution:.3g}.")
         elif opinion.scores is None:
             sentences.append(f"{opinion.evaluator} says nothing of the steps.")
-        elif opinion.is_demonstration:
-            sentences.append(f"{opinion.evaluator} is a demonstration and misses many errors.")
+    if weak := [opinion.evaluator for opinion in judging if opinion.is_demonstration]:
+        kind = "is a demonstration and misses" if len(weak) == 1 else "are demonstrations and miss"
+        sentences.append(f"{join_words(weak)} {kind} many errors.")
     return sentences
 
 

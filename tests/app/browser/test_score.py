@@ -89,7 +89,7 @@ def copies_a_snippet(page):
 
 def thresholds_judge_anew_around_the_sliders(page):
     expect(page.locator(".sum .bad")).to_have_count(1)
-    expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text(
+    expect(page.locator(".said[data-mode=offline] strong")).to_contain_text(
         re.compile("^[1-9] of 5 steps not valid")
     )
     sentence = page.locator(".conclusion")
@@ -100,7 +100,7 @@ def thresholds_judge_anew_around_the_sliders(page):
     page.keyboard.press("Home")
     expect(page.locator(".sum .bad")).to_have_count(0)
     expect(page.locator("ol.steps .mark", has_text="✕")).to_have_count(0)
-    expect(page.locator(".said[data-mode=offline] .counts")).to_contain_text("all 5 steps valid")
+    expect(page.locator(".said[data-mode=offline] strong")).to_contain_text("all 5 steps valid")
     label = page.locator(".c[data-mode=offline] .bar").nth(1)
     expect(label).to_have_attribute("aria-label", re.compile("; (valid|redundant)$"))
     page.keyboard.press("End")
@@ -253,7 +253,7 @@ def test_an_evaluator_that_gives_validity_only_is_never_called_redundant(opened,
     with served(sqlite_store, mixed) as base, opened(base) as page:
         page.goto(f"/?s={token}")
         # A permalink is followed for its result.
-        expect(page.locator(".said .counts").first).to_be_in_viewport()
+        expect(page.locator(".said strong").first).to_be_in_viewport()
         page.goto(f"/evidence?s={token}&evaluator=two")
         bar = page.locator("ol.steps .bar").first
         page.get_by_label("Steps revealed").fill("1")

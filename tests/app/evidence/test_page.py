@@ -19,8 +19,10 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord
 from stepsight.core.scores import Hindsight, StepScores, Thresholds
 from stepsight.core.trace import Step, Trace
+from stepsight.storage.jobs.jobs import start_job
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.traces.queries import find_dataset
 from tests.app.client import asking
 from tests.app.elements import INJECTIONS, read
 from tests.app.entries import typed
@@ -174,6 +176,19 @@ def test_where_nothing_is_judged_it_says_how_to_go_on(kept, sqlite_store, evalua
         drawn(EvidencePage(store, evaluators).content(read_query(query), may_judge=may_judge).html, title)
 
 
+def test_a_dataset_that_is_being_judged_says_how_far_it_is(sqlite_store, evaluators, drawn):
+    add(sqlite_store, [Trace.of("q", ["a", "b"], id="1")], "waiting")
+    dataset = find_dataset(sqlite_store, "waiting")
+    start_job(sqlite_store, dataset.id, evaluator="tiny", spec="tiny", fingerprint="0", mode="hindsight")
+    page = EvidencePage(sqlite_store, evaluators).content(read_query("dataset=waiting"), may_judge=True)
+    drawn(page.html, "a dataset that is being judged")
+
+
+def test_an_evaluator_that_has_not_judged_the_dataset_gives_way_to_one_that_has(show):
+    page = show("dataset=falls&evaluator=tiny-causal")
+    assert notices(page) == ["tiny-causal has not judged falls in hindsight mode. tiny has."]
+
+
 def test_a_solution_from_the_score_page_is_judged(show):
     form = typed("What is 2 + 2?", "It is 4.\nYes.", ("tiny",), validity=0.4)
     page = show(f"s={form.token()}")
@@ -290,12 +305,12 @@ def test_the_page_may_hold_the_effects_of_leaving_steps_out(kept, evaluators, id
         "",
     ]
     assert record["rests"] == [
-        "No other step rests on step 1.",
-        "No other step rests on step 2.1.",
-        "Without step 2.2, step 3 falls below 0.50: step 3 rests on it.",
-        "No other step rests on step 3. Step 3 rests on step 2.2.",
+        "No other verdict rests on step 1.",
+        "No other verdict rests on step 2.1.",
+        "Without step 2.2, step 3 falls below 0.50: its verdict rests on it.",
+        "No other verdict rests on step 3. The verdict on step 3 rests on step 2.2.",
     ]
-    assert record["unused"] == "No other step rests on steps 1 and 2.1."
+    assert record["unused"] == "No other verdict rests on steps 1 and 2.1."
     cells = [[np.full(3, np.nan) if cell is None else cell for cell in row] for row in record["rows"]]
     np.testing.assert_allclose(cells, LEFT.probs, atol=5e-4)
 

@@ -90,9 +90,9 @@ def test_what_the_card_of_a_shipped_evaluator_says_is_told_with_its_verdict(sqli
     entered = Entered.of(Trace.of("What is 2 + 3?", ["2 + 3 = 5."]), ("mini-bidir",))
     page = read(result_html(shipped, entered, strength_html=BaselineChecks(sqlite_store).strength_html))
     assert page.one("p", cls="strength").text.startswith(
-        "mini-bidir finds the wrong step in 15 of the 29 example solutions whose error a later step exposes, and "
-        "in none of the 7 whose error shows at once. It does not clear the trivial baselines on 3 of 4 datasets "
-        "measured."
+        "mini-bidir finds the error in 15 of the 29 example solutions in which a later step exposes it, and blames "
+        "only steps after it in 11; where the error shows at once, in none of 7. It does not clear the trivial "
+        "baselines on 3 of 4 datasets measured."
     )
 
 

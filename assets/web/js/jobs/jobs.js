@@ -23,8 +23,8 @@ document.addEventListener("submit", (event) => {
   // Not `form.dataset`, which is the field of that name.
   const address = form.getAttribute("data-post");
   if (!form.hasAttribute("data-leads")) return void live.post(form, address, valuesOf(form));
-  // The form is on a page that has nothing to show before the job is done.
-  post(address, valuesOf(form)).then(() => location.assign("/jobs"), (error) => say(error.message));
+  // The form is on a page that then shows how far the job is.
+  post(address, valuesOf(form)).then(() => location.reload(), (error) => say(error.message));
 });
 
 document.addEventListener("click", (event) => {
