@@ -95,11 +95,9 @@ def open_gallery(store: Store, evaluators: Evaluators, dataset: str, evaluator: 
     offers = [offer for offer in choices if offer.id in evaluator_ids]
     if not offers:
         raise NotJudgedError(f"Nobody has judged {chosen.name} in hindsight mode yet.", dataset=chosen.name)
-    offer = wanted = find_choice(choices, evaluator) if evaluator else offers[0]
-    note = ""
-    if offer not in offers:
-        offer = offers[0]
-        note = f"{wanted.key} has not judged {chosen.name} in hindsight mode. {offer.key} has."
+    named = find_choice(choices, evaluator) if evaluator else offers[0]
+    offer = named if named in offers else offers[0]
+    note = "" if offer is named else f"{named.key} has not judged {chosen.name} in hindsight mode. {offer.key} has."
     assert offer.id is not None
     thresholds = find_thresholds(store, offer.id)
     judged = [dataset for dataset in datasets if dataset.id in by_dataset]

@@ -25,7 +25,6 @@ from stepsight.app.evidence.trace import (
     title,
     waiting_html,
 )
-from stepsight.app.jobs.page import judge_form
 from stepsight.app.score.entered import Entered
 from stepsight.app.scoring.batcher import BusyError
 from stepsight.app.scoring.evaluators import Evaluators
@@ -101,9 +100,6 @@ class EvidencePage:
         # A dataset that waits for its first judgments takes one button.
         evaluator = next(iter(self.evaluators.names), "") if unjudged is not None and unjudged.dataset else ""
         job = judging(self.store, unjudged.dataset) if unjudged is not None else None
-        form: Markup | str = ""
-        if unjudged and not evaluator:
-            form = judge_form(self.store, self.evaluators, unjudged.dataset, leads=True)
         return render(
             "evidence/failure.html",
             problems=problems,
@@ -112,7 +108,6 @@ class EvidencePage:
             may_judge=may_judge,
             evaluator=evaluator,
             job=job,
-            form=form,
         )
 
     def _gallery_html(self, address: EvidenceAddress, problems: Sequence[str], user: User | None) -> Markup:

@@ -63,16 +63,9 @@ def jobs_html(
     )
 
 
-def judge_form(
-    store: Store,
-    evaluators: Evaluators,
-    dataset: str,
-    evaluator: str = "",
-    *,
-    leads: bool = False,
-) -> Markup:
-    """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` preselected. With
-    `leads`, the Jobs page opens once the job has started. If the store is empty, only a hint is rendered."""
+def judge_form(store: Store, evaluators: Evaluators, dataset: str, evaluator: str = "") -> Markup:
+    """Render the form for having an evaluator judge a dataset, with `dataset` and `evaluator` preselected. If the
+    store is empty, only a hint is rendered."""
     return render(
         "jobs/start.html",
         datasets=[(row.name, f"{row.name} ({row.traces:,})") for row in list_datasets(store)],
@@ -80,5 +73,4 @@ def judge_form(
         modes=_MODES,
         chosen=dataset,
         evaluator=evaluator,
-        leads=leads,
     )

@@ -16,7 +16,6 @@ from plotly import __file__ as plotly_module
 from plotly import __version__ as plotly_version
 
 from stepsight.app.browse.evaluator_choice import list_choices
-from stepsight.app.jobs.page import judge_form
 from stepsight.app.results.measurements import MeasuredDataset, Measurements
 from stepsight.app.results.tables import (
     FIGURES,
@@ -119,7 +118,7 @@ class ResultsPage:
         """Render the page for a query.
 
         Mistakes in the query are reported above whatever can still be shown. If there are no judgments and
-        `may_judge` is True, the page offers to start a job.
+        `may_judge` is True, the page leads to Jobs.
         """
 
         def page(template: str, problems: Sequence[str], **values: object) -> Markup:
@@ -132,8 +131,7 @@ class ResultsPage:
             if not address.dataset:
                 return page("results/overview.html", problems, **self._overview(datasets, address))
             values = self._dataset(datasets, address)
-            form = judge_form(self.store, self.evaluators, address.dataset, leads=True) if may_judge else ""
-            return page("results/dataset.html", problems, form=form, **values)
+            return page("results/dataset.html", problems, may_judge=may_judge, **values)
 
         def failure(error: UserError, problems: Sequence[str]) -> Markup:
             return page("results/failure.html", problems, message=error, back=True)

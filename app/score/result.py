@@ -221,11 +221,9 @@ def _verdict(column: TraceJudgments, mode: Mode) -> dict[str, Any]:
 
 def _counts(wrong: int, redundant: int, steps: int) -> str:
     """Count the verdicts on a solution's steps in words."""
-    if steps == 1:
-        counts = "not valid" if wrong else "valid"
-    else:
-        every = "both steps" if steps == 2 else f"all {steps} steps"
-        counts = f"{wrong} of {steps} steps not valid" if wrong else f"{every} valid"
+    every = {1: "", 2: "both steps "}.get(steps, f"all {steps} steps ")
+    some = f"{wrong} of {steps} steps " if steps > 1 else ""
+    counts = f"{some}not valid" if wrong else f"{every}valid"
     return f"{counts}, {redundant} redundant" if redundant else counts
 
 

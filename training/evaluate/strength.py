@@ -49,8 +49,8 @@ class Strength:
 
     `clears` maps each dataset measured to True if the evaluator beats the trivial baselines on it. `exposed` is the
     number of gallery solutions in which it finds the step that a later step exposes, and the number of all such
-    solutions; in `late` of them it blames only steps after that one. `visible` gives the same numbers for solutions with an error that shows at once. Both are empty if
-    unknown.
+    solutions; in `late` of them it blames only steps after that one. `visible` gives the first two numbers for
+    solutions with an error that shows at once. Both are empty if unknown.
     """
 
     clears: dict[str, bool] = field(default_factory=dict)
