@@ -97,17 +97,14 @@ class EvidencePage:
         if isinstance(error, JudgingError):
             return waiting_html(error.trace, title(error.trace), error, problems)
         unjudged = error if isinstance(error, NotJudgedError) else None
-        # A dataset that waits for its first judgments takes one button.
-        evaluator = next(iter(self.evaluators.names), "") if unjudged is not None and unjudged.dataset else ""
-        job = judging(self.store, unjudged.dataset) if unjudged is not None else None
         return render(
             "evidence/failure.html",
             problems=problems,
             message=error,
             unjudged=unjudged,
             may_judge=may_judge,
-            evaluator=evaluator,
-            job=job,
+            evaluators=self.evaluators.names,
+            job=judging(self.store, unjudged.dataset) if unjudged is not None else None,
         )
 
     def _gallery_html(self, address: EvidenceAddress, problems: Sequence[str], user: User | None) -> Markup:

@@ -137,10 +137,9 @@ def _failing(trace: Trace, failing: Sequence[int], heard: Sequence[Opinion]) -> 
     for opinion in heard:
         if opinion.scores is None:
             continue
-        elsewhere = f"{_steps(trace, opinion.wrong)} instead" if opinion.wrong else ""
         verdict = ("do", "not see it")
         if opinion.wrong:
-            verdict = ("blame", "it too" if first in opinion.wrong else elsewhere)
+            verdict = ("blame", "it too" if first in opinion.wrong else f"{_steps(trace, opinion.wrong)} instead")
         by_verdict.setdefault(verdict, []).append(opinion.evaluator)
     singular = {"do": "does", "blame": "blames"}
     for (verb, rest), names in by_verdict.items():

@@ -48,9 +48,8 @@ class Strength:
     """The known facts about an evaluator's strength.
 
     `clears` maps each dataset measured to True if the evaluator beats the trivial baselines on it. `exposed` is the
-    number of gallery solutions in which it finds the step that a later step exposes, and the number of all such
-    solutions; in `late` of them it blames only steps after that one. `visible` gives the first two numbers for
-    solutions with an error that shows at once. Both are empty if unknown.
+    number of gallery solutions in which it finds the step that a later step exposes, and of all such solutions; in
+    `late` of them it blames only steps after that one. `visible` is the same for errors that show at once.
     """
 
     clears: dict[str, bool] = field(default_factory=dict)

@@ -180,8 +180,7 @@ def test_a_dataset_that_is_being_judged_says_how_far_it_is(sqlite_store, evaluat
     add(sqlite_store, [Trace.of("q", ["a", "b"], id="1")], "waiting")
     dataset = find_dataset(sqlite_store, "waiting")
     start_job(sqlite_store, dataset.id, evaluator="tiny", spec="tiny", fingerprint="0", mode="hindsight")
-    page = EvidencePage(sqlite_store, evaluators).content(read_query("dataset=waiting"), may_judge=True)
-    drawn(page.html, "a dataset that is being judged")
+    drawn(EvidencePage(sqlite_store, evaluators).content(read_query("dataset=waiting")).html, "being judged")
 
 
 def test_an_evaluator_that_has_not_judged_the_dataset_gives_way_to_one_that_has(show):
