@@ -42,8 +42,8 @@ from stepsight.app.web.pages import (
 )
 from stepsight.core.errors import UserError
 from stepsight.core.evidence import LeaveOneOut
-from stepsight.core.keyed_cache import KeyedCache
 from stepsight.core.judgment import Mode
+from stepsight.core.keyed_cache import KeyedCache
 from stepsight.storage.database.jobs_schema import ACTIVE, Job, Task
 from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import list_jobs
