@@ -34,7 +34,8 @@ def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str
 
 def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
     """Return the JSON object in a line, or None if the line is blank. Raises the same errors as `read_rows`."""
-    where, text = f"{name} line {number}", decode_line(raw, number, name)
+    # Concatenated files have byte order marks in the middle too.
+    where, text = f"{name} line {number}", decode_line(raw, number, name).removeprefix("\ufeff")
     if not text.strip():
         return None
     try:

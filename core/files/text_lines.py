@@ -83,13 +83,11 @@ def first_sign(content: bytes) -> str:
 
 
 def decode_line(raw: bytes, number: int, name: str) -> str:
-    """Return a line of a UTF-8 file as text, without the byte order mark that a file may begin with.
-
-    Concatenated files contain that mark in the middle too. Raises `UserError` if the line is not UTF-8. The message
-    gives `name` and the line number, or the compression if the file is compressed.
-    """
+    """Return a line of a UTF-8 file as text, the first one without the byte order mark that a file may begin with.
+    Raises `UserError` if the line is not UTF-8. The message gives `name` and the line number, or the compression if
+    the file is compressed."""
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         if compression := compression_of(raw):
             raise UserError(f"{name}: compressed by {compression}.", "Unpack it first.") from None
