@@ -17,8 +17,6 @@ from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
 
 _MOST = 40
-"""The most sub-steps of a triangle that is drawn whole; of a longer one, only the online and the offline row
-are."""
 
 
 @dataclass(frozen=True)
@@ -69,22 +67,24 @@ def _draw_trace(trace: Trace) -> str:
 def draw_hindsight(hindsight: Hindsight) -> str:
     """Draw the triangle of validities, with the change from online to offline below it.
 
-    Row `j` shows the validities after sub-steps 1 to `j`; online cells are outlined. If the triangle is too large,
-    only the online and offline rows are drawn.
+    Row `j` shows the validities after sub-steps 1 to `j`; online cells are outlined. Of more than `_MOST`, only
+    the online and offline rows are drawn.
     """
     n = len(hindsight.rows)
     ends = [hindsight.end(i) for i in range(n)]
+    kind = "step" if ends == list(range(n)) else "sub-step"
     rows: _Rows = [_head(n)]
     if n <= _MOST:
         for j, probs in enumerate(hindsight.rows):
             cells: list[_Cell | None] = [_cell(row, ends[i] == j) for i, row in enumerate(probs.tolist())]
             rows.append((f"up to {j + 1}", cells + [None] * (n - j - 1)))
-        caption = "validity of each sub-step, with the solution in view up to each later one; outlined: online"
+        caption = f"validity of each {kind}, with the solution in view up to each later one; outlined: online"
     else:
         rows += [_scores("online", hindsight.online), _scores("offline", hindsight.offline)]
-        caption = "validity of each sub-step, online and offline"
+        caption = f"validity of each {kind}, online and offline"
     if n:
-        rows.append(("change", [_Cell(f"{change:+.2f}") for change in hindsight.retroactive.tolist()]))
+        changes = hindsight.retroactive.tolist()
+        rows.append(("change", [_Cell(f"{change:+.2f}" if abs(change) >= 0.005 else "0.00") for change in changes]))
     return _macro("numbers", rows, caption)
 
 

@@ -90,6 +90,7 @@ def adjudication_html(store: Store, address: AdjudicationAddress, user: User) ->
         "annotate/adjudicate.html",
         campaign=campaign,
         adjudication=adjudication,
+        hidden=len(items) - len(adjudication.items),
         guideline_text=guideline_text(store, campaign.id),
         script_keys=script_keys(DECISION_KEYS),
         message="Nobody disagrees on that trace; here is the next one." if missed else "",

@@ -311,7 +311,8 @@ def figures(table: Table) -> list[dict[str, object]]:
             {
                 "name": name,
                 "meaning": meaning,
-                "alpha": show(alpha, CellKind.NUMBER).with_minus,
+                # Equal ends, as from traces that are all alike, are no interval.
+                "alpha": show(alpha if alpha.low < alpha.high else Value(alpha.number), CellKind.NUMBER).with_minus,
                 "verdict": verdict(alpha),
                 "pairs": share if agreeing.exists else "",
             }

@@ -357,7 +357,8 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
             }
         )
     caption = "Each person: agreement with the others, and what alpha (labels in order) is without the person"
-    notes = reasons((f"without {row[_ANNOTATOR]}", row[_WITHOUT]) for row in rows)
+    # Without one of two people there is nothing to agree with.
+    notes = reasons((f"without {row[_ANNOTATOR]}", row[_WITHOUT]) for row in rows if len(rows) > 2)
     return table_of("annotators", caption, rows, notes)
 
 

@@ -53,7 +53,7 @@ from stepsight.storage.labelling.plan import (
 from stepsight.storage.labelling.progress import CampaignProgress, annotator_progress, campaign_progress
 from stepsight.storage.labelling.queue import list_turns, next_availability
 from stepsight.storage.people.blindness import check_traces
-from stepsight.storage.people.users import LOCAL, Role, User, list_users
+from stepsight.storage.people.users import LOCAL, Role, User, has_users, list_users
 from stepsight.storage.traces.queries import find_dataset, list_datasets
 from stepsight.training.report.tables import slug
 
@@ -246,7 +246,8 @@ def progress_bars(
     return bars
 
 
-_GUIDELINE = """Judge every step by itself, given the problem and the steps before it.
+# It holds for both views.
+_GUIDELINE = """Judge every step, given the problem and all steps in view: a later step may expose an earlier one.
 
 neg: the step is wrong: a wrong fact, a wrong calculation, or a conclusion that does not follow.
 neu: the step is right, but the solution would lose nothing without it.
@@ -334,6 +335,8 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         count=len(list_matching(store, dataset.id, selection.where.pruned())) if address.active else 0,
         browse=address.narrowed(dataset=dataset.name),
         guideline=_GUIDELINE,
+        # Where nobody logs in, everybody is one person, who cannot label a trace twice.
+        overlap=2 if has_users(store) else 1,
         most_overlap=MOST_OVERLAP,
         fields=form_fields(),
         evaluators=[("", "none"), *((str(row.id), row.name) for row in evaluators_of(store, dataset.id))],

@@ -239,7 +239,7 @@ def _row(
     number: int, trace: Trace, annotation: Annotation, review: Review | None, agreement: bool | None
 ) -> dict[str, Any]:
     label, dispute = annotation.labels[number], ""
-    if review is not None and review.trace.has_gold:
+    if review is not None and trace.steps[number].valid is not None:
         dispute = DisputeAddress(trace=review.trace.trace_id, step=number + 1).url()
     peers = []
     for peer in review.peers if review else ():

@@ -90,7 +90,7 @@ _FIRST_ERRORS = {
             "right": "right",
             "missed": "missed error",
             "false-alarm": "false alarm",
-            "wrong-step": "wrong step",
+            "wrong-step": "blames another step",
             "wrong": "any of these three",
         },
         about_evaluator=True,

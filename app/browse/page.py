@@ -124,14 +124,16 @@ class BrowsePages:
             traces = Markup()
         elif page.rows:
             given = None if lacks_mode else outputs
-            traces = list_html(page.rows, address, selection.hits_in_steps(page.rows), given, page.on_redundancy)
+            other = next((choice for choice in selection.choices if choice.key == address.other), None)
+            hits = selection.hits_in_steps(page.rows)
+            traces = list_html(page.rows, address, hits, given, page.on_redundancy, other)
         elif page.total:
             traces = macro("browse/parts.html", "no_page", address)
         else:
             traces = conditions.loosen_html(page.loosened)
         if hidden:
             message = (
-                f"{counted(len(hidden), 'trace')} of this page you may still have to label in a blind campaign."
+                f"You may still have to label {counted(len(hidden), 'trace')} of this page in a blind campaign."
             )
             traces = notice_html(message) + traces
         manages = user is not None and may(user, Right.MANAGE, self.store)

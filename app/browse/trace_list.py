@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from stepsight.app.browse.address import Address
+from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.browse.facets import FILTERS, FilterLink
 from stepsight.app.markup.marking import excerpt, marked_html
 from stepsight.app.markup.text import text_html
@@ -20,6 +21,7 @@ from stepsight.core.metrics.first_error import Outcome
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
 from stepsight.storage.browse.outcomes import OutcomePairs, ValueOutcomes
+from stepsight.training.report.results import OUTCOMES
 
 _PREVIEW = 200
 # With a search, an excerpt of two lines, so that the hit is visible.
@@ -54,12 +56,14 @@ def list_html(
     hits: Mapping[int, tuple[int, str]],
     outputs: Outputs | None,
     on_redundancy: bool = False,
+    other: EvaluatorChoice | None = None,
 ) -> Markup:
     """Render the rows of the list below sortable column headings.
 
     `hits` maps the ids of traces that have a search hit in a step, but not in the problem, to the number and text
     of that step. `outputs` is the kind of scores that the evaluator gives, or None if the evaluator has not judged
-    anything. With `on_redundancy`, outcomes concern redundant errors.
+    anything. With `on_redundancy`, outcomes concern redundant errors. `other` is the evaluator that it is compared
+    with.
     """
     # An evaluator without redundancy is measured by its validity.
     redundant = on_redundancy and outputs is not None and outputs.has_redundancy
@@ -74,6 +78,7 @@ def list_html(
         address=address,
         hits=hits,
         outputs=outputs,
+        other=other,
         changes=changes,
         notable=NOTABLE,
         redundant=redundant,
@@ -111,7 +116,7 @@ def _excerpt_html(text: str, length: int, address: Address) -> Markup:
 _CLEAN = ((Outcome.RIGHT, "right"), (Outcome.FALSE_ALARM, "false alarm"))
 _OUTCOMES: Mapping[bool, Mapping[bool, tuple[tuple[Outcome, str], ...]]] = {
     False: {
-        True: ((Outcome.RIGHT, "right step"), (Outcome.WRONG_STEP, "other step"), (Outcome.MISSED, "missed")),
+        True: ((Outcome.RIGHT, "right step"), (Outcome.WRONG_STEP, "another step"), (Outcome.MISSED, "missed")),
         False: _CLEAN,
     },
     True: {True: ((Outcome.RIGHT, "found"), (Outcome.MISSED, "missed")), False: _CLEAN},
@@ -200,7 +205,7 @@ def _table_of(key: str, rows: Sequence[ValueOutcomes], address: Address, conditi
     kinds = [kind for kind in Outcome if any(row.counts[kind] for row in rows)]
     return {
         "evaluator": key,
-        "columns": [kind.value.replace("-", " ") for kind in kinds],
+        "columns": [OUTCOMES[kind].lower() for kind in kinds],
         "rows": [(row, [_cell_of(row, kind, address, condition) for kind in kinds]) for row in rows],
     }
 

@@ -67,15 +67,13 @@ def outcome_words(wrong: int | None, trace: Trace) -> str:
     not tell whether there is an error, only the step called wrong is mentioned."""
     gold = trace.first_error
     if gold is None and not all(step.valid for step in trace.steps):
-        return "" if wrong is None else f"first wrong step {wrong + 1}"
+        return "" if wrong is None else f"blames step {wrong + 1}"
     if gold is None:
         return "agrees with gold" if wrong is None else f"false alarm at step {wrong + 1}"
     if wrong is None:
         return f"misses the error in step {gold + 1}"
     return (
-        f"finds the error in step {gold + 1}"
-        if wrong == gold
-        else f"first error at step {wrong + 1}, gold at step {gold + 1}"
+        f"finds the error in step {gold + 1}" if wrong == gold else f"blames step {wrong + 1}, gold step {gold + 1}"
     )
 
 
@@ -119,7 +117,7 @@ def _compared_with_gold(blamed: int | None, trace: Trace) -> str:
         return ", agrees with gold"
     if blamed is None:
         return f", misses the error in step {(gold or 0) + 1}"
-    return ", a false alarm" if gold is None else f", gold at step {gold + 1}"
+    return ", a false alarm" if gold is None else f", gold step {gold + 1}"
 
 
 def _mode_piece(answer: TraceJudgments, mode: Mode, trace: Trace, *, hints: bool) -> Markup:
@@ -224,16 +222,14 @@ class PeopleLabels:
 
 
 def dispute_links(store: Store, trace: StoredTrace, user: User | None) -> tuple[Markup, ...]:
-    """Return, for each step, the links below its gold label: to its disputes and, if `user` may label, to
-    a form to file one. Returns an empty tuple if the trace has no gold labels."""
+    """Return, for each step, the links below its gold label: to its disputes and, if it has one and `user`
+    may label, to a form to file one. Returns an empty tuple if the trace has no gold labels."""
     if not trace.has_gold:
         return ()
     listed = list_disputes(store, DisputeFilter(trace_id=trace.trace_id))
     disputes = [dispute for dispute in listed if dispute.state in _ALIVE]
     labels = user is not None and may(user, Right.LABEL, store)
     return tuple(
-        macro(
-            _TEMPLATE, "disputes", [one for one in disputes if one.step == step], trace.trace_id, step + 1, labels
-        )
-        for step in range(len(trace.steps))
+        macro(_TEMPLATE, "disputes", disputes, trace.trace_id, number, labels and step.valid is not None)
+        for number, step in enumerate(trace.steps, 1)
     )

@@ -37,7 +37,7 @@ from stepsight.core.trace import Trace
 from stepsight.core.validation import Model, validate
 from stepsight.storage.database.store import Store
 from stepsight.storage.people.blindness import check_texts
-from stepsight.training.evaluate.strength import concluded_record, read_gallery
+from stepsight.training.evaluate.strength import concluded_record, read_card, read_gallery
 
 _LAYOUT = """
 .step-scores { max-width: none; padding: 0; container-type: inline-size; color: var(--ink);
@@ -47,6 +47,7 @@ _LAYOUT = """
 & .step-scores.step-scores { --bg: var(--body-background-fill); --card: var(--block-background-fill); }
 .step-scores .overview { display: none; }
 .step-scores .side .head { position: static; }
+.step-scores .strength { margin: 10px 0 0; }
 .step-scores .triangle { margin: 14px 0 0; }
 .step-scores .triangle .name { font-weight: 600; margin: 0; }
 .step-scores .stepsight caption { white-space: normal; }
@@ -92,7 +93,9 @@ def step_scores_html(judged: Sequence[TraceJudgments]) -> Markup:
     trace = judged[0].judgments[0].trace
     hindsight = [(column.name, column.hindsight) for column in judged if column.outputs.has_steps]
     drawn = [(name, Markup(notebook.draw_hindsight(values))) for name, values in hindsight if values is not None]
-    return render("demo/step_scores.html", steps=trace_html(trace, judged, ""), triangles=drawn)
+    strengths = [(column.name, read_card(column.name)) for column in judged]
+    steps = trace_html(trace, judged, "")
+    return render("demo/step_scores.html", steps=steps, strengths=strengths, triangles=drawn)
 
 
 def style() -> str:
@@ -237,6 +240,8 @@ class _Demo:
             )
             # What has been scored is judged by the new thresholds at once.
             moved = gr.on([validity.release, redundancy.release], self.judged_again, values, shown, **ours)
+            # A verdict is about the text that was scored. In the browser, so that it comes before the next scoring.
+            gr.on([problem.change, solution.change], None, None, scores, js="() => ''", api_visibility="private")
             stop.click(None, cancels=[scored, moved], queue=False, api_visibility="private")
             fetched = download.click(self.record, values, record, **ours)
             fetched.success(None, record, js=_DOWNLOAD, api_visibility="private")

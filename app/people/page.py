@@ -6,6 +6,7 @@ ports.
 """
 
 from collections.abc import Callable
+from shlex import quote
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Form, Request
@@ -151,6 +152,7 @@ def _page(store: Store, user: User, link: str = "", error: UserError | None = No
         "people/page.html",
         user=user,
         open=has_users(store),
+        store=quote(store.name),
         people=[person for person in list_people(store) if person.user.name != LOCAL],
         invitations=list_invitations(store),
         roles=[(role.value, role.value) for role in Role],

@@ -34,7 +34,7 @@ from stepsight.app.scoring.batcher import ShortError
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_right
 from stepsight.app.web.background_cache import Pending
-from stepsight.app.web.baseline_check import ComparedEvaluator, line_html, shortfalls
+from stepsight.app.web.baseline_check import line_html, shortfalls
 from stepsight.app.web.html import EMPTY_STORE, render
 from stepsight.app.web.pages import PageContent, PageQuery, Query, address_page, answer_query
 from stepsight.core.errors import UserError, counted
@@ -301,8 +301,8 @@ def _outcomes_by(
     return outcomes_by_field(store, measured.evaluation, evaluators, (mode, errors), by)
 
 
-def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[ComparedEvaluator]]]:
-    """Return (dataset name, evaluators) for each dataset on which some evaluators do not beat the trivial
+def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, list[BaselineCheck]]]:
+    """Return (dataset name, checks) for each dataset on which some evaluators do not beat the trivial
     baselines. Only the dataset's first kind of error counts."""
     first = {column.name: column for column in reversed(columns)}
     by_dataset = [
@@ -311,7 +311,7 @@ def _overview_shortfalls(columns: Sequence[OverviewColumn]) -> list[tuple[str, l
     return [(name, short) for name, short in by_dataset if short]
 
 
-def _shortfalls(checks: Iterable[BaselineCheck], mode: Mode, errors: Errors) -> list[ComparedEvaluator]:
+def _shortfalls(checks: Iterable[BaselineCheck], mode: Mode, errors: Errors) -> list[BaselineCheck]:
     """Return the evaluators that do not beat the trivial baselines for this mode and kind of error."""
     return shortfalls(check for check in checks if (check.mode, check.errors) == (mode, errors))
 

@@ -25,7 +25,7 @@ from stepsight.core.metrics.shortcuts import PREFIX
 from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.traces.queries import Dataset
 from stepsight.training.evaluate.baseline_check import BaselineCheck
-from stepsight.training.evaluate.evaluation import Row
+from stepsight.training.evaluate.evaluation import RIVALRY, Row
 from stepsight.training.report.html import CellWrap, Section, content_html, table_html
 from stepsight.training.report.results import (
     EVALUATOR,
@@ -125,20 +125,23 @@ def excerpt_html(sections: Sequence[Section], links: Links, address: Mapping[str
 
 
 def _best_first(table: Table) -> Table:
-    """Return the table with the row of the highest first figure first and of the baselines only the best one,
-    without published rows."""
+    """Return the table with the best row first and of the baselines only the best one, without published rows. The
+    figure that decides is that in which evaluators are compared with the baselines, or else the first."""
     if table.columns[0] != EVALUATOR or len({row[0] for row in table.rows}) < len(table.rows):
         return table
-    place = next(i for i, column in enumerate(table.columns) if column.kind != CellKind.TEXT)
     measured = [row for i, row in enumerate(table.rows) if i not in table.faint]
 
-    def rank(row: Sequence[Cell]) -> float:
+    def rank(row: Sequence[Cell], place: int) -> float:
         cell = row[place]
         number = cell.number if isinstance(cell, Value) and cell.exists else cell
         return -number if isinstance(number, int | float) else inf
 
-    own = sorted((row for row in measured if not str(row[0]).startswith(PREFIX)), key=rank)
-    rows = [*own, *sorted((row for row in measured if row not in own), key=rank)[:1]]
+    figures = {column.key: i for i, column in enumerate(table.columns) if column.kind != CellKind.TEXT}
+    order = [*(figures[name] for name in RIVALRY if name in figures), *figures.values()]
+    place = next((i for i in order if any(rank(row, i) < inf for row in measured)), order[0])
+    measured.sort(key=lambda row: (str(row[0]).startswith(PREFIX), rank(row, place)))
+    own = [row for row in measured if not str(row[0]).startswith(PREFIX)]
+    rows = measured[: len(own) + 1]
     left_out = tuple(str(row[0]) for row in table.rows if row not in rows)
     kept = [i for i, column in enumerate(table.columns) if column.key not in _REPEATED]
     return replace(
@@ -413,7 +416,7 @@ def _remarks(
         remarks.append(("printed", f"published {show(Value(row.published.values[figure]), CellKind.PERCENT)}"))
     if row.above_baselines is False:
         where = "" if row.beats_in == figure else f" in {METRICS[row.beats_in].title}"
-        remarks.append(("mark", f"≤ best baseline{where}"))
+        remarks.append(("mark", f"not clearly above the best baseline{where}"))
     if row.chosen_here:
         remarks.append(("mark", "thresholds chosen here"))
     return remarks

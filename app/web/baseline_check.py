@@ -9,13 +9,12 @@ is ready says so and refreshes itself.
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from markupsafe import Markup
 
 from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending
 from stepsight.app.web.html import macro
-from stepsight.app.web.step_bars import signed
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.figures import METRICS
@@ -34,27 +33,6 @@ _TEMPLATE = "baseline_check.html"
 _MOST = 5
 # The total size of results in bytes, enough for about 400.
 _KEPT = 800_000
-
-
-@dataclass(frozen=True)
-class ComparedEvaluator:
-    """The comparison of an evaluator with the trivial baselines."""
-
-    check: BaselineCheck
-
-    @property
-    def figure(self) -> str:
-        return METRICS[self.check.figure].title
-
-    @property
-    def baseline(self) -> str:
-        return self.check.baseline_reads
-
-    @property
-    def interval(self) -> str:
-        """The difference from the best baseline, with its 95 % interval, in words."""
-        difference = self.check.difference
-        return f"{signed(difference.number)}, 95 %: {signed(difference.low)} to {signed(difference.high)}"
 
 
 class BaselineChecks:
@@ -122,15 +100,15 @@ class BaselineChecks:
         return clears
 
 
-def shortfalls(checks: Iterable[BaselineCheck]) -> list[ComparedEvaluator]:
-    """Return the evaluators that do not beat the baselines."""
-    return [ComparedEvaluator(check) for check in checks if not check.clears]
+def shortfalls(checks: Iterable[BaselineCheck]) -> list[BaselineCheck]:
+    """Return the checks of the evaluators that do not beat the baselines."""
+    return [check for check in checks if not check.clears]
 
 
-def line_html(dataset: str, evaluators: Sequence[ComparedEvaluator]) -> Markup:
+def line_html(dataset: str, found: Sequence[BaselineCheck]) -> Markup:
     """Render a line that names the evaluators that do not beat the baselines on a dataset. It is empty if there are
     none."""
-    return macro(_TEMPLATE, "line", dataset, evaluators)
+    return macro(_TEMPLATE, "line", dataset, [(check, METRICS[check.figure].title) for check in found])
 
 
 def card_id(fingerprint: str) -> str:

@@ -6,7 +6,7 @@ once and kept in memory until the store changes (`Store.cache`). The rows of a p
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from stepsight.core.arrays import Ints
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.table import SILENT
-from stepsight.storage.browse.columns import BINS, OUTCOME_NAMES, SOLUTION_GOLD, STEP_GOLD
+from stepsight.storage.browse.columns import BINS, OUTCOME_NAMES, SOLUTION_GOLD, STEP_GOLD, VerdictColumns
 from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaField, read_fields
@@ -38,7 +38,7 @@ class BrowseRow:
     solution validity that the filter's evaluator gave in the filter's mode, and `redundancy` the solution
     redundancy. Scores that are missing are None. `change` is the largest absolute retroactive change. `first_wrong`
     is the 0-based index of the first step that the evaluator calls wrong. `mistake` is one of `OUTCOME_NAMES`, or
-    "" if unknown.
+    "" if unknown. `other` is the same row with the scores of the evaluator that the filter's one is compared with.
     """
 
     trace_id: int
@@ -60,6 +60,7 @@ class BrowseRow:
     change: float | None = None
     first_wrong: int | None = None
     mistake: str = ""
+    other: "BrowseRow | None" = None
 
 
 @dataclass(frozen=True)
@@ -234,21 +235,24 @@ def _rows(session: Session, columns: BrowseColumns, places: Ints) -> list[Browse
     columns_of_row = (getattr(TraceRow, name) for name in names)
     summaries = select(TraceRow.id.label("trace_id"), TraceRow.external_id.label("id"), *columns_of_row)
     rows = {row.trace_id: row for row in session.execute(summaries.where(TraceRow.id.in_(ids)))}
-    return [
-        BrowseRow(**rows[id]._mapping, **_values(columns, int(place)))
-        for id, place in zip(ids, places, strict=True)
-        if id in rows
-    ]
+    listed = []
+    for id, place in zip(ids, places.tolist(), strict=True):
+        if id in rows:
+            row = BrowseRow(**rows[id]._mapping, group=columns.traces.groups[place])
+            other = _values(columns.others_verdicts, columns.other, place)
+            own = _values(columns.verdicts, columns.in_mode, place)
+            listed.append(replace(row, **own, other=replace(row, **other) if other else None))
+    return listed
 
 
-def _values(columns: BrowseColumns, place: int) -> dict[str, Any]:
-    verdicts, in_mode = columns.verdicts, columns.in_mode
-    values: dict[str, Any] = {"group": columns.traces.groups[place]}
+def _values(
+    verdicts: Mapping[Mode, VerdictColumns] | None, in_mode: VerdictColumns | None, place: int
+) -> dict[str, Any]:
     if verdicts is None or in_mode is None:
-        return values
+        return {}
     scores = {"": in_mode, "online_": verdicts[Mode.ONLINE], "offline_": verdicts[Mode.OFFLINE]}
     mistake, wrong = int(in_mode.mistake[place]), int(in_mode.first_wrong[place])
-    return values | {
+    return {
         **{
             f"{prefix}{name}": _number(getattr(columns, name)[place])
             for name in ("validity", "redundancy")

@@ -72,8 +72,8 @@ class BrowseColumns:
 
     `traces` holds the columns of the traces. Outcomes concern redundant errors if `on_redundancy` is True.
     `verdicts` maps each mode to the verdicts of the filter's evaluator, and `in_mode` holds its verdicts in the
-    filter's mode; both are None if the filter names no evaluator. `other` holds the verdicts of the evaluator named
-    in the filter's field `other`. Raises `UserError` if a condition or the sort order needs an evaluator and the
+    filter's mode; both are None if the filter names no evaluator. `others_verdicts` and `other` hold those of the
+    evaluator in its field `other`. Raises `UserError` if a condition or the sort order needs an evaluator and the
     filter names none.
     """
 
@@ -89,7 +89,8 @@ class BrowseColumns:
         self.on_redundancy = where.errors == "redundant" if where.errors else bool(only_redundant)
         self.verdicts = None if where.evaluator is None else self._verdicts(where.evaluator)
         self.in_mode = None if self.verdicts is None else self.verdicts[where.read_mode]
-        self.other = None if where.other is None else self._verdicts(where.other)[where.read_mode]
+        self.others_verdicts = None if where.other is None else self._verdicts(where.other)
+        self.other = None if self.others_verdicts is None else self.others_verdicts[where.read_mode]
 
     @property
     def has_error(self) -> Bools:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import LABEL_NAMES, Label, check_text
-from stepsight.core.validation import invalid
+from stepsight.core.validation import checked, invalid
 from stepsight.storage.browse.columns import BINS, SOLUTION_GOLD, STEP_GOLD
 from stepsight.storage.browse.metadata import MetaCondition
 
@@ -28,13 +28,6 @@ OF_DATASET = (*_ABOUT_EVALUATOR, "evaluator", "other", "errors", "group", "meta"
 """The parts of a filter that mean something else on another dataset."""
 # The evaluators, the mode and the kind of error that conditions refer to; by themselves these are no conditions.
 _READING = ("evaluator", "mode", "other", "errors")
-
-
-def _check_searchable(text: str) -> str:
-    try:
-        return check_text(text, "the text to search for") if text.strip() else text
-    except UserError as error:
-        raise invalid(error.message, error.hint) from None
 
 
 def _check_cell(cell: str) -> str:
@@ -114,7 +107,7 @@ class Conditions(BaseModel):
     gold: Literal["any", "error", "clean", "redundant", "not-redundant", "missing"] = Field(
         default="any", description="What the gold says of the solution."
     )
-    text: Annotated[str, AfterValidator(_check_searchable)] = Field(
+    text: Annotated[str, checked(lambda text: text.strip() and check_text(text, "the text to search for"))] = Field(
         default="",
         validation_alias="q",
         serialization_alias="q",

@@ -44,13 +44,13 @@ _CONDITION = re.compile(
 _EXPECTED = "expected a field, one of = ~ >= <=, and a value, such as source=MATH."
 
 _FIELDS = {
-    "sqlite": "SELECT f.key, count(*), sum(f.type IN ('integer', 'real')) FROM traces AS t, json_each(t.meta) AS f"
-    " WHERE t.dataset_id = :dataset AND f.type <> 'null' AND length(f.key) <= :longest"
-    " GROUP BY f.key ORDER BY 2 DESC, 1 LIMIT :most",
-    "postgresql": "SELECT f.key, count(*), count(*) FILTER (WHERE json_typeof(f.value) = 'number')"
-    " FROM traces AS t, json_each(t.meta) AS f"
-    " WHERE t.dataset_id = :dataset AND json_typeof(f.value) <> 'null' AND length(f.key) <= :longest"
-    ' GROUP BY f.key ORDER BY 2 DESC, f.key COLLATE "C" LIMIT :most',
+    "sqlite": "SELECT f.key, count(*), sum(f.type IN ('integer', 'real')), count(DISTINCT f.value)"
+    " FROM traces AS t, json_each(t.meta) AS f WHERE t.dataset_id = :dataset AND f.type <> 'null'"
+    " AND length(f.key) <= :longest GROUP BY f.key ORDER BY 2 DESC, 1 LIMIT :most",
+    "postgresql": "SELECT f.key, count(*), count(*) FILTER (WHERE json_typeof(f.value) = 'number'),"
+    " count(DISTINCT CAST(f.value AS text))"
+    " FROM traces AS t, json_each(t.meta) AS f WHERE t.dataset_id = :dataset AND json_typeof(f.value) <> 'null'"
+    ' AND length(f.key) <= :longest GROUP BY f.key ORDER BY 2 DESC, f.key COLLATE "C" LIMIT :most',
 }
 _VALUES = {
     "sqlite": "SELECT t.id, f.type, f.value FROM traces AS t, json_each(t.meta) AS f"
@@ -132,12 +132,14 @@ def _unquoted(field: str) -> str:
 class MetaField:
     """A metadata field of a dataset.
 
-    `traces` is the number of traces that have the field. `is_number` is True if all values in it are numbers.
+    `traces` is the number of traces that have the field, and `values` that of its values. `is_number` is True if
+    all of them are numbers.
     """
 
     name: str
     traces: int
     is_number: bool
+    values: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +200,7 @@ def read_fields(session: Session, dataset_id: int) -> list[MetaField]:
     rows = session.execute(text(_FIELDS[session.get_bind().dialect.name]), values).all()
     if any(not isinstance(name, str) for name, *_ in rows):
         raise DamagedError("traces.meta: a list found, expected keys with values.")
-    return [MetaField(name, traces, numbers == traces) for name, traces, numbers in rows if name.strip()]
+    return [MetaField(name, n, numbers == n, values) for name, n, numbers, values in rows if name.strip()]
 
 
 def read_meta_column(session: Session, dataset_id: int, traces: TraceGold, field: str) -> MetaColumn:

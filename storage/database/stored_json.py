@@ -137,6 +137,4 @@ def read_stored(text: str | bytes | float) -> Any:
         raise DamagedError(f"a JSON column of the store holds something else ({error}).") from None
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_adapter = cache(TypeAdapter[Any])

@@ -3,7 +3,7 @@ r"""Searching the texts of traces.
 A search matches any part of a text and ignores case. It finds `3/4`, `x^2`, `\frac{1}{2}` and the middle of a word.
 Equivalent signs count as the same, and white space means as little as to a reader: `x-3` also finds a typographic
 minus, `2+3` finds `2 + 3`, and a phrase is found across a line break. The index therefore contains the searchable
-form of each text (`core.text.signs`).
+form of each text (`core.text.signs`). A trace is also found by its id.
 
 The index holds every sequence of three characters. In SQLite it is an FTS5 index with the trigram tokenizer. In
 PostgreSQL it is a GIN index on arrays of these sequences, because PostgreSQL's own full-text search knows only
@@ -31,6 +31,7 @@ _INDEX_EVERYTHING = text(
     " (SELECT group_concat(text, :between) FROM (SELECT text FROM substeps WHERE trace_id = traces.id"
     " ORDER BY step, position))) FROM traces"
 )
+_NAMED = text("SELECT id FROM traces WHERE external_id = :name AND id BETWEEN :first AND :last")
 # One text with all ids: fetching a row for each would take longer than finding them.
 _FOUND = "SELECT group_concat(rowid, ' ') FROM trace_search WHERE rowid BETWEEN :first AND :last AND "
 _PHRASE = text(f"{_FOUND} trace_search MATCH :phrase")
@@ -60,12 +61,13 @@ def index_everything(session: Session) -> None:
 
 
 def find_text(session: Session, trace_ids: NDArray[np.int64], phrase: str) -> NDArray[np.bool_]:
-    """Return a mask of shape (n,) that selects the traces in which the problem or a sub-step contains the text
-    `phrase`."""
+    """Return a mask of shape (n,) that selects the traces of a dataset in which the problem or a sub-step contains
+    the text `phrase`, and the one whose id it is."""
     if not len(trace_ids):
         return np.zeros(0, np.bool_)
-    phrase = searchable(phrase).strip()
     within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}
+    named = session.scalars(_NAMED, within | {"name": phrase.strip()}).all()
+    phrase = searchable(phrase).strip()
     if session.get_bind().dialect.name == "sqlite":
         if len(phrase) >= INDEXED_LENGTH:
             statement, values = _PHRASE, {"phrase": '"' + phrase.replace('"', '""') + '"'}
@@ -77,7 +79,7 @@ def find_text(session: Session, trace_ids: NDArray[np.int64], phrase: str) -> ND
     else:
         statement, values = _postgresql(phrase)
         matches = np.array(session.scalars(statement, values | within).all(), np.int64)
-    return np.isin(trace_ids, matches)
+    return np.isin(trace_ids, [*matches, *named])
 
 
 def _postgresql(phrase: str) -> tuple[TextClause, dict[str, Any]]:

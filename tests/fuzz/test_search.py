@@ -35,7 +35,7 @@ def test_texts_are_found_however_they_are_typed(store):
     rng = chance("texts")
     texts = [" ".join(rng.choices(WORDS, k=rng.randint(1, 4))) for _ in range(40)]
     stored = [spaced(retyped(text, rng), rng).strip() for text in texts]
-    add(store, [Trace.of(text, ["§"], id=str(number)) for number, text in enumerate(stored)])
+    add(store, [Trace.of(text, ["§"], id=f"§{number}") for number, text in enumerate(stored)])
     ids = np.arange(1, len(texts) + 1)
     finds = 0
     for number in range(max(20, COUNT // 3)):

@@ -36,10 +36,6 @@ class BaselineCheck:
     difference: Value
 
     @property
-    def baseline_value(self) -> float:
-        return self.value - self.difference.number
-
-    @property
     def baseline_reads(self) -> str:
         """The property that the best baseline reads, in words."""
         return find_baseline(self.baseline).reads

@@ -27,7 +27,8 @@ from stepsight.training.report.results import merged, third_reasons
 # Readable on white and on black.
 INKS = ("#3d7fc4", "#dd6b20", "#2c9c74", "#b45fb4", "#b8901c", "#d14b66", "#3aa6b9", "#8d6e52")
 GREY = "#8b93a1"
-_DASHES = ("dot", "dash", "dashdot", "longdash")
+# As many as there are baselines.
+_DASHES = ("dot", "dash", "dashdot", "longdash", "longdashdot", "1px,6px", "14px,3px")
 # A curve is thinned to this many points, more than a screen shows.
 _POINTS = 400
 _HEIGHT = 340

@@ -4,6 +4,7 @@ An entry of a table is a row of the evaluation with its cells by their columns, 
 figure stand in one place.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -38,7 +39,6 @@ from stepsight.training.evaluate.diagnostics import (
 )
 from stepsight.training.evaluate.evaluation import (
     FEWEST,
-    RIVALRY,
     Evaluation,
     Row,
     above_best_baseline,
@@ -52,7 +52,7 @@ CLASS_FIGURES = {"auc": "AUC", "f1": "F1"}
 """The figures of a class against the rest."""
 OUTCOMES = {
     Outcome.RIGHT: "Right", Outcome.MISSED: "Missed", Outcome.FALSE_ALARM: "False alarm",
-    Outcome.WRONG_STEP: "Wrong step",
+    Outcome.WRONG_STEP: "Another step",
 }  # fmt: skip
 REDUNDANCY = "redundancy-outcomes"
 """The end of the name of the table of outcomes of redundancy."""
@@ -178,6 +178,11 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     """Return a table of the protocol's four figures, and of the difference from the best baseline. Rows of the
     paper that this evaluation lacks follow at the end, marked as published."""
     rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
+    compared = [row for row in rows if row.beats.exists]
+    # The title has the commonest comparison, a note any other.
+    usual = Counter((row.beats_in, row.rival) for row in compared).most_common(1)
+    title = "".join(f"{METRICS[figure].title} above {rival}" for (figure, rival), _ in usual)
+    above = Column("beats_baseline_by", title or "Above best baseline", CellKind.POINTS)
     beyond = {True: "yes", False: "no", None: "too few labels"}
     entries = [
         (
@@ -185,12 +190,10 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
             {EVALUATOR: row.evaluator, _SOURCE: "measured"}
             | cells(PROTOCOL, row.measured)
             | {
-                Column("beats_baseline_by", "Above best baseline", CellKind.POINTS): row.beats
-                if row.beats.exists
-                else None,
+                above: row.beats if row.beats.exists else None,
                 _BEYOND: beyond[row.above_baselines] if row.beats.exists else "",
-                Column("n_solutions", "Solutions", CellKind.COUNT): row.n_solutions,
-                Column("n_steps", "Steps", CellKind.COUNT): row.n_steps,
+                Column("n_solutions", "Solutions counted", CellKind.COUNT): row.n_solutions,
+                Column("n_steps", "Steps counted", CellKind.COUNT): row.n_steps,
             },
         )
         for row in rows
@@ -202,18 +205,15 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
         cells(PROTOCOL, _printed(printed)) | {EVALUATOR: printed.evaluator, _SOURCE: "published", _BEYOND: ""}
         for printed in paper
     ]
-    compared = [row for row in rows if row.beats.exists]
     remarks = notes(rows, PROTOCOL, evaluation.traces)
     remarks += [
-        f"{row.evaluator}: compared with the best baseline in {METRICS[row.beats_in].title}"
+        f"{row.evaluator}: compared with {row.rival} in {METRICS[row.beats_in].title}"
         for row in compared
-        if row.beats_in != RIVALRY[0]
+        if (row.beats_in, row.rival) != usual[0][0]
     ]
     few = f"too few labels: a comparison with the baselines takes {FEWEST} with an error and {FEWEST} without"
     remarks += [few] if any(row.above_baselines is None for row in compared) else []
-    remarks += [
-        f"{printed.evaluator}: published in the paper's {printed.table}, not measured here" for printed in paper
-    ]
+    remarks += [f"{printed.evaluator}: published in the paper, not measured here" for printed in paper]
     for printed in evaluation.view.reference[:1]:
         if printed.benchmark.traces != evaluation.traces:
             remarks.append(
@@ -237,7 +237,7 @@ def published(evaluation: Evaluation, errors: Errors) -> Table | None:
     for row in ordered(row for row in evaluation.rows if row.errors == errors):
         if row.published is None:
             continue
-        shown = head(row) | {Column("table", "Table", CellKind.TEXT): row.published.table}
+        shown = head(row)
         for name, printed in _printed(row.published).items():
             measured = row.measured[name]
             off = Value.none(measured.reason or "not published")
@@ -316,7 +316,7 @@ def share_figures(evaluation: Evaluation) -> Table:
     rows = [row for row in subjects(evaluation) if ranks in row.measured]
     entries = []
     for row in rows:
-        above = Column("above_baseline", "Above best baseline", CellKind.NUMBER)
+        above = Column("above_baseline", f"{SHARES[ranks].title} above best baseline", CellKind.NUMBER)
         beats, _ = above_best_baseline(row, evaluation.rows, ranks, evaluation.weights)
         table = row.subject.table
         assert table.share is not None
@@ -331,7 +331,6 @@ def share_figures(evaluation: Evaluation) -> Table:
         ))  # fmt: skip
     caption = "validity beside the share of each step, with 95 % intervals over traces"
     remarks = [less_is_better(SHARES), *notes(rows, SHARES, evaluation.traces)]
-    remarks += [f"Above best baseline: in {SHARES[ranks].title}, paired by trace."]
     return make_table(evaluation, "soft-labels", caption, entries, remarks)
 
 
@@ -482,7 +481,7 @@ def outcomes(evaluation: Evaluation, of_redundancy: bool = False) -> Table | Non
         shown = {Column(kind.value, OUTCOMES[kind], CellKind.COUNT): counts[kind] for kind in kinds}
         entries.append((row, head(row) | shown | {TRACES: total}))
         remarks += [f"{row.evaluator}: {errors.left_out}"] if errors.left_out and not row.is_baseline else []
-    name, caption = "outcomes", "the first step judged wrong against the first error, in traces"
+    name, caption = "outcomes", "the first step that each blames beside the first error of the gold, in traces"
     if of_redundancy:
         name, caption = REDUNDANCY, "solutions called redundant against those with a redundant step, in traces"
     return make_table(evaluation, name, caption, entries, remarks) if entries else None

@@ -114,10 +114,13 @@ Conditions = Sequence[tuple[str, ByCondition]]
 
 
 def outcome_fields(store: Store, dataset_id: int) -> dict[str, str]:
-    """Return the bases on which outcomes can be counted, with titles: the number of steps and the metadata
-    fields."""
-    fields = [field.name for field in list_fields(store, dataset_id)]
-    return {BY_LENGTH: "number of steps"} | {name: name for name in fields if name != BY_LENGTH}
+    """Return the bases on which outcomes can be counted, with titles: the number of steps and the metadata fields,
+    without those of which hardly two traces share a text."""
+    fields = list_fields(store, dataset_id)
+    kept = [
+        field.name for field in fields if field.is_number or field.values <= max(MOST_VALUES, field.traces // 2)
+    ]
+    return {BY_LENGTH: "number of steps"} | {name: name for name in kept if name != BY_LENGTH}
 
 
 def outcomes_by_field(

@@ -146,7 +146,7 @@ def test_a_form_as_it_comes_makes_a_plan_that_works(sqlite_store, evaluators):
         fields[choice["name"]] = choice.one("option", selected=None)["value"]
     plan = plan_of(sqlite_store, evaluators, fields | {"name": "first"})
     assert plan == CampaignPlan(
-        name="first", dataset="sums", guideline=str(fields["guideline"]), conditions=TraceFilter(), overlap=2,
+        name="first", dataset="sums", guideline=str(fields["guideline"]), conditions=TraceFilter(), overlap=1,
         random_share=0.2, gold_rate=0.0,
     )  # fmt: skip
     assert create_campaign(sqlite_store, plan, local_user(sqlite_store)).items == len(SAMPLES)

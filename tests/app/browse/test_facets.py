@@ -66,7 +66,7 @@ def test_chips_lift_one_condition_or_all_and_say_which_to_loosen(drawn):
     drawn(ActiveFilters(Address()).loosen_html({}), "there is nothing to loosen")
 
 
-FIELDS = [MetaField("source", 9, False), MetaField("level", 7, True)]
+FIELDS = [MetaField("source", 9, False, 3), MetaField("level", 7, True, 3)]
 SOURCES = FieldCounts("source", [("MATH", 4), ("", 2), ("GSM8K", 0)], True, None, None)
 
 
@@ -88,11 +88,11 @@ def test_fields_of_metadata(drawn):
             FIELDS,
             numbers,
         ),
-        ("texts have a part", {"field": 'a "b"'}, [MetaField('a "b"', 1, False)], many),
+        ("texts have a part", {"field": 'a "b"'}, [MetaField('a "b"', 1, False, 1)], many),
         (
             "many, of which those in use are not folded",
             {"field": "f9", "meta": ("f11=1",)},
-            [MetaField(f"f{i}", 1, False) for i in range(12)],
+            [MetaField(f"f{i}", 1, False, 1) for i in range(12)],
             None,
         ),
     ):

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 from stepsight.app.browse.address import Address
+from stepsight.app.browse.evaluator_choice import EvaluatorChoice
 from stepsight.app.browse.trace_list import comparison_html, list_html, list_orders, outcomes_by_html
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.metrics.first_error import Outcome
@@ -29,6 +30,7 @@ ROW = BrowseRow(
 
 
 def test_a_list_has_a_row_for_each_trace_with_gold_scores_and_outcome(drawn):
+    other = EvaluatorChoice("words", None, judged=True, outputs=Outputs.VERDICT)
     without = replace(ROW, change=None, online_validity=None)
     in_words = replace(ROW, online_validity=None, change=None)
     for title, rows, options, outputs in (
@@ -54,11 +56,12 @@ def test_a_list_has_a_row_for_each_trace_with_gold_scores_and_outcome(drawn):
         ),
         ("numbers", [replace(in_words, validity=0.03544, offline_validity=0.03544)], {}, Outputs.SOLUTION),
         ("nobody has judged", [ROW], {}, None),
+        ("compared", [replace(ROW, other=replace(ROW, mistake="missed"))], {}, Outputs.VERDICT),
         ("a hit in the problem", [ROW], {"q": "what"}, None),
         ("a hit in a step", [ROW], {"q": "needle"}, None),
     ):
         steps = {7: (4, "There is a needle here.")} if title == "a hit in a step" else {}
-        drawn(list_html(rows, Address(dataset="sums", **options), steps, outputs), title)
+        drawn(list_html(rows, Address(dataset="sums", **options), steps, outputs, other=other), title)
 
 
 def test_orders_are_those_that_the_evaluator_gives():

@@ -110,7 +110,7 @@ def test_an_evaluator_of_steps_has_a_verdict_per_mode_and_a_change():
             Hindsight(tuple(rows)),
             [
                 "Online: not valid 0.30 · redundant 0.50, finds the error in step 2",
-                "Offline: not valid 0.25, first error at step 1, gold at step 2",
+                "Offline: not valid 0.25, blames step 1, gold step 2",
                 "moved most by later steps: step 1, −0.55",
             ],
         ),
@@ -133,7 +133,7 @@ NEUTRAL = Trace.of("q", ["x", ["y", "z"]], ["pos", "neu"])
         (Outputs.SOLUTION, [SILENT] * 3, 0.0354, LABELLED, "score of the solution: 0.0354"),
         (Outputs.SOLUTION, [SILENT] * 3, None, LABELLED, "no verdict on the solution"),
         (Outputs.VERDICT, [RIGHT, WRONG, WRONG], 0.0, LABELLED, "wrong from step 2, agrees with gold"),
-        (Outputs.VERDICT, [WRONG, SILENT, SILENT], 0.0, LABELLED, "wrong from step 1, gold at step 2"),
+        (Outputs.VERDICT, [WRONG, SILENT, SILENT], 0.0, LABELLED, "wrong from step 1, gold step 2"),
         (Outputs.VERDICT, [REDUNDANT] * 3, 0.0, LABELLED, "redundant: steps 1, 2"),
         (Outputs.VERDICT, [RIGHT, REDUNDANT, REDUNDANT], 0.0, LABELLED, "redundant: step 2"),
         (Outputs.VERDICT, [RIGHT] * 3, 1.0, LABELLED, "finds no error, misses the error in step 2"),
@@ -148,7 +148,7 @@ NEUTRAL = Trace.of("q", ["x", ["y", "z"]], ["pos", "neu"])
         (Outputs.CHECKS, [RIGHT, SILENT, SILENT], None, LABELLED,
          "every equation that it can check holds, in 1 of 2 steps"),
         (Outputs.CHECKS, [SILENT, RIGHT, WRONG], None, LABELLED, "wrong in step 2, agrees with gold"),
-        (Outputs.CHECKS, [WRONG, SILENT, SILENT], None, LABELLED, "wrong in step 1, gold at step 2"),
+        (Outputs.CHECKS, [WRONG, SILENT, SILENT], None, LABELLED, "wrong in step 1, gold step 2"),
     ],
 )  # fmt: skip
 def test_a_verdict_is_told_in_words(outputs, rows, solution, trace, expected):
@@ -168,11 +168,11 @@ def test_the_first_wrong_step_follows_the_threshold_and_passes_over_silence():
     "found, trace, expected",
     [
         (1, LABELLED, "finds the error in step 2"),
-        (0, LABELLED, "first error at step 1, gold at step 2"),
+        (0, LABELLED, "blames step 1, gold step 2"),
         (None, LABELLED, "misses the error in step 2"),
         (None, CLEAN, "agrees with gold"),
         (0, CLEAN, "false alarm at step 1"),
-        (0, PLAIN, "first wrong step 1"),
+        (0, PLAIN, "blames step 1"),
         (None, PLAIN, ""),
         # Gold that says nothing of some step does not say that there is no error.
         (None, Trace("", "q", (Step(("x",), Label.POS), Step(("y",)))), ""),

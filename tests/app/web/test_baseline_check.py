@@ -62,7 +62,6 @@ def test_browse_says_so_in_the_list_and_on_a_trace(sqlite_store, evaluators, gue
         page = read(BrowsePages(sqlite_store, evaluators, measured).content(query, None).html)
         line = page.one("p", cls="baseline-check")
         assert "many does not clear the trivial baselines" in line.text
-        assert "95 %" in line.text
         assert [link["href"] for link in line.all("a")] == ["/evaluators"]
     assert "baseline" not in BrowsePages(sqlite_store, evaluators).content(queries[0]).html
 
@@ -79,9 +78,8 @@ def test_of_one_that_clears_them_or_has_too_few_labels_there_is_no_line(sqlite_s
 def test_a_weak_evaluator_is_named_beside_its_verdict_on_a_solution_of_no_dataset(sqlite_store, measured, guessing):
     line = read(measured.strength_html("many", guessing.fingerprint)).one("p", cls="strength")
     assert line.text.startswith("many does not clear the trivial baselines on the one dataset measured.")
-    assert [link["href"] for link in line.all("a")] == [
-        f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators"
-    ]  # fmt: skip
+    links = [link["href"] for link in line.all("a")]
+    assert links == [f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators"]
     assert BaselineChecks(sqlite_store).strength_html("many", "unmeasured") == ""
 
 

@@ -42,6 +42,8 @@ def test_two_published_evaluators_are_paired_as_their_rows_are(sqlite_store, dat
     one, two = (find_evaluator(store, f"imported:{called}").id for called in ("ReasonEval", "GPT-4"))
     dataset = find_dataset(store, name)
     pairs = pair_outcomes(store, dataset.id, TraceFilter(evaluator=one, other=two))
+    others = [row.other for row in browse(store, dataset.id, TraceFilter(evaluator=one, other=two)).rows]
+    assert others == browse(store, dataset.id, TraceFilter(evaluator=two)).rows
     assert pairs is not None
 
     assert pairs.on_redundancy == (errors == "redundant")

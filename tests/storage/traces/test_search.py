@@ -63,11 +63,11 @@ def test_every_character_stands_for_itself(store):
         assert found(store, special) == [text for text in texts if special in text]
 
 
-OTHER = ("größe", "GRÖßE", "Größe", "ß", "ΠΡΌΒΛΗΜΑ", "πρόβλημα", "задача", "ЗАДАЧА", "数学", "学", "数学好")
+OTHER = ("größe", "GRÖßE", "Größe", "ß", "ΠΡΌΒΛΗΜΑ", "πρόβλημα", "задача", "ЗАДАЧА", "数学好", "学", "with ")
 
 
 @each("wanted", OTHER)
-def test_case_in_other_scripts(store, wanted):
+def test_case_in_other_scripts_and_a_whole_id(store, wanted):
     add(store, [Trace.of("Die Größe", ["Πρόβλημα, Задача, 数学好"], id="with"), Trace.of("x", ["y"], id="without")])
     assert found(store, wanted) == ["with"]
 

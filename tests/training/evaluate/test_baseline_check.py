@@ -44,13 +44,10 @@ def check(store, name, row, mode=Mode.OFFLINE):
 @pytest.mark.parametrize(("right", "clears"), [(1.0, True), (0.5, False)])
 def test_one_that_knows_the_errors_clears_the_baselines_and_one_that_guesses_does_not(sqlite_store, right, clears):
     found = check(sqlite_store, "many", judged(sqlite_store, "many", right=right))
-    assert found is not None
-    assert (found.clears, found.figure, found.mode, found.errors) == (
-        clears, "step_auc", Mode.OFFLINE, Errors.INVALID,
-    )  # fmt: skip
-    assert (found.difference.low > 0) == clears
+    assert found
+    shown = (found.clears, found.figure, found.mode, found.errors)
+    assert shown == (clears, "step_auc", Mode.OFFLINE, Errors.INVALID)
     assert found.baseline.startswith("baseline:")
-    assert found.baseline_value == pytest.approx(found.value - found.difference.number)
 
 
 def test_nothing_is_told_where_there_are_too_few_labels(sqlite_store):
@@ -104,4 +101,4 @@ def test_one_that_checks_equations_is_held_against_the_baselines_where_it_speaks
     assert found is not None
     # All that it says is right; a baseline that calls every one of these steps right has F1 0 of the wrong ones.
     assert (found.figure, found.value, found.clears) == ("step_f1", 1.0, True)
-    assert 0 < found.baseline_value < 0.6
+    assert 0.4 < found.difference.number < 1

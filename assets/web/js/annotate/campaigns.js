@@ -22,7 +22,6 @@ const request = async (url, values, told = page().querySelector(".told")) => {
 
 const busy = new Set();
 
-// The input stays if the server refuses it.
 const send = async (url, values, button, told) => {
   if (busy.has(url)) return;
   busy.add(url);

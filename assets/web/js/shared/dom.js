@@ -44,10 +44,11 @@ export const replaceContent = (room, content) => {
   same?.focus({ preventScroll: true });
 };
 
-/** Show a message with controls in `place`; an empty message clears it. */
+/** Show a message with controls in `place`, in sight; an empty message clears it. */
 export const showNotice = (place, message, ...controls) => {
   const spaced = controls.flatMap((control) => [" ", control]);
   place.replaceChildren(...(message ? [element("div", { class: "notice", role: "alert" }, message, ...spaced)] : []));
+  if (message) place.scrollIntoView({ block: "nearest" });
 };
 
 // Screen readers announce a change of the page in one sentence, not by reading the page.
