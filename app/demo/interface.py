@@ -224,7 +224,7 @@ class _Demo:
                         stop = gr.Button("Cancel")
             values = [problem, solution, chosen, validity, redundancy]
             if examples:
-                gr.Examples(
+                offered = gr.Examples(
                     [[trace.problem, SolutionText.written(steps_of(trace)).text] for trace in examples],
                     [problem, solution],
                     label="Examples",
@@ -242,6 +242,9 @@ class _Demo:
             moved = gr.on([validity.release, redundancy.release], self.judged_again, values, shown, **ours)
             # A verdict is about the text that was scored. In the browser, so that it comes before the next scoring.
             gr.on([problem.change, solution.change], None, None, scores, js="() => ''", api_visibility="private")
+            if examples:
+                # An error that the component shows goes with an answer of the server.
+                offered.load_input_event.then(lambda: "", None, scores, queue=False, api_visibility="private")
             stop.click(None, cancels=[scored, moved], queue=False, api_visibility="private")
             fetched = download.click(self.record, values, record, **ours)
             fetched.success(None, record, js=_DOWNLOAD, api_visibility="private")
