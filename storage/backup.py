@@ -174,7 +174,7 @@ def _check(file: Path, path: Path) -> int:
         ((verdict,),) = database.execute("PRAGMA integrity_check(1)")
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict)
-        if broken := database.execute("PRAGMA foreign_key_check").fetchone():
+        if broken := sorted(table for table, *_ in database.execute("PRAGMA foreign_key_check")):
             raise sqlite3.DatabaseError(f"a row of {broken[0]} refers to one that does not exist")
         return sum(database.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0] for table in tables())
 

@@ -37,6 +37,8 @@ _PLACES = (
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d{5}\b"), r"\1:{port}"),
     # The names of all formats of checkpoints.
     (re.compile(r"(?<=: )[a-z-]+(, [a-z-]+)+, llada\b"), "{formats}"),
+    (re.compile(r"PyTorch (finds no GPU|was built without CUDA)"), "PyTorch {build}"),
+    (re.compile(r"(?<=SQLite )\d+\.\d+\.\d+"), "{version}"),
     # Both databases share their messages.
     (re.compile(r"\{tmp\}/(store|empty)\.db"), "{store}"),
 )

@@ -30,7 +30,8 @@ from tests.storage.people.samples import user
 def test_files_that_no_page_needs_are_not_served(sqlite_store, evaluators, path):
     with served(sqlite_store, evaluators) as address, pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(address + path)
-    assert caught.value.code == 404
+    with caught.value as answer:
+        assert answer.code == 404
 
 
 def test_one_interrupt_ends_the_command_though_a_page_is_open(seeded_file, tmp_path):

@@ -90,7 +90,8 @@ def test_a_password_is_asked_for_twice_and_not_shown(sqlite_store, again, code):
         # The terminal echoes what is typed before the command turns that off.
         for prompt, answer in ((b"Password of ada: ", PASSWORD), (b"Once more: ", again)):
             while not printed.endswith(prompt):
-                printed += process.stdout.read(1)
+                printed += (letter := process.stdout.read(1))
+                assert letter, printed
             process.stdin.write(f"{answer}\n".encode())
             process.stdin.flush()
         printed += process.stdout.read()

@@ -110,9 +110,8 @@ def test_outcomes_by_a_field_are_those_of_the_lists_that_their_conditions_select
     # A condition on what is counted by, and on the outcome counted, does not hold, and one on something else does.
     mine = {BY_LENGTH: {"length": "9"}}.get(field, {"meta": (f"{field}=9",)})
     narrowed = where.model_copy(update=mine | {"mistake": "missed"})
-    assert outcomes_by(sqlite_store, dataset_id, narrowed, field) == outcomes_by(
-        sqlite_store, dataset_id, where, field
-    )
+    counted = outcomes_by(sqlite_store, dataset_id, where, field)
+    assert repr(outcomes_by(sqlite_store, dataset_id, narrowed, field)) == repr(counted)
     assert outcomes_by(sqlite_store, dataset_id, where.model_copy(update={"text": "no such text"}), field) == []
 
 

@@ -1,11 +1,11 @@
 import datetime
+import importlib.metadata
 import json
 import platform
 import subprocess
 
 import accelerate
 import pytest
-import torch
 
 from stepsight.training.runs.folder import RECORD, RunFolder, code_revision, now, versions, without_places
 from tests.conftest import ROOT
@@ -113,7 +113,7 @@ def test_a_checkout_without_git_or_without_a_commit_is_no_error(tmp_path, monkey
 def test_versions_are_those_in_use():
     found = versions()
     assert set(found) == {"python", "stepsight", "torch", "transformers", "tokenizers", "accelerate"}
-    assert (found["python"], found["torch"]) == (platform.python_version(), torch.__version__)
+    assert (found["python"], found["torch"]) == (platform.python_version(), importlib.metadata.version("torch"))
     assert found["accelerate"] == accelerate.__version__
 
 
