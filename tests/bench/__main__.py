@@ -45,14 +45,8 @@ def main() -> int:
     print(table(figures), end="")
     if args.write:
         PAGE.write_text(_TABLE.sub(lambda _: table(figures), PAGE.read_text("utf-8")), "utf-8")
-    if not args.short:
-        return 0
-    return int(not all(figure.is_met for figure in map(_halved, figures)))
-
-
-def _halved(figure):
-    """The figure with half of its bound, if it is one of speed."""
-    return replace(figure, bound=figure.bound / 2) if figure.at_least and figure.bound else figure
+    halved = (replace(figure, bound=figure.bound / 2) for figure in figures if figure.at_least and figure.bound)
+    return int(args.short and not all(figure.is_met for figure in halved))
 
 
 if __name__ == "__main__":
