@@ -233,8 +233,7 @@ CREATE TABLE public.jobs (
     finished timestamp with time zone,
     CONSTRAINT ck_jobs_judges_a_dataset CHECK ((((task)::text <> 'judge'::text) OR (dataset_id IS NOT NULL))),
     CONSTRAINT ck_jobs_running_has_a_worker CHECK ((((state)::text <> 'running'::text) OR ((worker IS NOT NULL) AND (heartbeat IS NOT NULL)))),
-    CONSTRAINT ck_jobs_state CHECK (((state)::text = ANY ((ARRAY['queued'::character varying, 'running'::character varying, 'done'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[]))),
-    CONSTRAINT ck_jobs_task CHECK (((task)::text = ANY ((ARRAY['judge'::character varying, 'import'::character varying, 'fetch'::character varying])::text[])))
+    CONSTRAINT ck_jobs_state CHECK (((state)::text = ANY ((ARRAY['queued'::character varying, 'running'::character varying, 'done'::character varying, 'failed'::character varying, 'cancelled'::character varying])::text[])))
 );
 CREATE SEQUENCE public.jobs_id_seq
     AS integer
@@ -485,7 +484,7 @@ INSERT INTO public.guidelines VALUES (1, 1, 'Is it right?', '2026-03-01 09:00:22
 INSERT INTO public.guidelines VALUES (1, 2, 'Is it right, and why?', '2026-03-01 09:00:23+00', 1);
 INSERT INTO public.guidelines VALUES (2, 1, 'Is it right?', '2026-03-01 09:01:14+00', 1);
 INSERT INTO public.homes VALUES ('ada at home', '2026-03-01 09:01:42+00');
-INSERT INTO public.invitations VALUES (2, '26ed7c24320d918a84658168025f838f84e573f2631e16e1df7455a98451bd88', NULL, 'viewer', NULL, NULL, '2026-03-01 09:01:34+00', 1, '2026-03-08 09:01:32+00');
+INSERT INTO public.invitations VALUES (2, '3f74af5128d7cf420f0fb145f58ecf6fd1b1f984dbc62245d7b3d2e66fa7b235', NULL, 'viewer', NULL, NULL, '2026-03-01 09:01:34+00', 1, '2026-03-08 09:01:32+00');
 INSERT INTO public.jobs VALUES (1, 'judge', '', '{"evaluator": "mini", "spec": "mini", "fingerprint": "of mini", "mode": "hindsight", "dtype": "float32"}', 1, 'queued', 4, 0, 0, 0, 0, '', NULL, '2026-03-01 09:01:43+00', NULL, NULL, NULL);
 INSERT INTO public.jobs VALUES (2, 'import', 'MR-MATH, invalid steps with the scores of 12 evaluators', '{"benchmark": "mr-math-invalid", "scores": true}', NULL, 'queued', 0, 0, 0, 0, 0, '', NULL, '2026-03-01 09:01:44+00', NULL, NULL, NULL);
 INSERT INTO public.jobs VALUES (3, 'fetch', 'lab/prm', '{"repo": "lab/prm", "revision": "cccccccccccccccccccccccccccccccccccccccc", "parts": {}}', NULL, 'queued', 15200000000, 0, 0, 0, 0, '', NULL, '2026-03-01 09:01:45+00', NULL, NULL, NULL);
@@ -526,20 +525,20 @@ INSERT INTO public.label_events VALUES (19, 2, 6, 10, 3, 'label', 0, '"pos"', '"
 INSERT INTO public.label_events VALUES (20, 2, 6, 10, 3, 'skip', NULL, NULL, '"Too hard."', '', NULL, 'skip-None-cleo-6-Too_hard.', '2026-03-01 09:01:23+00', 1.5, 'cd0832187e789c6838e264bb7264d6293fa185623c5fc5bf2374d20fbfbc6668', 1, 'whole', NULL);
 INSERT INTO public.left_out VALUES (1, 'af71a56c8bcf853d87860b0410b698555f213b945074a0a22f20ac7bdfded2a4', 'sums.jsonl', 'line 5', 'there are no steps. Give at least one step.');
 INSERT INTO public.left_out_scores VALUES (2, 1, 1, 'cd0832187e789c6838e264bb7264d6293fa185623c5fc5bf2374d20fbfbc6668', '\x61446d3d7417523edda53c3fe10c493fd31bfb3d237dbc3da4a6903ea99a883d5999263f', '\x00000000', '\xc030023f57396c3d5617de3e2d189a3d9045003fd4eed83e', '2026-03-01 09:00:19+00');
-INSERT INTO public.logins VALUES ('6304daa54708c1b933c10001c13ead252dec184ba59cefc337976de28e2b3868', 1, '2026-03-01 09:01:40+00', '2026-03-15 09:01:38+00');
+INSERT INTO public.logins VALUES ('c72491b66a6e4db80c08219e7dca7319a754fe77d30400ce80f4cca40c64ef57', 1, '2026-03-01 09:01:40+00', '2026-03-15 09:01:38+00');
 INSERT INTO public.server_secrets VALUES ('pseudonyms', '\x6f6620746865207465737473');
-INSERT INTO public.slots VALUES (4, 1, 2, 1, 'free', NULL, NULL, NULL, NULL, '548176dd1dbb79b2');
-INSERT INTO public.slots VALUES (5, 1, 3, 0, 'free', NULL, NULL, NULL, NULL, '4f09f588e10a9f51');
-INSERT INTO public.slots VALUES (6, 1, 3, 1, 'free', NULL, NULL, NULL, NULL, 'bfd61c9f22ad9073');
-INSERT INTO public.slots VALUES (7, 1, 4, 0, 'free', NULL, NULL, NULL, NULL, '75bb8e75a218782c');
-INSERT INTO public.slots VALUES (8, 1, 4, 1, 'free', NULL, NULL, NULL, NULL, '78b3cb4854c1ab63');
-INSERT INTO public.slots VALUES (9, 1, 5, 0, 'submitted', 2, '2026-03-01 09:00:26+00', NULL, '2026-03-01 09:00:37+00', '9f022805ba642dd2');
-INSERT INTO public.slots VALUES (1, 1, 1, 0, 'submitted', 2, '2026-03-01 09:00:40+00', NULL, '2026-03-01 09:00:49+00', '84197b89c213c8e0');
-INSERT INTO public.slots VALUES (2, 1, 1, 1, 'submitted', 3, '2026-03-01 09:00:52+00', NULL, '2026-03-01 09:01:05+00', '0a020628511f77c3');
-INSERT INTO public.slots VALUES (3, 1, 2, 0, 'leased', 2, '2026-03-01 09:01:09+00', '2026-03-01 09:31:12+00', NULL, 'cb2f74c7e0c5f3aa');
-INSERT INTO public.slots VALUES (11, 2, 7, 0, 'free', NULL, NULL, NULL, NULL, '4c74b2889d0f5728');
-INSERT INTO public.slots VALUES (10, 2, 6, 0, 'skipped', 3, '2026-03-01 09:01:18+00', NULL, '2026-03-01 09:01:24+00', 'b4fc17e31b8f5656');
-INSERT INTO public.slots VALUES (12, 2, 6, 1, 'free', NULL, NULL, NULL, NULL, 'a34c61a5c4546d05');
+INSERT INTO public.slots VALUES (4, 1, 2, 1, 'free', NULL, NULL, NULL, NULL, '96af270ec1b4b9f3');
+INSERT INTO public.slots VALUES (5, 1, 3, 0, 'free', NULL, NULL, NULL, NULL, 'b201857e1a59a2fd');
+INSERT INTO public.slots VALUES (6, 1, 3, 1, 'free', NULL, NULL, NULL, NULL, 'a3e2cf43842a7aa5');
+INSERT INTO public.slots VALUES (7, 1, 4, 0, 'free', NULL, NULL, NULL, NULL, '599a13df9d2015e0');
+INSERT INTO public.slots VALUES (8, 1, 4, 1, 'free', NULL, NULL, NULL, NULL, '805795632eb443de');
+INSERT INTO public.slots VALUES (9, 1, 5, 0, 'submitted', 2, '2026-03-01 09:00:26+00', NULL, '2026-03-01 09:00:37+00', '7aa9dce5fb9fb134');
+INSERT INTO public.slots VALUES (1, 1, 1, 0, 'submitted', 2, '2026-03-01 09:00:40+00', NULL, '2026-03-01 09:00:49+00', 'a6791278728b3b86');
+INSERT INTO public.slots VALUES (2, 1, 1, 1, 'submitted', 3, '2026-03-01 09:00:52+00', NULL, '2026-03-01 09:01:05+00', '87a52831a6ba98d2');
+INSERT INTO public.slots VALUES (3, 1, 2, 0, 'leased', 2, '2026-03-01 09:01:09+00', '2026-03-01 09:31:12+00', NULL, 'e293d6202b4ec8e6');
+INSERT INTO public.slots VALUES (11, 2, 7, 0, 'free', NULL, NULL, NULL, NULL, '00426eced81fb688');
+INSERT INTO public.slots VALUES (10, 2, 6, 0, 'skipped', 3, '2026-03-01 09:01:18+00', NULL, '2026-03-01 09:01:24+00', '8d3fd2b0ea22ffaa');
+INSERT INTO public.slots VALUES (12, 2, 6, 1, 'free', NULL, NULL, NULL, NULL, '44cd4e38b81d6310');
 INSERT INTO public.steps VALUES (1, 0, 2, true, NULL);
 INSERT INTO public.steps VALUES (1, 1, 0, false, NULL);
 INSERT INTO public.steps VALUES (2, 0, 2, true, NULL);
@@ -571,12 +570,12 @@ INSERT INTO public.triangles VALUES (1, 1, 1, 'cd0832187e789c6838e264bb7264d6293
 INSERT INTO public.triangles VALUES (1, 1, 2, 'c6b988a9af71de8c95b698ceaf9f490b18fc62b343d133507e7a719736a03663', '2026-03-01 09:00:12+00', 0.24483245611190796, '\xfe79ca3e08d0173f2dbe3c3cd474243e521a4f3d26f1493fd1a6883ebb96403ee9860b3f', '\x9d3e1a3e6fee813e2179183f73335e3e0982be3e3d64d23ed1a6883ebb96403ee9860b3f', NULL, NULL, NULL, NULL, '\xfe79ca3e08d0173f2dbe3c3ca49d223e76fb3a3de0a84b3fd474243e521a4f3d26f1493f9d3e1a3e6fee813e2179183f73335e3e0982be3e3d64d23ed1a6883ebb96403ee9860b3f');
 INSERT INTO public.triangles VALUES (1, 1, 3, 'd06c29c5a568c8c26155cfaa4a113e5b381526770192d188959dfe1e64740987', '2026-03-01 09:00:13+00', 0.2366575002670288, '\xfe79ca3e08d0173f2dbe3c3cd474243e521a4f3d26f1493f', '\xa49d223e76fb3a3de0a84b3fd474243e521a4f3d26f1493f', NULL, NULL, NULL, NULL, '\xfe79ca3e08d0173f2dbe3c3ca49d223e76fb3a3de0a84b3fd474243e521a4f3d26f1493f');
 INSERT INTO public.triangles VALUES (1, 1, 4, 'earlier', '2026-03-01 09:00:14+00', 0.2366575002670288, '\xfe79ca3e08d0173f2dbe3c3cd474243e521a4f3d26f1493f', '\xa49d223e76fb3a3de0a84b3fd474243e521a4f3d26f1493f', NULL, NULL, NULL, NULL, '\xfe79ca3e08d0173f2dbe3c3ca49d223e76fb3a3de0a84b3fd474243e521a4f3d26f1493f');
-INSERT INTO public.uploads VALUES (1, 1, 'traces.jsonl', 33, '80697df2007a97a2ad9e6cdd9e5c4ef7dc0142b996a1e0b350634d52ec60c22b', '5dc009708bc248ab6bbd999f5acd735f', '2026-03-01 09:01:47+00', '2026-03-01 09:01:48+00');
+INSERT INTO public.uploads VALUES (1, 1, 'traces.jsonl', 33, '80697df2007a97a2ad9e6cdd9e5c4ef7dc0142b996a1e0b350634d52ec60c22b', 'c3fcb094e89b0f73db64bb7ca552b873', '2026-03-01 09:01:47+00', '2026-03-01 09:01:48+00');
 INSERT INTO public.users VALUES (2, 'ben', 'annotator', NULL, '2026-03-01 09:00:01+00', NULL, NULL);
 INSERT INTO public.users VALUES (3, 'cleo', 'annotator', NULL, '2026-03-01 09:00:02+00', NULL, NULL);
 INSERT INTO public.users VALUES (4, 'gone', 'viewer', NULL, '2026-03-01 09:00:03+00', '2026-03-01 09:00:04+00', NULL);
-INSERT INTO public.users VALUES (5, 'dora', 'annotator', '$argon2id$v=19$m=65536,t=3,p=4$iH1NBgOknm4ebXGAKmMbpQ$o4kWC0BjntGlJlIWNSJmNdL1u+Z4woa9FLAnMe1gM5I', '2026-03-01 09:01:30+00', NULL, NULL);
-INSERT INTO public.users VALUES (1, 'ada', 'admin', '$argon2id$v=19$m=65536,t=3,p=4$k3CAbFxk6KO42lO2FEjqNw$8dniN67d1kx1m0x8FjA4sLdqLcj39eH7SNXA45uO51Q', '2026-03-01 09:00:00+00', NULL, '2026-03-01 09:01:39+00');
+INSERT INTO public.users VALUES (5, 'dora', 'annotator', '$argon2id$v=19$m=65536,t=3,p=4$a8zUcaPq+brwyD2zuVX13A$ACgrBjud52JMR3xf8BRxK4XPypxU29QI9pjvYdm/cyA', '2026-03-01 09:01:30+00', NULL, NULL);
+INSERT INTO public.users VALUES (1, 'ada', 'admin', '$argon2id$v=19$m=65536,t=3,p=4$uDtvushNT3RilTV5KAm/Tw$X/W6ljcL3hBhhAeeKz87MkOoYOztT4+WXQkL2MZaSmU', '2026-03-01 09:00:00+00', NULL, '2026-03-01 09:01:39+00');
 SELECT pg_catalog.setval('public.calibrations_id_seq', 1, true);
 SELECT pg_catalog.setval('public.campaign_items_id_seq', 7, true);
 SELECT pg_catalog.setval('public.campaigns_id_seq', 2, true);
