@@ -110,9 +110,9 @@ def excerpt(text: str, length: int, search: str = "") -> str:
 
 
 def without_number(html: Markup, number: int) -> Markup:
-    """Leave out the number at the beginning of a step's text if it is the step's own, which pages show beside
-    it."""
-    return Markup(re.sub(rf"\A\s*{number}[.)] +(?=\S)", "", html))
+    """Leave out a step's own number at the beginning of its text, since pages show it beside the text."""
+    match = re.match(rf"\s*{number}[.)] +(?=\S)", html)
+    return html[match.end() :] if match else html
 
 
 def _start(text: str, hit: int) -> int:

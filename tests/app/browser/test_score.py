@@ -53,7 +53,7 @@ def exposes_the_factorisation(page):
     # The roots of step 4 look right, and so does the solution, until step 5 multiplies them.
     assert 1 - online[3]["neg"] >= 0.5
     assert 1 - offline[3]["neg"] < 0.5
-    expect(page.locator(".sum")).to_contain_text(re.compile("Online: valid.*Offline: not valid", re.DOTALL))
+    expect(page.locator(".sum")).to_contain_text(re.compile("Online: all 5 .*Offline: 1 of 5 ", re.DOTALL))
     # The last step has nothing after it: both modes are the same input.
     assert online[4] == offline[4]
     drawn = page.locator(".c[data-mode=offline] .bar i.neg").nth(3)
