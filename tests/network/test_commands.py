@@ -92,7 +92,6 @@ def commands(folder):
         score --dataset made --evaluator mini-causal
         score --input traces.jsonl --evaluator mini-bidir --output judged.jsonl
         evaluate --dataset made --evaluator equations --mode offline
-        card --dataset made --evaluator mini-causal --format markdown --output card.md
         calibrate --dataset made --evaluator mini-causal
         import jsonl slips.jsonl --dataset slips
         doubtful --dataset slips
