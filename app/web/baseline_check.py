@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending
 from stepsight.app.web.html import macro
+from stepsight.app.web.step_bars import signed
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.figures import METRICS
@@ -105,10 +106,9 @@ def shortfalls(checks: Iterable[BaselineCheck]) -> list[BaselineCheck]:
     return [check for check in checks if not check.clears]
 
 
-def line_html(dataset: str, found: Sequence[BaselineCheck]) -> Markup:
-    """Render a line that names the evaluators that do not beat the baselines on a dataset. It is empty if there are
-    none."""
-    return macro(_TEMPLATE, "line", dataset, [(check, METRICS[check.figure].title) for check in found])
+def line_html(dataset: str, checks: Sequence[BaselineCheck]) -> Markup:
+    """Render a line that names the evaluators that do not beat the baselines, or nothing if there are none."""
+    return macro(_TEMPLATE, "line", dataset, [(check, METRICS[check.figure].title) for check in checks], signed)
 
 
 def card_id(fingerprint: str) -> str:
