@@ -184,7 +184,7 @@ class Selection:
 
         Only rows without a hit in the problem are searched, and traces without a hit are left out.
         """
-        text = self.address.text.strip()
+        text = self.address.text
         ids = [row.trace_id for row in rows if text and not has_hit(row.problem, text)]
         if not ids:
             return {}

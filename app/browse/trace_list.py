@@ -84,7 +84,7 @@ def list_html(
         redundant=redundant,
         mistakes=FILTERS[on_redundancy]["mistake"].values,
         found="found" if on_redundancy else "",
-        problem=lambda row: _excerpt_html(row.problem, _SEARCHED if address.text.strip() else _PREVIEW, address),
+        problem=lambda row: _excerpt_html(row.problem, _SEARCHED if address.text else _PREVIEW, address),
         hit=lambda text: _excerpt_html(text, _EXCERPT, address),
     )
 

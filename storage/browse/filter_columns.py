@@ -171,41 +171,36 @@ class BrowseColumns:
     def _conditions(self) -> dict[str, Bools]:
         """For each condition that is set, a mask of shape (n,) that selects the traces that meet it, keyed by its
         filter field. The key of a condition on metadata is "meta" followed by the condition."""
-        where = self._where
-        meets = {
-            name: facet.has(getattr(where, name))
-            for name, facet in self.facets.items()
-            if where.is_set(name) and name != "change"
-        }
-        if text := where.text.strip():
-            meets["text"] = self._cache.get(
-                ("text", self._dataset_id, text.lower()),
+        meets = {name: self._meets(name) for name in self._where.active if name != "meta"}
+        return meets | {f"meta {condition}": self._meta(condition) for condition in self._where.on_metadata}
+
+    def _meets(self, name: str) -> Bools:
+        """Return a mask of shape (n,) that selects the traces that meet the filter field `name`."""
+        where, judged = self._where, self.in_mode
+        if name == "text":
+            return self._cache.get(
+                ("text", self._dataset_id, where.text.lower()),
                 self._versions.traces,
-                lambda: find_text(self._session, self.traces.trace_ids, text),
+                lambda: find_text(self._session, self.traces.trace_ids, where.text),
             )
-        meets |= {f"meta {condition}": self._meta(condition) for condition in where.on_metadata}
-        if where.length:
+        if name == "length":
             least, most = where.lengths
-            meets["length"] = (self.traces.counts >= least) & (self.traces.counts <= most)
-        if self.in_mode is None:
-            return meets
-        if where.change:
-            meets["change"] = _change_condition(self.in_mode, where.change)
-        if where.labels is not None:
-            meets["cell"] = (self.in_mode.cells & cell_bit(*where.labels)) != 0
-        if where.bin:
+            return (self.traces.counts >= least) & (self.traces.counts <= most)
+        if name == "change" and judged is not None:
+            return _change_condition(judged, where.change)
+        if name == "cell" and judged is not None and where.labels is not None:
+            return np.bitwise_and(judged.cells, cell_bit(*where.labels)).astype(np.bool_)
+        if name == "bin":
             kind, place = where.bin_place
             if kind in SOLUTION_GOLD:
-                meets["bin"] = np.equal(self.solution_cells(), SOLUTION_GOLD.index(kind) * BINS + place)
-            else:
-                steps = np.equal(self.step_cells(), STEP_GOLD.index(kind) * BINS + place)
-                meets["bin"] = self.traces.any_step(steps)
-        if where.against is not None:
-            valid, other = self.in_mode.valid, self._verdicts(where.against)[where.read_mode].valid
-            meets["against"] = (valid != SILENT) & (other != SILENT) & (valid != other)
-        if self.other is not None and where.is_set("other_mistake"):
-            meets["other_mistake"] = self.other.makes(where.other_mistake)
-        return meets
+                return np.equal(self.solution_cells(), SOLUTION_GOLD.index(kind) * BINS + place)
+            return self.traces.any_step(np.equal(self.step_cells(), STEP_GOLD.index(kind) * BINS + place))
+        if name == "against" and judged is not None and where.against is not None:
+            valid, other = judged.valid, self._verdicts(where.against)[where.read_mode].valid
+            return np.not_equal(valid, SILENT) & np.not_equal(other, SILENT) & np.not_equal(valid, other)
+        if name == "other_mistake" and self.other is not None:
+            return self.other.makes(where.other_mistake)
+        return self.facets[name].has(getattr(where, name))
 
     def _key(self) -> Floats32:
         by = self._sort.by

@@ -107,7 +107,9 @@ class Conditions(BaseModel):
     gold: Literal["any", "error", "clean", "redundant", "not-redundant", "missing"] = Field(
         default="any", description="What the gold says of the solution."
     )
-    text: Annotated[str, checked(lambda text: text.strip() and check_text(text, "the text to search for"))] = Field(
+    text: Annotated[
+        str, AfterValidator(str.strip), checked(lambda text: text and check_text(text, "the text to search for"))
+    ] = Field(
         default="",
         validation_alias="q",
         serialization_alias="q",
