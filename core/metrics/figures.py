@@ -52,6 +52,11 @@ class Subject:
         return self.items(Errors.INVALID, Level.STEP)
 
     @cached_property
+    def classified(self) -> ternary.Classified:
+        """The labelled steps with their predicted labels."""
+        return ternary.classify(self.table)
+
+    @cached_property
     def shares(self) -> "ShareItems":
         """The steps that have a share, which is NaN for the others."""
         table, share = self.table, self.table.share
@@ -178,8 +183,8 @@ PROTOCOL = {
     "step_auc": Metric("Step-AUC"),
 }
 THREE_WAY = {
-    "accuracy": Metric("Accuracy"),
-    "macro_f1": Metric("Macro-F1"),
+    "accuracy": Metric("Accuracy", lambda of, weights: ternary.accuracy(of.classified, weights)),
+    "macro_f1": Metric("Macro-F1", lambda of, weights: ternary.macro_f1(of.classified, weights)),
     "macro_auc": Metric("Macro-AUC"),
     **{f"{label.text}_auc": Metric(f"{label.text} AUC") for label in Label},
 }
@@ -253,29 +258,20 @@ def _with_stricter(value: Value, subject: Subject, errors: Errors, level: Level)
 
 
 def three_way(subject: Subject, weights: Weights) -> dict[str, Value]:
-    """Compute the three-class metrics.
-
-    These are `accuracy`, `macro_f1` and `macro_auc`, and the AUC of each class against the rest: `neg_auc`,
-    `neu_auc` and `pos_auc`. An evaluator without three classes gets only `neg_auc`, computed from its validity. The
-    result is empty if the evaluator gives verdicts instead of scores, or if all gold labels are the same.
-    """
-    steps = ternary.classify(subject.table)
-    figures: dict[str, Value] = {}
+    """Compute the metrics of `THREE_WAY`. An evaluator without three classes gets only `neg_auc`, computed from its
+    validity. The result is empty if the evaluator gives verdicts instead of scores, or if all gold labels are the
+    same."""
+    steps, has_classes = subject.classified, subject.outputs == Outputs.THREE_WAY
     if len(np.unique(steps.gold)) < 2 or not subject.outputs.has_scores:
-        return figures
-    for label in Label if subject.outputs == Outputs.THREE_WAY else (Label.NEG,):
-        side = steps.against_rest(label)
-        figures[f"{label.text}_auc"] = auc(side, weights)
-    if subject.outputs == Outputs.THREE_WAY:
-        # Drawing the classes' curves again would take most of the time of an evaluation.
-        of_classes = [value.draws for value in figures.values() if value.draws is not None]
-        draws = np.mean(of_classes, axis=0)
-        figures = {
-            "accuracy": ternary.accuracy(steps, weights),
-            "macro_f1": ternary.macro_f1(steps, weights),
-            "macro_auc": interval(replace(ternary.macro_auc(steps), draws=draws), draws),
-        } | figures
-    return figures
+        return {}
+    labels = Label if has_classes else (Label.NEG,)
+    aucs = {f"{label.text}_auc": auc(steps.against_rest(label), weights) for label in labels}
+    if not has_classes:
+        return aucs
+    # Drawing the classes' curves again would take most of the time of an evaluation.
+    draws = np.mean([value.draws for value in aucs.values() if value.draws is not None], axis=0)
+    macro_auc = interval(replace(ternary.macro_auc(steps), draws=draws), draws)
+    return _computed(THREE_WAY, subject, weights) | {"macro_auc": macro_auc} | aucs
 
 
 def prm_scores(subject: Subject, weights: Weights) -> dict[str, Value]:
@@ -298,6 +294,10 @@ def common(subject: Subject, weights: Weights) -> dict[str, Value]:
     if not subject.outputs.has_steps:
         return {}
     metrics = FIRST_ERRORS | CALIBRATION | (SHARES if subject.table.share is not None else {})
+    return _computed(metrics, subject, weights)
+
+
+def _computed(metrics: Metrics, subject: Subject, weights: Weights) -> dict[str, Value]:
     return {name: metric.compute(subject, weights) for name, metric in metrics.items() if metric.compute}
 
 

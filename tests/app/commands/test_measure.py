@@ -11,7 +11,7 @@ from sqlalchemy import delete
 
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.metrics.doubtful import doubts
-from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS
+from stepsight.core.metrics.figures import CALIBRATION, FIRST_ERRORS, PROTOCOL, THREE_WAY
 from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 from stepsight.storage.database.schema import JudgmentRow, TriangleRow
@@ -28,8 +28,6 @@ from tests.conftest import ROOT
 from tests.storage.samples import add, evaluator, many, write_lines
 from tests.training.hand import GOLDS, say, traces, valid
 from tests.training.small_runs import forked_pair
-
-FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ def by_name(written, errors="invalid", mode="offline"):
 
 
 def percent(row):
-    return [None if row[name] is None else round(100 * row[name], 1) for name in FIGURES]
+    return [None if row[name] is None else round(100 * row[name], 1) for name in PROTOCOL]
 
 
 RELEASED = {
@@ -86,7 +84,7 @@ def test_released_scores_give_the_published_figures(typed, evaluated, data, plac
     # Three of them are in the paper's table too, and agree with it.
     printed = {name: row["published"] for name, row in rows.items() if row["published"]}
     assert printed.keys() == {name for name in RELEASED if name.startswith(("math", "reason"))}
-    assert all(row["differences"] == dict.fromkeys(FIGURES, 0.0) for row in printed.values())
+    assert all(row["differences"] == dict.fromkeys(PROTOCOL, 0.0) for row in printed.values())
     left = [row for row in written["published"] if row["mode"] == "offline"]
     assert [row["evaluator"] for row in left] == [
         "WizardMath-V1.1 control", "ReasonEval-Llemma", "LLaDA-bidir, batch 64", "LLaDA-PRM",
@@ -168,12 +166,11 @@ def test_json(evaluated):
     assert (written["dataset"], written["n_traces"], written["left_out"]) == ("sums", 4, 0)
     row = by_name(written)["first"]
     assert list(row) == [
-        "evaluator", "mode", "errors", *FIGURES, "accuracy", "macro_f1", "macro_auc", "neg_auc", "neu_auc",
-        "pos_auc", *FIRST_ERRORS, *CALIBRATION, "intervals", "reasons",
+        "evaluator", "mode", "errors", *PROTOCOL, *THREE_WAY, *FIRST_ERRORS, *CALIBRATION, "intervals", "reasons",
         "n_traces", "n_solutions", "n_steps", "beats_baseline_by", "beats_baseline_in", "above_baselines",
         "thresholds", "calibrated_on", "thresholds_chosen_on_this_dataset", "published",
     ]  # fmt: skip
-    assert [row[name] for name in FIGURES] == pytest.approx([0.5, 0.75, 0.65, 0.9])
+    assert [row[name] for name in PROTOCOL] == pytest.approx([0.5, 0.75, 0.65, 0.9])
     low, high = row["intervals"]["step_auc"]
     assert 0 <= low <= 0.9 <= high <= 1
     assert row["intervals"]["brier"] == [None, None]
