@@ -95,15 +95,13 @@ class JobEvaluators:
 def fetch_model(store: Store, evaluators: JobEvaluators, job: Job, hold: JobLease) -> str:
     """Fetch a model and load it once as a check. Returns a description of the evaluator."""
     fetch, place = read_fetch(job.request), evaluators.place or Placement()
-    fetched = fetch_evaluator(
-        fetch.repo, fetch.revision, fetch.parts, hold.watch_bytes, place, evaluators.find_room
-    )
+    fetched = fetch_evaluator(fetch.repo, fetch.revision, fetch.parts, hold.report, place, evaluators.find_room)
     return f"{fetched.name}: {fetched.format} format, inputs of up to {fetched.context:,} tokens."
 
 
 def import_file(store: Store, evaluators: JobEvaluators, job: Job, hold: JobLease) -> str:
     """Import a file, and return a description of the outcome."""
-    imported = run_import(store, job.request, hold.watch_bytes)
+    imported = run_import(store, job.request, hold.report)
     hold.name_dataset(imported.dataset_id, imported.left_out)
     return imported.summary
 

@@ -116,8 +116,8 @@ class JobLease:
             yield judgment
             self._done += 1
 
-    def watch_bytes(self, done: int, total: int) -> None:
-        """Record the number of bytes of an import or a fetch that are done, and the total. Raises `LostError` once
+    def report(self, done: int, total: int) -> None:
+        """Record how much of the work is done, such as bytes of an import, and the total. Raises `LostError` once
         the job is lost, and `StoppedError` once the worker is told to stop."""
         self.check()
         if total != self._total:
@@ -126,7 +126,7 @@ class JobLease:
         self._done = done
 
     def name_dataset(self, dataset_id: int, left_out: int) -> None:
-        """Record which dataset an import has created, and how many rows it left out."""
+        """Record the dataset of the job, such as that of an import, and how many rows were left out."""
         self._left_out = left_out
         jobs.update_job(self._store, self._job.id, self._worker, dataset_id=dataset_id)
 

@@ -95,8 +95,8 @@ def start_job(
 
 
 def start_request(store: Store, task: Task, subject: str, request: Mapping[str, Any], total: int = 0) -> Job:
-    """Queue an import or a fetch and return it. If a job with the same request is already queued or running, return
-    that job. `total` is the number of bytes to transfer."""
+    """Queue a job of any task but judging and return it. If a job with the same request is already queued or
+    running, return that job. `subject` describes it to users, and `total` is the amount of work, such as bytes."""
     with _queueing(store) as session:
         active = session.scalars(select(Job).where(Job.task == task, Job.state.in_(ACTIVE)))
         same = next((job for job in active if job.request == request), None)
@@ -227,14 +227,14 @@ def update_job(store: Store, job_id: int, worker: str, **values: Any) -> bool:
 
     A change of `done` is a heartbeat too; with `total`, it says how much work there is and was done before.
     """
-    # A job that makes progress is not stuck, however often its worker ends; an import begins anew each time. What
+    # A job that makes progress is not stuck, however often its worker ends, unless it begins anew each time. What
     # the worker before stored is progress, even if it ended before its first heartbeat.
     if (done := values.get("done")) is not None:
         values["heartbeat"] = now()
         is_new = "total" in values
         if is_new:
             values |= {"began": done, "started": values["heartbeat"]}
-        got_on = (Job.task != Task.IMPORT) & ((Job.done if is_new else Job.began) < done)
+        got_on = Job.task.in_((Task.JUDGE, Task.FETCH)) & ((Job.done if is_new else Job.began) < done)
         values["attempts"] = case((got_on, int(is_new)), else_=Job.attempts)
     if values.get("state") in (State.DONE, State.FAILED):
         values["finished"] = now()

@@ -53,13 +53,13 @@ def test_a_cancelled_import_stores_nothing_and_can_be_resumed(sqlite_store, monk
     monkeypatch.setattr("stepsight.app.jobs.lease._BEAT", 0.01)
     monkeypatch.setattr(uploads, "_PIECE", 100)
     job = request(sqlite_store, rows=400)
-    real = stepsight.app.jobs.worker.JobLease.watch_bytes
+    real = stepsight.app.jobs.worker.JobLease.report
 
     def slowly(self, done, total):
         real(self, done, total)
         time.sleep(0.01)
 
-    monkeypatch.setattr(stepsight.app.jobs.worker.JobLease, "watch_bytes", slowly)
+    monkeypatch.setattr(stepsight.app.jobs.worker.JobLease, "report", slowly)
     thread = threading.Thread(target=Worker(sqlite_store).work_one)
     thread.start()
     until(lambda: 0 < get_job(sqlite_store, job.id).progress < 1)
@@ -67,7 +67,7 @@ def test_a_cancelled_import_stores_nothing_and_can_be_resumed(sqlite_store, monk
     thread.join(60)
     assert get_job(sqlite_store, job.id).state == State.CANCELLED
     assert list_datasets(sqlite_store) == []
-    monkeypatch.setattr(stepsight.app.jobs.worker.JobLease, "watch_bytes", real)
+    monkeypatch.setattr(stepsight.app.jobs.worker.JobLease, "report", real)
     resume_job(sqlite_store, job.id)
     assert Worker(sqlite_store).work_one()
     assert find_dataset(sqlite_store, "mine").traces == 400
