@@ -23,11 +23,15 @@ _SHARED_MEMORY = Path("/dev/shm")
 _FILES, _PROCESSES = 4 << 30, 12 << 30
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Keep the files of tests in memory where there is plenty: nothing is left of them that a disk would be for.
 
     How large the folder may become says nothing of that: it may be as large as all memory.
     """
+    # With `-n`, pytest would run nothing and not say why.
+    places = (config.invocation_params.dir / argument.partition("::")[0] for argument in config.args)
+    if absent := [str(place) for place in places if not place.exists()]:
+        raise pytest.UsageError(f"there is no {', '.join(absent)}")
     if "TMPDIR" in os.environ or not _SHARED_MEMORY.is_dir():
         return
     if shutil.disk_usage(_SHARED_MEMORY).free > _FILES and has_room(_FILES + _PROCESSES):

@@ -217,7 +217,7 @@ def address_page(name: str, content: Content, part: str = "") -> APIRouter:
     `content` renders the page for a query. The result is put into an element with the id `part`, which defaults to
     the page's name in lower case.
     """
-    page = next(page for page in PAGES if page.name == name)
+    page = {page.name: page for page in PAGES}[name]
     routes = APIRouter(include_in_schema=False)
 
     def show(request: Request) -> HTMLResponse:

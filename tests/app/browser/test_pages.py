@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from stepsight.app.markup.text import TERMS
+from stepsight.app.web.access import PAGES
 from stepsight.storage.labelling.disputes import open_dispute
 from stepsight.storage.people.users import local_user
 from tests.app.annotate.disagreeing import disagreeing
@@ -37,7 +38,7 @@ class Visit(NamedTuple):
 
 
 # Of the gallery.
-PAGES = {
+VISITS = {page.path: Visit("main h1") for page in PAGES} | {
     "/": Visit("#examples", "", "evaluator online offline", quick=True),
     "/evidence": Visit("main h1", "ol.turns", "online offline hindsight"),
     "/evidence?trace=1": Visit("main h1"),
@@ -55,7 +56,6 @@ PAGES = {
     "/results": Visit("main h1", "main table", "offline online", quick=True),
     "/results?dataset=gallery": Visit("main h1", "main table", "offline online hindsight neg neu pos"),
     "/data": Visit("main h1", quick=True),
-    "/evaluators": Visit("main h1"),
     "/jobs": Visit("main h1", "form", "online offline hindsight", quick=True),
     "/annotate/new?dataset=gallery": Visit("", "form"),
     "/people": Visit("", "h1"),
@@ -68,12 +68,12 @@ PAGES = {
     ("path", "scheme"),
     [
         pytest.param(path, scheme, marks=[] if visit.quick and scheme == "light" else [pytest.mark.slow])
-        for path, visit in PAGES.items()
+        for path, visit in VISITS.items()
         for scheme in ("light", "dark")
     ],
 )
 def test_it_can_be_read_its_words_are_explained_and_the_focus_is_seen(opened, path, scheme):
-    read, tabbed, terms, _ = PAGES[path]
+    read, tabbed, terms, _ = VISITS[path]
     expected = [] if terms else ["status of 4"]
     # Colours that fade would be read while they do. Loaded on a phone, where more of a page scrolls by itself and
     # so takes the focus.
