@@ -66,37 +66,27 @@ _Mistake = Literal["any", "missed", "false-alarm", "wrong-step", "wrong", "right
 
 
 class Conditions(BaseModel):
-    """The conditions on a trace. A trace must meet all of them; the defaults match every trace.
-
-    Conditions on the trace:
+    """The conditions on a trace. A trace must meet all of them; the defaults match every trace. What the
+    descriptions of the fields leave open:
 
     - `gold`: `error` if a gold label marks a first error; `clean` if there are gold labels but no error;
       `redundant` if a gold label calls a step redundant, with or without an error; `not-redundant` if every
       step has a gold label and none is redundant; `missing` if there are no gold labels.
-    - `text` (`q` in URLs): text that the problem or a sub-step contains. Case and surrounding spaces are
-      ignored.
-    - `group`: the benchmark's class of the trace.
-    - `meta`: conditions on metadata fields, as in `storage.browse.metadata.MetaCondition`.
-    - `error_at`: the third of the solution that contains the first gold error (`core.metrics.table.Third`).
-      A trace without an error is in no third.
-    - `length`, such as `4` or `4-6`: the number of steps, or the smallest and the largest.
+    - `text` (`q` in URLs): case and surrounding spaces are ignored.
+    - `meta`: each as in `storage.browse.metadata.MetaCondition`.
+    - `error_at`: one of `core.metrics.table.Third`. A trace without an error is in no third.
 
-    Conditions on the standing judgment of `evaluator` in `mode`:
+    Of the standing judgment of `evaluator` in `mode`:
 
-    - `verdict`: the verdict on the solution. `redundant` matches valid and invalid solutions; `unjudged`
-      means that there is no verdict.
-    - `errors`: the kind of error that outcomes are of (`core.metrics.reasoneval.Errors`). If it is "", this is
-      the first kind that the gold labels have.
+    - `verdict`: `redundant` matches valid and invalid solutions; `unjudged` means that there is no verdict.
+    - `errors`: one of `core.metrics.reasoneval.Errors`.
     - `mistake`: how the first step called wrong compares with the first gold error or, of redundant errors, how
       the verdict on the solution compares with gold, as in `core.metrics.first_error.Outcome`. `wrong` stands
       for every outcome but `right`. A trace has no outcome if its gold labels or verdicts are incomplete.
-    - `other_mistake`: the same comparison for the evaluator `other`.
-    - `modes`: whether the online and offline verdicts on the solution agree. Both must exist.
-    - `against`: a second evaluator. One of the two must call the solution valid and the other invalid.
-    - `change`: the least value of the largest absolute retroactive change, which only hindsight judgments
-      have.
-    - `cell`, such as `neg-pos`: the trace has a step with the first gold label to which the evaluator gives
-      the second label, by argmax.
+    - `modes`: both verdicts on the solution must exist.
+    - `against`: one of the two must call the solution valid and the other invalid.
+    - `change`: only hindsight judgments have one.
+    - `cell`: the evaluator's label is by argmax.
     - `bin`, such as `wrong-0.35`: the trace has a step with this kind of gold label (`STEP_GOLD`) whose
       validity is in the bin that begins at this number. For the kinds of `SOLUTION_GOLD`, as in `with-0.35`,
       the gold and the redundancy of the solution are meant.
