@@ -324,7 +324,7 @@ def form_html(store: Store, evaluators: Evaluators, query: Query) -> Markup:
         raise UserError("The store is empty.", "Add data on the Data page.")
     address, _ = Address.read(query)
     dataset = find_dataset(store, address.dataset) if address.dataset else datasets[0]
-    selection = Selection.exact(store, evaluators, dataset.id, address)
+    selection = Selection.exact(store, evaluators, dataset, address)
     names = [(row.name, row.name) for row in datasets]
     return render(
         "annotate/new_campaign.html",
@@ -350,7 +350,7 @@ def read_plan(store: Store, evaluators: Evaluators, form: NewCampaign) -> Campai
     """Convert a completed form to a plan. Raises `UserError` if its dataset or traces cannot be found."""
     address = Address.exact(read_query(form.traces))
     dataset = find_dataset(store, form.dataset or address.dataset)
-    where = Selection.exact(store, evaluators, dataset.id, address).where.pruned()
+    where = Selection.exact(store, evaluators, dataset, address).where.pruned()
     values = {name: getattr(form, name) for name in CampaignPlan.model_fields}
     return CampaignPlan(**values | {"dataset": dataset.name, "conditions": where})
 

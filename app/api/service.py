@@ -153,9 +153,9 @@ def trace_page(context: Context, name: str, query: TraceQuery) -> TracePage:
     """Return a page of a dataset's traces. Raises the errors of `find_dataset` and `Selection.exact`."""
     dataset = find_dataset(context.store, name)
     address = Address(**query.model_dump(exclude={"limit", "offset", "dataset"}))
-    selection = Selection.exact(context.store, context.evaluators, dataset.id, address)
-    where, order = selection.where, selection.address.order
-    page = browse(context.store, selection.dataset_id, where, order, query.limit, query.offset)
+    selection = Selection.exact(context.store, context.evaluators, dataset, address)
+    where, order = selection.where, selection.order
+    page = browse(context.store, dataset.id, where, order, query.limit, query.offset)
     return TracePage(
         dataset=name,
         evaluator=selection.about.key,

@@ -83,10 +83,10 @@ def _answer(store: Store, evaluators: Evaluators, request: Request) -> Response:
     address = ExportAddress.exact(read_query(request.url.query))
     dataset = find_dataset(store, address.dataset)
     # An unknown condition is an error, because nobody would notice a file of too many traces.
-    selection = Selection.exact(store, evaluators, dataset.id, address)
+    selection = Selection.exact(store, evaluators, dataset, address)
     if address.content in OF_PEOPLE:
         require(request, Right.MANAGE)
-    ids = list_matching(store, dataset.id, selection.where, address.order)
+    ids = list_matching(store, dataset.id, selection.where, selection.order)
     hidden = hidden_traces(store, find_user_of(request), ids)
     ids = [trace_id for trace_id in ids if trace_id not in hidden]
     parts, format = _parts(selection, address, ids)

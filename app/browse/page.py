@@ -4,7 +4,7 @@ The URL determines everything on the page. The page's script changes the URL and
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from urllib.parse import urlencode
 
@@ -28,6 +28,7 @@ from stepsight.app.score.entered import LONGEST_ENTRY, Entered
 from stepsight.app.score.files import judgment_files, late_error
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import Right, find_user_of, may
+from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
 from stepsight.app.web.pages import DOWNLOAD_PATIENCE, PageContent, Query, address_page, answer_query
@@ -47,6 +48,7 @@ from stepsight.storage.traces.queries import (
     get_trace,
     list_datasets,
 )
+from stepsight.training.evaluate.doubtful import UNRANKED, rank_traces, version_of_doubts
 from stepsight.training.evaluate.strength import concluded_record
 
 # The parts of an address that say what is shown of a trace.
@@ -72,6 +74,8 @@ class BrowsePages:
     store: Store
     evaluators: Evaluators
     checks: BaselineChecks | None = None
+    # One at a time, so that pages stay fast.
+    _rankings: BackgroundCache = field(default_factory=lambda: BackgroundCache(at_once=1), init=False)
 
     def routes(self) -> APIRouter:
         """Build the routes of the page, and its downloads."""
@@ -94,8 +98,8 @@ class BrowsePages:
         trace = _open(self.store, address, errors)
         if trace is not None:
             address = address.changed(dataset=trace.dataset)
-            selection, unknown = Selection.of(self.store, self.evaluators, trace.dataset_id, address)
             check_traces(self.store, user, trace.trace_id)
+            selection = self._select(find_dataset(self.store, trace.dataset), address, errors)
             html = self._trace_html(selection, trace, user)
         else:
             datasets = list_datasets(self.store)
@@ -103,15 +107,35 @@ class BrowsePages:
                 return _TITLE + notice_html(EMPTY_STORE)
             dataset = _find_dataset(datasets, address.dataset)
             address = address.changed(dataset=dataset.name)
-            selection, unknown = Selection.of(self.store, self.evaluators, dataset.id, address)
-            html = self._list_html(selection, dataset, datasets, user)
-        errors += unknown
+            html = self._list_html(self._select(dataset, address, errors), datasets, user)
         return _notices(problems, errors) + html
 
-    def _list_html(
-        self, selection: Selection, dataset: Dataset, datasets: Sequence[Dataset], user: User | None
-    ) -> Markup:
-        address, about = selection.address, selection.about
+    def _select(self, dataset: Dataset, address: Address, errors: list[UserError]) -> Selection:
+        """Return what an address selects of a dataset, and append the errors found in the address to `errors`.
+        Traces that are still being ranked by doubt are in file order."""
+        selection, problems = Selection.of(self.store, self.evaluators, dataset, address)
+        errors += problems
+        if address.order.by != "doubt":
+            return selection
+        try:
+            if dataset.traces > LARGEST:
+                raise UserError(
+                    f"{dataset.name} has {dataset.traces:,} traces; this page ranks at most {LARGEST:,}.",
+                    "The command `stepsight doubtful` ranks more.",
+                )
+            newest = self._rankings.newest(
+                dataset.id,
+                version_of_doubts(self.store, dataset),
+                lambda: rank_traces(self.store, dataset),
+                patience=_PATIENCE,
+            )
+        except UserError as error:
+            errors.append(error)
+            return replace(selection, address=selection.address.without("sort"))
+        return replace(selection, ranking=UNRANKED if isinstance(newest, Pending) else newest.result)
+
+    def _list_html(self, selection: Selection, datasets: Sequence[Dataset], user: User | None) -> Markup:
+        address, about, dataset = selection.address, selection.about, selection.dataset
         outputs = about.outputs if about.judged else None
         page = selection.page(_PER_PAGE)
         conditions = ActiveFilters(address, selection.words, page.on_redundancy)
@@ -126,7 +150,8 @@ class BrowsePages:
             given = None if lacks_mode else outputs
             other = next((choice for choice in selection.choices if choice.key == address.other), None)
             hits = selection.hits_in_steps(page.rows)
-            traces = list_html(page.rows, address, hits, given, page.on_redundancy, other)
+            reasons = selection.ranking.reasons({row.trace_id for row in page.rows}) if selection.ranking else {}
+            traces = list_html(page.rows, address, hits, given, page.on_redundancy, other, reasons)
         elif page.total:
             traces = macro("browse/parts.html", "no_page", address)
         else:
@@ -138,7 +163,7 @@ class BrowsePages:
             traces = notice_html(message) + traces
         manages = user is not None and may(user, Right.MANAGE, self.store)
         in_view = [about, *(choice for choice in selection.choices if choice.key == address.other != about.key)]
-        metadata = list_fields(selection.store, selection.dataset_id)
+        metadata = list_fields(selection.store, dataset.id)
         has_field = any(field.name == address.field for field in metadata)
         fields = selection.outcome_fields
         distribution = distribution_html(selection.distribution, address, selection.words)
@@ -156,7 +181,8 @@ class BrowsePages:
             ],
             errors="redundant" if page.on_redundancy else "",
             kinds=_KINDS if dataset.errors and dataset.redundant else (),
-            orders=list_orders(outputs),
+            orders=list_orders(outputs, labelled=bool(dataset.labelled)),
+            ranking=selection.ranking,
             conditions={name: getattr(address, name) for name in ("field", *address.active) if name != "text"}
             | ({} if dataset.errors and dataset.redundant else {"errors": address.errors}),
             label_url=address.url("/annotate/new", trace=None, page=1, beside=()) if manages and page.total else "",
@@ -207,8 +233,9 @@ class BrowsePages:
             # The way back leads to the trace's own page of the list, however far the visitor has moved from it.
             page=address.page if place.number is None else (place.number - 1) // _PER_PAGE + 1,
             conditions=[link.text for link in selection.conditions.links],
+            reason=selection.ranking.reasons([trace.trace_id]).get(trace.trace_id) if selection.ranking else "",
             choices=selection.choices,
-            baseline_check=self._baseline_check(find_dataset(store, trace.dataset), chosen, address),
+            baseline_check=self._baseline_check(selection.dataset, chosen, address),
             chosen={choice.key for choice in chosen},
             full=len(chosen) >= MOST_BESIDE,
             query={name: value for name, value in address.query().items() if name != "beside"},

@@ -2,7 +2,7 @@
 traces."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from stepsight.app.browse.address import Address
@@ -24,7 +24,7 @@ from stepsight.storage.browse.browse import (
     neighbours,
     read_distribution,
 )
-from stepsight.storage.browse.filters import TraceFilter
+from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.outcomes import (
     OutcomePairs,
     ValueOutcomes,
@@ -33,7 +33,8 @@ from stepsight.storage.browse.outcomes import (
     pair_outcomes,
 )
 from stepsight.storage.database.store import Store
-from stepsight.storage.traces.queries import Neighbours, load_traces, traces
+from stepsight.storage.traces.queries import Dataset, Neighbours, load_traces, traces
+from stepsight.training.evaluate.doubtful import LabelRanking, rank_traces, version_of_doubts
 from stepsight.training.report.stored_tables import outcome_fields
 
 
@@ -55,21 +56,22 @@ class ListPlace:
 @dataclass(frozen=True)
 class Selection:
     """The part of the store that an address selects. `about` is the evaluator that the list shows. Unknown
-    evaluators have been removed from `address`."""
+    evaluators have been removed from `address`. `ranking` is what the order `doubt` comes from, if it is known."""
 
     store: Store
     address: Address
-    dataset_id: int
+    dataset: Dataset
     choices: Sequence[EvaluatorChoice]
     about: EvaluatorChoice
+    ranking: LabelRanking | None = None
 
     @classmethod
     def of(
-        cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address
+        cls, store: Store, evaluators: Evaluators, dataset: Dataset, address: Address
     ) -> tuple["Selection", list[UserError]]:
         """Return the selection for an address, and the errors found in the address. The errors are unknown
         evaluators, and filters or sort orders by verdicts or redundancy that the evaluator does not provide."""
-        choices = list_choices(store, evaluators, dataset_id)
+        choices = list_choices(store, evaluators, dataset.id)
         offered: set[str] = set()
         problems: list[UserError] = []
         for key in dict.fromkeys((address.evaluator, address.against, address.other, *address.beside)):
@@ -92,13 +94,13 @@ class Selection:
         elif not about.outputs.has_redundancy and address != address.without_redundancy():
             problems.append(UserError(f"{about.key} gives no redundancy to filter or sort by."))
             address = address.without_redundancy()
-        return cls(store, address, dataset_id, choices, about), problems
+        return cls(store, address, dataset, choices, about), problems
 
     @classmethod
-    def exact(cls, store: Store, evaluators: Evaluators, dataset_id: int, address: Address) -> "Selection":
+    def exact(cls, store: Store, evaluators: Evaluators, dataset: Dataset, address: Address) -> "Selection":
         """Like `of`, but raise the first error instead of returning the errors. An unknown evaluator raises
         `NotFoundError`."""
-        selection, problems = cls.of(store, evaluators, dataset_id, address)
+        selection, problems = cls.of(store, evaluators, dataset, address)
         if problems:
             raise problems[0]
         return selection
@@ -110,6 +112,21 @@ class Selection:
         )
         return self.address.with_ids(self.about.id, against, other)
 
+    @cached_property
+    def order(self) -> Sort:
+        """The order of the list. Raises the errors of `rank_traces` if it is `doubt`."""
+        order = self.address.order
+        if order.by != "doubt":
+            return order
+        store, dataset = self.store, self.dataset
+        ranking = self.ranking or store.cache.get(
+            ("doubtful traces", dataset.id),
+            version_of_doubts(store, dataset),
+            lambda: rank_traces(store, dataset),
+            lambda ranking: 1_000 * len(ranking.labels),
+        )
+        return replace(order, ranked=tuple(label.trace_id for label in ranking.labels))
+
     @property
     def words(self) -> Mapping[str, str] | None:
         """The evaluator's words for its verdicts, keyed by label, or None if the evaluator gives numbers."""
@@ -118,7 +135,7 @@ class Selection:
     @cached_property
     def on_redundancy(self) -> bool:
         """True if outcomes concern redundant errors."""
-        return asks_redundancy(self.store, self.dataset_id, self.where)
+        return asks_redundancy(self.store, self.dataset.id, self.where)
 
     @property
     def conditions(self) -> ActiveFilters:
@@ -129,19 +146,19 @@ class Selection:
     def pairs(self) -> OutcomePairs | None:
         """The cross-tabulated outcomes of the two evaluators in the address, or None if the address names only one
         evaluator."""
-        return pair_outcomes(self.store, self.dataset_id, self.where)
+        return pair_outcomes(self.store, self.dataset.id, self.where)
 
     @property
     def outcome_fields(self) -> dict[str, str]:
         """The bases on which outcomes can be counted, with titles."""
-        return outcome_fields(self.store, self.dataset_id)
+        return outcome_fields(self.store, self.dataset.id)
 
     def outcomes_by(self, field: str) -> dict[str, list[ValueOutcomes]]:
         """Return the outcomes by a metadata field or by length for the list's evaluator, under its key, and for the
         one that it is compared with."""
         compared = {False: self.about.key} | ({True: self.address.other} if self.address.other else {})
         return {
-            key: outcomes_by(self.store, self.dataset_id, self.where, field, other=other)
+            key: outcomes_by(self.store, self.dataset.id, self.where, field, other=other)
             for other, key in compared.items()
         }
 
@@ -150,12 +167,12 @@ class Selection:
         have judged the dataset, or of the one with this key."""
         choices = [find_choice(self.choices, key)] if key else self.choices
         judged = {choice.key: choice.id for choice in choices if choice.judged and choice.id is not None}
-        return outcome_table(self.store, self.dataset_id, self.where, trace_ids, judged)
+        return outcome_table(self.store, self.dataset.id, self.where, trace_ids, judged)
 
     @property
     def values(self) -> FieldCounts:
         """The values of the metadata field that is open in the sidebar, with their counts."""
-        return count_field(self.store, self.dataset_id, self.where, self.address.field)
+        return count_field(self.store, self.dataset.id, self.where, self.address.field)
 
     @property
     def distribution(self) -> Distribution | None:
@@ -163,18 +180,18 @@ class Selection:
         this dataset. Verdicts given in words count as 0 or 1."""
         if not self.about.judged or not self.about.outputs.has_steps:
             return None
-        return read_distribution(self.store, self.dataset_id, self.where)
+        return read_distribution(self.store, self.dataset.id, self.where)
 
     def page(self, size: int) -> BrowsePage:
         """Return a page of the list with `size` rows, the total number of rows, and the counts for every filter."""
         offset = (self.address.page - 1) * size
-        return browse(self.store, self.dataset_id, self.where, self.address.order, size, offset)
+        return browse(self.store, self.dataset.id, self.where, self.order, size, offset)
 
     def place(self, trace_id: int) -> ListPlace:
         """Return a trace's position in the list. A trace that the list does not contain still has neighbours."""
-        ids = list_matching(self.store, self.dataset_id, self.where, self.address.order)
+        ids = list_matching(self.store, self.dataset.id, self.where, self.order)
         if trace_id not in ids:
-            return ListPlace(neighbours(self.store, trace_id, self.where, self.address.order))
+            return ListPlace(neighbours(self.store, trace_id, self.where, self.order))
         at = ids.index(trace_id)
         near = Neighbours(ids[at - 1] if at else None, ids[at + 1] if at + 1 < len(ids) else None)
         return ListPlace(near, at + 1, len(ids))

@@ -37,6 +37,7 @@ _ORDERS = (
     ("redundancy", "least redundant first"),
     ("-change", "largest change first"),
     ("change", "smallest change first"),
+    ("doubt", "most doubtful gold first"),
     ("error", "earliest error first"),
     ("-error", "latest error first"),
     ("-steps", "longest first"),
@@ -57,13 +58,14 @@ def list_html(
     outputs: Outputs | None,
     on_redundancy: bool = False,
     other: EvaluatorChoice | None = None,
+    reasons: Mapping[int, str] | None = None,
 ) -> Markup:
     """Render the rows of the list below sortable column headings.
 
     `hits` maps the ids of traces that have a search hit in a step, but not in the problem, to the number and text
     of that step. `outputs` is the kind of scores that the evaluator gives, or None if the evaluator has not judged
     anything. With `on_redundancy`, outcomes concern redundant errors. `other` is the evaluator that it is compared
-    with.
+    with. `reasons` maps the ids of traces to the reasons against their gold.
     """
     # An evaluator without redundancy is measured by its validity.
     redundant = on_redundancy and outputs is not None and outputs.has_redundancy
@@ -77,6 +79,7 @@ def list_html(
         rows=rows,
         address=address,
         hits=hits,
+        reasons=reasons or {},
         outputs=outputs,
         other=other,
         changes=changes,
@@ -89,10 +92,12 @@ def list_html(
     )
 
 
-def list_orders(outputs: Outputs | None) -> tuple[tuple[str, str], ...]:
+def list_orders(outputs: Outputs | None, *, labelled: bool) -> tuple[tuple[str, str], ...]:
     """Return the available sort orders as (name, title) pairs. Orders by scores that the evaluator does not give
-    are left out. `outputs` means the same as for `list_html`."""
+    are left out, and the one by doubt unless the dataset is `labelled`. `outputs` means the same as for
+    `list_html`."""
     absent = _SCORES if outputs is None else () if outputs.has_redundancy else ("redundancy",)
+    absent = absent if labelled else (*absent, "doubt")
     return tuple(order for order in _ORDERS if order[0].removeprefix("-") not in absent)
 
 

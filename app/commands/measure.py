@@ -6,7 +6,7 @@ stepsight evaluate --dataset mr-gsm8k --group original
 stepsight evaluate --dataset mr-math-invalid --patch fixes.json
 stepsight evaluate --dataset prm800k --evaluator mini-bidir --random-cut 0
 torchrun --nproc-per-node 4 -m stepsight evaluate --dataset mr-math-invalid --evaluator FOLDER --device cuda
-stepsight doubtful --dataset mr-math-invalid --evaluator GPT-4 --mode online --output doubtful.jsonl
+stepsight doubtful --dataset mr-math-invalid --output doubtful.jsonl
 """
 
 import json
@@ -39,7 +39,6 @@ from stepsight.core.metrics.shortcuts import BASELINES, OF_SUBSTEPS, PREFIX
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.disputes import check_patch
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.doubtful import MODES as MODES_OF_LABELS
 from stepsight.training.evaluate.doubtful import rank_labels
 from stepsight.training.evaluate.evaluation import Evaluation, GoldView, compare, evaluate
 from stepsight.training.evaluate.judging import MeasuredEvaluator, find_evaluators, with_thresholds
@@ -246,17 +245,6 @@ def _print(table: Table | None) -> None:
 
 @command(
     option("--dataset NAME", "a labelled dataset of the store", required=True),
-    repeated(
-        "--evaluator NAME",
-        "an evaluator that has judged it, by name or fingerprint; may be repeated (default: all)",
-        default=[],
-    ),
-    option(
-        "--mode",
-        "the judgments that are read (default: offline, or online if traces stop at their error)",
-        choices=MODES_OF_LABELS,
-        default="",
-    ),
     option("--list N", "the labels to print (default: %(default)s)", type=positive(int), default=20),
     option("--output FILE", "write all labels there, as JSON Lines"),
     DB,
@@ -266,7 +254,7 @@ def doubtful_command(args: Namespace) -> None:
     first. Each label is held against labels of other problems; nothing is scored."""
     with open_store(args.db) as store:
         dataset = find_dataset(store, args.dataset)
-        ranking = rank_labels(store, dataset, args.evaluator, args.mode, progress)
+        ranking = rank_labels(store, dataset, progress)
     for note in ranking.notes:
         print(note, file=sys.stderr)
     if args.output is not None:

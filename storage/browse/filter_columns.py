@@ -156,6 +156,12 @@ class BrowseColumns:
         if self._sort.by == "position":
             places = np.flatnonzero(chosen)
             return places[::-1] if self._sort.descending else places
+        if self._sort.by == "doubt":
+            ranked = self.traces.places(np.array(self._sort.ranked, np.int64))
+            # Some may have been deleted since they were ranked.
+            ranked = ranked[ranked != SILENT][:: -1 if self._sort.descending else 1]
+            places = np.concatenate([ranked, np.setdiff1d(np.flatnonzero(chosen), ranked)])
+            return places[chosen[places]]
         evaluator = (self._where.evaluator, self._where.mode) if self._sort.by in _OF_EVALUATOR else None
 
         def sort() -> Ints:

@@ -22,7 +22,7 @@ MOST_META = 8
 """The largest number of conditions on metadata."""
 # A name and a value of the longest that are offered; in quotes a character may take six.
 LONGEST_META = 3000
-By = Literal["position", "validity", "redundancy", "change", "steps", "error"]
+By = Literal["position", "validity", "redundancy", "change", "steps", "error", "doubt"]
 _ABOUT_EVALUATOR = ("verdict", "mistake", "modes", "against", "other_mistake", "change", "cell", "bin")
 OF_DATASET = (*_ABOUT_EVALUATOR, "evaluator", "other", "errors", "group", "meta")
 """The parts of a filter that mean something else on another dataset."""
@@ -235,11 +235,13 @@ class Sort:
     """A sort order for traces. Ties stay in file order, and traces without a value come last in both directions.
 
     `validity`, `redundancy` and `change` are taken from the filter's evaluator in the filter's mode. `error` sorts
-    by the position of the first gold error. Raises `UserError` if the order is unknown.
+    by the position of the first gold error. `doubt` is the order of the database ids in `ranked`. Raises
+    `UserError` if the order is unknown.
     """
 
     by: By = "position"
     descending: bool = False
+    ranked: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.by not in get_args(By):

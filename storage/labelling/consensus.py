@@ -209,17 +209,19 @@ class StepVotes:
         return f"{number} of {total} people call{'s' if number == 1 else ''} it {word}"
 
 
-def read_votes(store: Store, gold: Gold) -> dict[int, StepVotes]:
+def read_votes(store: Store, gold: Gold, *, only_closed: bool = False) -> dict[int, StepVotes]:
     """Return the votes on the steps of a dataset in all campaigns, keyed by the index of the step in `gold`.
 
-    Labels of hidden gold items and of traces that have changed since do not count. A decision replaces every vote.
-    Steps without a vote are left out.
+    Labels of hidden gold items and of traces that have changed since do not count and, with `only_closed`, neither
+    do those of open campaigns. A decision replaces every vote. Steps without a vote are left out.
     """
     places = {id: place for place, id in enumerate(gold.trace_ids.tolist())}
     first = starts(gold.counts)
-    campaigns = select(ItemRow.campaign_id).join(TraceRow, TraceRow.id == ItemRow.trace_id)
+    campaigns = select(CampaignRow.id).join(ItemRow).join(TraceRow).where(TraceRow.dataset_id == gold.dataset.id)
+    if only_closed:
+        campaigns = campaigns.where(CampaignRow.closed.is_not(None))
     with store.read() as session:
-        ids = session.scalars(campaigns.where(TraceRow.dataset_id == gold.dataset.id).distinct()).all()
+        ids = session.scalars(campaigns.distinct()).all()
     counted: dict[int, StepVotes] = {}
     for item in (item for campaign_id in sorted(ids) for item in iterate_items(store, campaign_id)):
         place = places.get(item.item.trace_id)

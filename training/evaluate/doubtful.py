@@ -1,23 +1,26 @@
 """Ranking the gold labels of a dataset by the evidence against them."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sqlalchemy import func, select
 
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.equations.evaluator import checks_of, faults, finding
 from stepsight.core.errors import ShowProgress, UserError
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.reasoneval import Errors
+from stepsight.storage.database.labelling_schema import CampaignRow, EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.columns import Gold, read_gold, read_table, starts
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
     evaluators_of,
     find_thresholds,
+    read_versions,
     with_distinct_names,
 )
 from stepsight.storage.labelling.consensus import StepVotes, read_votes
@@ -28,7 +31,6 @@ from stepsight.training.evaluate.strength import read_card
 
 # Labels that at least so many more people contradict than confirm come before all others but failing equations.
 _CONTRADICTED = 2
-MODES = (Mode.OFFLINE.value, Mode.ONLINE.value)
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -112,35 +114,37 @@ class LabelRanking:
     mode: Mode | None
     notes: tuple[str, ...]
 
+    def reasons(self, trace_ids: Collection[int]) -> dict[int, str]:
+        """Return the reasons against labels of these traces, each in a sentence, by database id."""
+        labels = (label for label in self.labels if label.trace_id in trace_ids)
+        return {label.trace_id: label.reason() for label in labels if label.reasons()}
+
 
 def rank_labels(
     store: Store,
     dataset: Dataset,
-    names: Sequence[str] = (),
-    mode: str = "",
     progress: ShowProgress = lambda items, total, unit: iter(items),
+    *,
+    only_closed: bool = False,
 ) -> LabelRanking:
     """Rank the gold labels of validity of a dataset.
 
     A step that gold calls valid although one of its equations fails comes before all others; a label that people
-    contradict follows. A step that gold calls wrong and one of whose equations fails comes last. `names` are the
-    evaluators, by name or fingerprint, whose stored judgments are read, by default all of the dataset. Only those
-    that clear the trivial baselines on it have a vote; if none has, only labels are ranked on which an equation or
-    a person speaks. `mode` is `offline` or `online`; "" stands for offline, or for online if traces end at their
-    first error. Raises `UserError` for any other mode, if there is no gold, if neither evaluators with a vote nor
-    people have judged the dataset and no equation contradicts its gold, if it has only one problem, or if an
-    evaluator is unknown or given under two names.
+    contradict follows. A step that gold calls wrong and one of whose equations fails comes last. Only evaluators
+    that clear the trivial baselines on the dataset have a vote; if none has, only labels are ranked on which an
+    equation or a person speaks. Judgments are read in offline mode, or in online mode if traces end at their first
+    error or there are no others. With `only_closed`, the labels of open campaigns do not count.
+
+    Raises `UserError` if there is no gold, if neither evaluators with a vote nor people have judged the dataset and
+    no equation contradicts its gold, or if it has only one problem.
     """
-    if mode not in ("", *MODES):
-        raise UserError(f"The mode is {mode!r:.40}, expected {' or '.join(MODES)}.", "Check it.")
     gold = read_gold(store, dataset)
     labelled = np.flatnonzero(gold.valid >= 0)
     if not len(labelled):
         raise UserError(f"{dataset.name} has no gold labels to doubt.", "Choose a labelled dataset.")
-    evaluators = _chosen(store, dataset, names)
-    read_mode, judged, notes = _scores(store, gold, evaluators, mode)
-    scores, excluded = _voters(store, dataset, judged, read_mode)
-    votes = read_votes(store, gold)
+    mode, judged, notes = _scores(store, gold)
+    scores, excluded = _voters(store, dataset, judged, mode)
+    votes = read_votes(store, gold, only_closed=only_closed)
     findings, holding, problem = _read_texts(store, gold, progress)
     owners = problem[gold.trace[labelled]]
     if len(np.unique(owners)) < 2:
@@ -148,13 +152,12 @@ def rank_labels(
     if scores:
         notes += [f"No vote for {excluded}."] if excluded else []
     else:
-        in_mode = f"{mode} " if mode else ""
-        nobody = f"No evaluator has {in_mode}judgments of the steps of {dataset.name}"
+        nobody = f"No evaluator has judgments of the steps of {dataset.name}"
         hint = "Score it, or import published scores, first."
         if judged:
             nobody = f"No evaluator here is strong enough to doubt labels of {dataset.name}: {excluded}"
             hint = "Have a stronger evaluator judge it, or import published scores."
-        if not votes and ((mode and not judged) or not any(gold.valid[place] == 1 for place in findings)):
+        if not votes and not any(gold.valid[place] == 1 for place in findings):
             raise UserError(f"{nobody}.", hint)
         notes.append(f"{nobody}. Only failing equations and people speak against labels here.")
     jurors = [_juror(store, evaluator) for evaluator, _ in scores]
@@ -192,40 +195,42 @@ def rank_labels(
         # Without an evaluator's vote, nothing speaks on the others.
         if scores or place in votes or (failing[row] and gold.valid[place])
     ]
-    return LabelRanking(tuple(labels), read_mode if scores else None, tuple(notes))
+    return LabelRanking(tuple(labels), mode if scores else None, tuple(notes))
 
 
-def _chosen(store: Store, dataset: Dataset, names: Sequence[str]) -> list[StoredEvaluator]:
-    judged = (evaluator for evaluator in evaluators_of(store, dataset.id) if evaluator.outputs.has_steps)
-    # Equations are checked again.
-    stored = with_distinct_names(evaluator for evaluator in judged if evaluator.outputs != "checks")
-    if not names:
-        return stored
-    chosen: dict[str, str] = {}
-    for name in names:
-        named = next((candidate for candidate in stored if name in (candidate.name, candidate.fingerprint)), None)
-        if named is None:
-            judging = ", ".join(evaluator.name for evaluator in stored) or "none"
-            raise UserError(f"{name!r:.80} has not judged {dataset.name}.", f"These have: {judging}.")
-        if chosen.get(named.fingerprint, name) != name:
-            raise UserError(
-                f"{chosen[named.fingerprint]!r:.80} and {name!r:.80} are one evaluator, with one fingerprint.",
-                "Name it once.",
-            )
-        chosen[named.fingerprint] = name
-    return [evaluator for evaluator in stored if evaluator.fingerprint in chosen]
+UNRANKED = LabelRanking((), None, ())
+"""Stands for a ranking that is still being computed."""
 
 
-def _scores(
-    store: Store, gold: Gold, evaluators: Sequence[StoredEvaluator], chosen_mode: str
-) -> tuple[Mode, list[tuple[StoredEvaluator, Floats64]], list[str]]:
+def rank_traces(store: Store, dataset: Dataset) -> LabelRanking:
+    """Rank the traces of a dataset by their most doubtful label: like `rank_labels`, but with one label a trace.
+    Labels of open campaigns, which not everybody may see, do not count. Raises the same errors."""
+    ranking = rank_labels(store, dataset, only_closed=True)
+    firsts: dict[int, DoubtfulLabel] = {}
+    for label in ranking.labels:
+        firsts.setdefault(label.trace_id, label)
+    return replace(ranking, labels=tuple(firsts.values()))
+
+
+def version_of_doubts(store: Store, dataset: Dataset) -> Hashable:
+    """Return a value that changes whenever `rank_traces` would return something else."""
+    closed = select(func.count(CampaignRow.id)).where(CampaignRow.closed.is_not(None)).scalar_subquery()
+    with store.read() as session:
+        labels = session.execute(select(func.max(EventRow.id), closed)).one()
+        versions = read_versions(session, dataset.id)
+    return versions.traces, tuple(versions.verdicts.items()), tuple(labels)
+
+
+def _scores(store: Store, gold: Gold) -> tuple[Mode, list[tuple[StoredEvaluator, Floats64]], list[str]]:
     """Read the validity of every step of the dataset by evaluator. Return the mode that was read, the validities,
     NaN where an evaluator gave none, and notes.
 
     Evaluators without any score of a step are left out, and so are those whose scores equal another one's.
     """
-    usual = [Mode.ONLINE, Mode.OFFLINE] if gold.ends_at_first_error() else [Mode.OFFLINE, Mode.ONLINE]
-    modes = [Mode(chosen_mode)] if chosen_mode else usual
+    stored = evaluators_of(store, gold.dataset.id)
+    # Equations are checked again.
+    evaluators = with_distinct_names(row for row in stored if row.outputs.has_steps and row.outputs != "checks")
+    modes = [Mode.ONLINE, Mode.OFFLINE] if gold.ends_at_first_error() else [Mode.OFFLINE, Mode.ONLINE]
     judged: list[tuple[StoredEvaluator, Floats64]] = []
     notes = []
     for mode in modes:

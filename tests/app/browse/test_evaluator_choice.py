@@ -183,7 +183,7 @@ def select(sqlite_store, evaluators):
     dataset = find_dataset(sqlite_store, "sums")
 
     def select(**parts):
-        return Selection.of(sqlite_store, evaluators, dataset.id, Address(dataset="sums", **parts))
+        return Selection.of(sqlite_store, evaluators, dataset, Address(dataset="sums", **parts))
 
     return select
 
@@ -211,16 +211,17 @@ def test_one_that_never_judged_has_nothing_to_filter_by(select):
 
 def test_one_that_gives_validity_only_has_no_redundancy_to_filter_by(sqlite_store, mixed):
     traces = add(sqlite_store)
+    dataset = find_dataset(sqlite_store, "sums")
     row = mixed.register(sqlite_store, "two")
     save_judgments(sqlite_store, row.id, [mixed.judge("two", trace) for trace in traces])
     asked = Address(dataset="sums", evaluator="two", verdict="redundant", sort="-redundancy", gold="error")
-    selection, problems = Selection.of(sqlite_store, mixed, traces[0].dataset_id, asked)
+    selection, problems = Selection.of(sqlite_store, mixed, dataset, asked)
     assert [str(one) for one in problems] == ["two gives no redundancy to filter or sort by."]
     assert selection.address == Address(dataset="sums", evaluator="two", gold="error")
     assert ids(selection) == ["error", "first"]
-    _, problems = Selection.of(sqlite_store, mixed, traces[0].dataset_id, asked.changed(evaluator="tiny"))
+    _, problems = Selection.of(sqlite_store, mixed, dataset, asked.changed(evaluator="tiny"))
     assert [str(one) for one in problems] == [
         "tiny has judged no trace of this dataset: it has no verdicts to filter or sort by."
     ]
     kept = Address(dataset="sums", evaluator="two", verdict="invalid", sort="-validity")
-    assert Selection.of(sqlite_store, mixed, traces[0].dataset_id, kept)[1] == []
+    assert Selection.of(sqlite_store, mixed, dataset, kept)[1] == []

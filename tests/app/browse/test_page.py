@@ -110,6 +110,30 @@ def test_pages_hold_25_traces_and_lead_to_each_other(browse):
     assert query_of(second.one("a", cls="prev")["href"]) == {"dataset": ["many"]}
 
 
+def test_the_most_doubtful_gold_comes_first_with_the_reasons_and_whatever_ranks_nothing_says_so(
+    sqlite_store, evaluators
+):
+    slip = Trace.of("What is 3 + 1?", ["Add them.", "3 + 1 = 5."], ["pos", "pos"], id="slip")
+    add(sqlite_store, [*SAMPLES, slip], "sums")
+    add(sqlite_store, [Trace.of("q", ["Add."], ["pos"], id="1")], "alone")
+    pages = BrowsePages(sqlite_store, evaluators)
+
+    def listed(dataset):
+        return read(pages.content({"dataset": dataset, "sort": "doubt"}).html)
+
+    page = listed("sums")
+    while page.all(cls="hint", role="status"):
+        page = listed("sums")
+    first = page.one("table", cls="traces").one("tbody").all("tr")[0]
+    assert ids(page)[0] == "slip"
+    assert first.one(cls="hit").text == "Gold calls step 2 valid: 3 + 1 is 4, not 5."
+    opened = read(pages.content(query_of(links(page)[0]["href"])).html)
+    assert first.one(cls="hit").text in [hint.text for hint in opened.all("p", cls="hint")]
+    page = listed("alone")
+    assert notices(page) == ["alone has labels of one problem only. Doubts need labels of other problems."]
+    assert ids(page) == ["1"]
+
+
 def test_a_filter_is_kept_from_page_to_page(browse):
     assert pager(browse(dataset="many", gold="clean", q="Problem")) == "1–20 of 20"
     page = browse(dataset="many", q="Problem")

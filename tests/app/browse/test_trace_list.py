@@ -65,7 +65,11 @@ def test_a_list_has_a_row_for_each_trace_with_gold_scores_and_outcome(drawn):
 
 
 def test_orders_are_those_that_the_evaluator_gives():
-    orders = {outputs: {name.removeprefix("-") for name, _ in list_orders(outputs)} for outputs in (None, *Outputs)}
+    orders = {
+        outputs: {name.removeprefix("-") for name, _ in list_orders(outputs, labelled=False)}
+        for outputs in (None, *Outputs)
+    }
+    assert ("doubt", "most doubtful gold first") in list_orders(None, labelled=True)
     always = {"", "position", "error", "steps"}
     assert orders[None] == always
     assert orders[Outputs.THREE_WAY] == orders[Outputs.VERDICT] == always | {"validity", "redundancy", "change"}

@@ -92,7 +92,6 @@ REFUSED = {
     "calibrate --dataset sums --evaluator first --mode online": "first on sums, online: there is no judgment.",
     "calibrate --dataset sums --evaluator first --recall 0.5": "--recall goes with the goal recall. Use --goal",
     "calibrate --dataset sums --evaluator first --goal recall --recall 0": "--recall is 0, expected more than 0",
-    "doubtful --dataset sums --evaluator nobody": "'nobody' has not judged sums. These have: first.",
     "doubtful --dataset other": "other has no gold labels to doubt.",
     "stress": "give either --dataset or --input. See stepsight stress --help.",
     "stress --input words.jsonl": "no transform finds anything to change in these traces. Most of them want",

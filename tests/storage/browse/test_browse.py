@@ -204,9 +204,11 @@ def filters(one, other, count):
         names = rng.sample([*FIELDS, "against", "other_mistake"], rng.randint(0, 4))
         values = FIELDS | {"against": (other,), "other_mistake": FIELDS["mistake"]}
         chosen = {name: rng.choice(values[name]) for name in names} | {"other": other}
-        by = rng.choice(("position", "validity", "redundancy", "change", "steps", "error"))
+        by = rng.choice(("position", "validity", "redundancy", "change", "steps", "error", "doubt"))
         where = TraceFilter(evaluator=one, mode=rng.choice(("online", "offline")), **chosen)
-        yield where, Sort(by, rng.random() < 0.5)  # type: ignore[arg-type]
+        # Not every trace is ranked, and no trace has the id 0.
+        ranked = tuple(rng.sample(range(60), 40)) if by == "doubt" else ()
+        yield where, Sort(by, rng.random() < 0.5, ranked)  # type: ignore[arg-type]
 
 
 def test_any_filter_lists_counts_and_sorts_as_reading_one_by_one_does(store, judged):
@@ -243,7 +245,8 @@ def test_any_filter_lists_counts_and_sorts_as_reading_one_by_one_does(store, jud
 
 def _sorted(kept, sort):
     sign = -1 if sort.descending else 1
-    keys = [(one.key(sort.by), one.trace) for one in kept]
+    places = {trace_id: place for place, trace_id in enumerate(sort.ranked)}
+    keys = [(places.get(one.trace.trace_id) if sort.by == "doubt" else one.key(sort.by), one.trace) for one in kept]
     # What has no key comes last, either way.
     places = [(key is None, sign * (key or 0), trace.position, trace.trace_id) for key, trace in keys]
     return [trace_id for *_, trace_id in sorted(places)]

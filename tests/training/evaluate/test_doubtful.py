@@ -8,8 +8,9 @@ from stepsight.core.scores import Outputs, StepScores
 from stepsight.core.trace import Trace
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
+from stepsight.storage.labelling.campaigns import close_campaign
 from stepsight.storage.traces.queries import find_dataset
-from stepsight.training.evaluate.doubtful import family_of, rank_labels
+from stepsight.training.evaluate.doubtful import family_of, rank_labels, rank_traces, version_of_doubts
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign, label_all, people, take
 from tests.storage.samples import add
@@ -69,6 +70,23 @@ def test_people_who_contradict_a_label_come_before_evaluators(sqlite_store):
     assert named.as_json()["people"] == {"valid": 0, "wrong": 2}
 
 
+def test_traces_are_ranked_by_their_most_doubtful_label_without_labels_of_open_campaigns(sqlite_store):
+    dataset = judged(sqlite_store)
+    of = campaign(sqlite_store, None, overlap=2)
+    for user in people(sqlite_store, 2):
+        label_all(sqlite_store, take(sqlite_store, of, user), user, ["neg", "pos"])
+    version = version_of_doubts(sqlite_store, dataset)
+    first, second, *others = rank_traces(sqlite_store, dataset).labels
+    assert (first.trace, second.trace) == ("3", "4")
+    assert not any(label.reasons() for label in others)
+    assert len({first.trace, second.trace, *(label.trace for label in others)}) == len(others) + 2 == len(TRACES)
+    close_campaign(sqlite_store, of.id)
+    assert version_of_doubts(sqlite_store, dataset) != version
+    assert rank_traces(sqlite_store, dataset).labels[1].reason() == (
+        "Gold calls step 1 valid: 2 of 2 people call it wrong."
+    )
+
+
 def test_people_alone_are_enough(sqlite_store):
     add(sqlite_store, TRACES, NAME)
     of = campaign(sqlite_store, None, overlap=1)
@@ -91,8 +109,6 @@ def test_failing_equations_alone_are_enough(sqlite_store):
         "No evaluator has judgments of the steps of sums. Only failing equations and people speak against labels"
         " here.",
     )
-    with refused():
-        rank_labels(sqlite_store, dataset, mode="online")
 
 
 def test_evaluators_are_named_with_their_families_and_verdicts_in_words(sqlite_store):
@@ -159,13 +175,6 @@ def test_traces_that_end_at_their_error_are_ranked_by_online_judgments(sqlite_st
     judged(sqlite_store, "late", "f1")
     dataset = judged(sqlite_store, "early", "f2", mode=Mode.ONLINE)
     assert rank_labels(sqlite_store, dataset).mode == Mode.ONLINE
-    assert rank_labels(sqlite_store, dataset, ["late"]).mode == Mode.OFFLINE
-
-
-def test_two_names_of_one_evaluator_are_refused(sqlite_store):
-    dataset = judged(sqlite_store)
-    with refused():
-        rank_labels(sqlite_store, dataset, ["guess", "f1"])
 
 
 def test_labels_of_one_problem_are_refused(sqlite_store):
