@@ -120,9 +120,10 @@ class Server:
         sends the requests for one item.
 
         Items are read ahead, up to a few times the number of simultaneous requests. If `ask` raises an error for an
-        item, the error is raised after all earlier answers have been yielded. The same applies if iterating over
-        `items` raises `UserError`. If the work ends with an error, or the caller stops iterating, the requests in
-        flight are cancelled, so that the server can stop working on them.
+        item, the error is raised after all answers that have come have been yielded, those of later items too. If
+        iterating over `items` raises `UserError`, it is raised after the answers to all earlier items. If the work
+        ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that the server
+        can stop working on them.
         """
         begun: deque[tuple[Item, Future[Answer]]] = deque()
         rest, failed = iter(items), None
@@ -321,6 +322,10 @@ def _first(begun: "deque[tuple[Item, Future[Answer]]]") -> Iterator[tuple[Item, 
         yield None
         wait([future], _LOOKS)
     begun.popleft()
+    if future.exception() is not None:
+        for other, answer in begun:
+            if answer.done() and answer.exception() is None:
+                yield other, answer.result()
     yield item, future.result()
 
 

@@ -204,15 +204,26 @@ def test_an_answer_that_does_not_come_to_an_end(answer):
     assert len(asked) == 2
 
 
-def test_answers_before_an_error_are_given_first():
-    def refuses(request):
-        return Reply(400) if request.body == 7 else echo(request)
+def test_an_error_is_raised_after_the_answers_that_have_come():
+    answered = threading.Semaphore(0)
 
-    with serving(refuses) as (url, _), Server(url) as server:
-        answers = ordered(server, range(20), lambda number: server.post("echo", number))
-        assert [item for item, _ in (next(answers) for _ in range(7))] == list(range(7))
+    def fails_last(request):
+        if request.body != 3:
+            return echo(request)
+        assert all(answered.acquire(timeout=_LIMIT) for _ in range(6))
+        return Reply(403)
+
+    with serving(fails_last) as (url, _), Server(url, at_once=2) as server:
+
+        async def ask(number):
+            answer = (await server.post("echo", number))["echo"]
+            answered.release()
+            return answer
+
+        answers, numbers = ordered(server, range(7), ask), []
         with refused(ServerError):
-            next(answers)
+            numbers.extend(number for number, _ in answers)
+    assert numbers == [0, 1, 2, 4, 5, 6]
 
 
 def test_answers_before_a_mistake_in_the_items_are_given_first():
