@@ -5,9 +5,8 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import partial
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from fastapi import APIRouter, Depends, Request
@@ -44,7 +43,6 @@ from stepsight.core.errors import UserError, counted
 from stepsight.core.metrics.bootstrap import DRAWS, Value, resamples
 from stepsight.core.metrics.ratings import RATING_NAMES
 from stepsight.core.trace import LABEL_NAMES, Label
-from stepsight.core.validation import choice
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import ForbiddenError, NotFoundError, Store
 from stepsight.storage.judgments.evaluators import read_versions
@@ -182,17 +180,10 @@ _SECTIONS = (
 )
 
 
-class Order(StrEnum):
-    """The order of traces in the heatmap: by disagreement, the largest first, or as in the campaign's queue."""
-
-    DISAGREEMENT = "disagreement"
-    QUEUE = "queue"
-
-
 @dataclass(frozen=True, eq=False)
 class Heatmap:
-    """The data of a heatmap: rated traces, the order in which to show them, and how well annotators agree on each
-    step.
+    """The data of a heatmap: rated traces, their indices in the order in which to show them, the largest
+    disagreement first, and how well annotators agree on each step.
 
     `shares` holds the share of annotator pairs that agree on each step, or NaN if the step has fewer than two
     labels.
@@ -203,13 +194,10 @@ class Heatmap:
     places: NDArray[np.int64]
 
     @classmethod
-    def of(cls, rated: RatedTraces, order: Order) -> "Heatmap":
+    def of(cls, rated: RatedTraces) -> "Heatmap":
         shares = agreeing_shares(rated.last)
-        places = np.arange(len(rated.traces))
-        if order == Order.DISAGREEMENT:
-            trace, apart = rated.last.trace, 1 - np.nan_to_num(shares, nan=1.0)
-            places = np.argsort(-np.bincount(trace, apart, minlength=len(places)), kind="stable")
-        return cls(rated, shares, places)
+        apart = np.bincount(rated.last.trace, 1 - np.nan_to_num(shares, nan=1.0), minlength=len(rated.traces))
+        return cls(rated, shares, np.argsort(-apart, kind="stable"))
 
     def without(self, hidden: Collection[int]) -> "Heatmap":
         """Return a heatmap that does not show the traces with these database ids."""
@@ -285,15 +273,14 @@ def _text(counts: Sequence[int]) -> str:
 class AgreementAddress(PageQuery):
     """The query of the page.
 
-    `campaign` is the id of the campaign, and `against` the id of a campaign to compare it with. `order` and `page`
-    apply to the heatmap. `table` names a table to download as CSV.
+    `campaign` is the id of the campaign, and `against` the id of a campaign to compare it with. `page` is a page of
+    the heatmap, and `table` names a table to download as CSV.
     """
 
     PATH: ClassVar[str] = "/annotate/agreement"
 
     campaign: Number = 0
     against: Number = 0
-    order: Annotated[str, choice(tuple(Order))] = Order.DISAGREEMENT.value
     page: PageNumber = 1
     table: str = ""
 
@@ -383,7 +370,7 @@ def router(store: Store) -> APIRouter:
         campaign = get_campaign(store, address.campaign)
         against = get_campaign(store, address.against) if address.against else None
         measured = measure_agreement(store, campaign, against, named=user is not None)
-        heatmap = Heatmap.of(measured.ratings.queue, Order(address.order))
+        heatmap = Heatmap.of(measured.ratings.queue)
         hidden = hidden_traces(store, user, [trace.trace_id for trace in measured.ratings.queue.traces])
         heatmap = heatmap.without(hidden)
         if address.table:

@@ -21,7 +21,6 @@ from stepsight.storage.browse.browse import (
     browse,
     count_field,
     list_matching,
-    neighbours,
     read_distribution,
 )
 from stepsight.storage.browse.filters import Sort, TraceFilter
@@ -188,10 +187,10 @@ class Selection:
         return browse(self.store, self.dataset.id, self.where, self.order, size, offset)
 
     def place(self, trace_id: int) -> ListPlace:
-        """Return a trace's position in the list. A trace that the list does not contain still has neighbours."""
+        """Return a trace's position in the list."""
         ids = list_matching(self.store, self.dataset.id, self.where, self.order)
         if trace_id not in ids:
-            return ListPlace(neighbours(self.store, trace_id, self.where, self.order))
+            return ListPlace(Neighbours(None, None))
         at = ids.index(trace_id)
         near = Neighbours(ids[at - 1] if at else None, ids[at + 1] if at + 1 < len(ids) else None)
         return ListPlace(near, at + 1, len(ids))

@@ -20,10 +20,9 @@ from stepsight.storage.browse.columns import BINS, OUTCOME_NAMES, SOLUTION_GOLD,
 from stepsight.storage.browse.filter_columns import BrowseColumns
 from stepsight.storage.browse.filters import ANY, FILE_ORDER, Sort, TraceFilter
 from stepsight.storage.browse.metadata import MetaField, read_fields
-from stepsight.storage.database.schema import TraceRow, in_range
-from stepsight.storage.database.store import NotFoundError, Store
+from stepsight.storage.database.schema import TraceRow
+from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import read_versions, thresholds_in_force
-from stepsight.storage.traces.queries import Neighbours
 
 Counts = Mapping[str, Mapping[str, int]]
 MOST_SHOWN = 50
@@ -117,27 +116,6 @@ def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort:
         columns = BrowseColumns(store, session, dataset_id, where, sort)
         trace_ids: list[int] = columns.traces.trace_ids[columns.order(columns.chosen)].tolist()
         return trace_ids
-
-
-def neighbours(store: Store, trace_id: int, where: TraceFilter = ANY, sort: Sort = FILE_ORDER) -> Neighbours:
-    """Return the traces before and after a trace in the list of its dataset's traces that match `where`.
-
-    If the trace itself does not match, these are the traces between which it would be sorted. Raises
-    `NotFoundError` if the trace does not exist, and `UserError` in the same cases as `browse`.
-    """
-    with store.read() as session:
-        dataset_id = session.scalar(select(TraceRow.dataset_id).where(TraceRow.id == in_range(trace_id)))
-        if dataset_id is None:
-            raise NotFoundError(f"There is no trace {trace_id}.")
-        columns = BrowseColumns(store, session, dataset_id, where, sort)
-        chosen = columns.chosen
-        (place,) = columns.traces.places(np.array([trace_id]))
-        chosen[place] = True
-        order = columns.order(chosen)
-        at = int(np.flatnonzero(order == place)[0])
-        ids = columns.traces.trace_ids
-        before = int(ids[order[at - 1]]) if at else None
-        return Neighbours(before, int(ids[order[at + 1]]) if at + 1 < len(order) else None)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import pytest
 from stepsight.app.annotate.agreement import (
     ROWS,
     Heatmap,
-    Order,
     figures,
     headline,
     heatmap_rows,
@@ -97,7 +96,7 @@ def test_the_page(local, drawn):
 
 
 def test_cells_lead_to_the_decision_where_there_is_one_to_make(client, sqlite_store, of):
-    found = re.findall(r'<a href="([^"]*)" tabindex="-1"', shown(client, f"campaign={of.id}&order=queue"))
+    found = re.findall(r'<a href="([^"]*)" tabindex="-1"', shown(client, f"campaign={of.id}"))
     assert len(found) == 5
     assert set(found) == {f"/annotate/adjudicate?campaign={of.id}&amp;item={item}" for item in (1, 2)}
     assert client.get(found[0].replace("&amp;", "&"), headers=PAGE).status_code == 200
@@ -134,7 +133,6 @@ def test_every_table_as_csv(local):
         ("campaign=x", 422, "campaign is 'x', expected a whole number"),
         ("campaign=1&against=99", 404, "99"),
         ("campaign=1&against=1", 422, "is compared with itself"),
-        ("campaign=1&order=no", 422, "order is 'no', expected one of disagreement, queue"),
         ("campaign=1&table=no", 404, "There is no table 'no' of this campaign."),
     ],
 )
@@ -179,7 +177,7 @@ def rows(page):
 
 
 def test_cells_say_what_was_said_and_lead_to_their_trace():
-    first, second = rows(heatmap_html(Heatmap.of(SAID, Order.QUEUE), 1))
+    first, second = rows(heatmap_html(Heatmap.of(SAID), 1))
     assert [re.sub("<[^>]*>", "", cell) for cell in first] == ["✕", "2/3", "1/3"]
     assert [re.search('--x:([^"]*)', cell)[1] for cell in first] == ["0.00", "0.67", "1.00"]
     assert 'aria-label="step 2: 2 neg, 1 pos; gold pos"' in first[1]
@@ -193,32 +191,31 @@ def test_cells_say_what_was_said_and_lead_to_their_trace():
 
 
 def test_of_what_everybody_agrees_on_nothing_is_to_be_decided():
-    (cells,) = rows(heatmap_html(Heatmap.of(rated("pn", "pn"), Order.QUEUE), 1))
+    (cells,) = rows(heatmap_html(Heatmap.of(rated("pn", "pn")), 1))
     assert all('href="/see/100"' in cell for cell in cells)
 
 
 def test_gold_of_validity_alone_differs_from_neg_only():
     valid = rated("npu", gold="---", valid="ppp")
-    cells = rows(heatmap_html(Heatmap.of(valid, Order.QUEUE), 1))[0]
+    cells = rows(heatmap_html(Heatmap.of(valid), 1))[0]
     assert ["differs" in cell for cell in cells] == [True, False, False]
     assert "gold valid" in cells[0]
 
 
 def test_most_disagreement_comes_first():
     said = rated("p pp nn pp", "p pp pp pn")
-    assert Heatmap.of(said, Order.QUEUE).places.tolist() == [0, 1, 2, 3]
     # Two steps, then one; those without any as they come.
-    assert Heatmap.of(said, Order.DISAGREEMENT).places.tolist() == [2, 3, 0, 1]
+    assert Heatmap.of(said).places.tolist() == [2, 3, 0, 1]
 
 
 def test_pages():
     many = rated(" ".join(["p"] * (2 * ROWS + 1)))
-    found = Heatmap.of(many, Order.QUEUE)
+    found = Heatmap.of(many)
     assert found.pages == 3
     assert found.on_page(2).tolist() == list(range(ROWS, 2 * ROWS))
     # What lies behind the end is the end.
     assert found.on_page(9).tolist() == [2 * ROWS]
-    nothing = Heatmap.of(many.of_traces([]), Order.DISAGREEMENT)
+    nothing = Heatmap.of(many.of_traces([]))
     assert (nothing.pages, nothing.on_page(1).tolist()) == (1, [])
 
 

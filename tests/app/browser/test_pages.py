@@ -150,7 +150,7 @@ def test_the_pages_of_a_campaign_can_be_read_and_fit_a_phone(opened, campaigns):
             "/annotate": "main h1",
             "/annotate/new": "main h1",
             "/annotate/campaign?campaign=1": "main h1",
-            "/annotate/agreement?campaign=1&order=queue": "#agreement .figures",
+            "/annotate/agreement?campaign=1&page=1": "#agreement .figures",
             "/annotate/adjudicate?campaign=1": "#step-2",
             "/annotate/dispute?trace=4&step=2": "form",
             "/annotate/disputes": "table",

@@ -342,23 +342,15 @@ def test_the_auc_of_imported_left_out_scores_is_shown(typed, sqlite_store, tmp_p
     assert (row["evaluator"], row["needed"]) == ("prm", 3)
 
 
-def test_a_valid_label_of_a_failing_equation_comes_first(typed, sqlite_store, tmp_path):
-    right = [
-        Trace.of(f"Add {n} and 3.", [f"{n} + 3 = {n + 3}.", f"It is {n + 3}."], ["pos", label], str(n))
-        for n, label in enumerate(["neg", "pos"] * 25)
-    ]
-    slip = Trace.of("Add 7 and 3.", ["7 + 3 = 11.", "It is 11."], ["pos", "neg"], "slip")
-    add(sqlite_store, [*right, slip])
-    rows = [{"id": trace.id, "scores": [0.9, 0.9 if trace.steps[1].valid else 0.2]} for trace in right[1:]]
-    rows += [{"id": "0", "scores": [0.9, 0.97]}, {"id": "slip", "scores": [0.9, 0.2]}]
-    write_lines(tmp_path / "s.json", rows)
-    typed("import-scores sums s.json --evaluator PRM --mode offline")
-    typed("doubtful --dataset sums --list 2 --output doubtful.jsonl")
+def test_doubtful_lists_and_writes_labels(typed, sqlite_store, tmp_path):
+    slips = [Trace.of(f"Add {n} and 3.", [f"{n} + 3 = {n + 4}."], ["pos"], f"slip{n}") for n in range(2)]
+    add(sqlite_store, [*slips, Trace.of("Add 7 and 3.", ["7 + 3 = 10."], ["pos"], "right")])
+    typed("doubtful --dataset sums --list 1 --output doubtful.jsonl")
     written = [json.loads(line) for line in (tmp_path / "doubtful.jsonl").read_text().splitlines()]
-    assert [(row["id"], row["step"], row["gold"]) for row in written[:2]] == [
-        ("slip", 1, "valid"), ("0", 2, "wrong"),
-    ]  # fmt: skip
-    assert len(written) == 102
+    assert [(row["id"], row["step"], row["gold"]) for row in written] == [
+        ("slip0", 1, "valid"),
+        ("slip1", 1, "valid"),
+    ]
 
 
 PUBLISHED = {

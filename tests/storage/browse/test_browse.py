@@ -14,15 +14,15 @@ from stepsight.core.metrics.first_error import Outcome, count_outcomes, first_er
 from stepsight.core.metrics.reasoneval import Errors, Level, items
 from stepsight.core.scores import Hindsight, Outputs, StepScores, judge_solution
 from stepsight.core.trace import Label, Step, Trace
-from stepsight.storage.browse.browse import BrowseRow, browse, list_matching, neighbours
-from stepsight.storage.browse.filters import ANY, Sort, TraceFilter
-from stepsight.storage.database.store import NotFoundError, open_store
+from stepsight.storage.browse.browse import BrowseRow, browse, list_matching
+from stepsight.storage.browse.filters import Sort, TraceFilter
+from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import Threshold, save_calibration
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, save_judgments
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
-from stepsight.storage.traces.queries import Neighbours, StoredTrace, find_dataset
+from stepsight.storage.traces.queries import StoredTrace, find_dataset
 from tests.messages import refused
 from tests.storage.samples import CLEAN, ERROR, SAMPLES, add, evaluator, find_evaluator, judge, many, write_lines
 
@@ -250,27 +250,6 @@ def _sorted(kept, sort):
     # What has no key comes last, either way.
     places = [(key is None, sign * (key or 0), trace.position, trace.trace_id) for key, trace in keys]
     return [trace_id for *_, trace_id in sorted(places)]
-
-
-def test_neighbours_are_those_in_the_list(store, judged):
-    traces, one, other = judged
-    for where, sort in [(ANY, Sort()), *filters(one.id, other.id, 12)]:
-        ids = list_matching(store, traces[0].dataset_id, where, sort)
-        for place, trace_id in enumerate(ids):
-            before = ids[place - 1] if place else None
-            after = ids[place + 1] if place + 1 < len(ids) else None
-            assert neighbours(store, trace_id, where, sort) == Neighbours(before, after)
-
-
-def test_a_trace_outside_the_filter_has_the_neighbours_of_its_place(store):
-    ids = [trace.trace_id for trace in add(store, many(10))]
-    # 0, 3, 6 and 9 have an error; 5 itself has none.
-    assert neighbours(store, ids[5], TraceFilter(gold="error")) == Neighbours(ids[3], ids[6])
-    assert neighbours(store, ids[5], TraceFilter(text="step of 5")) == Neighbours(None, None)
-    assert neighbours(store, ids[5], TraceFilter(gold="error"), Sort(descending=True)) == Neighbours(ids[6], ids[3])
-    for unknown in (0, -1, 99, 2**31, 10**30):
-        with refused(NotFoundError):
-            neighbours(store, unknown)
 
 
 def test_a_row_says_what_the_evaluator_says(store):
