@@ -60,7 +60,6 @@ from stepsight.training.report.tables import slug
 _ORDERS = {
     Ordering.FILE: "in the order of the file",
     Ordering.RANDOM: "in random order",
-    Ordering.DISAGREEMENT: "most disputed by the evaluators first",
 }
 _AFTER = {
     AfterSubmission.NOTHING: "nothing shown after submission",
@@ -203,8 +202,6 @@ def queue_terms(campaign: Campaign) -> str:
     parts = [_ORDERS[campaign.ordering]]
     if campaign.sample is not None:
         parts.insert(0, f"{campaign.sample:,} of {campaign.population or 0:,} by chance, seed {campaign.seed}")
-    if campaign.ordering is Ordering.DISAGREEMENT:
-        parts.append(f"{campaign.random_share:.0%} of the places filled at random")
     if campaign.qualification_items:
         parts.append(f"{counted(campaign.qualification_items, 'gold item')} first")
     if campaign.gold_rate:
@@ -257,12 +254,9 @@ unsure: you cannot tell. Say why in a comment.
 A step that is right by itself but builds on an earlier mistake is not wrong for that."""
 
 
-_PERCENT = ("random_share", "gold_rate")
-
-
 class NewCampaign(CampaignPlan):
     """The fields of the form. `traces` is the query of a Browse URL. Numbers arrive as text, and an empty field
-    takes its default value. Shares are in percent, and each line of `error_kinds` is one."""
+    takes its default value. The rate of gold items is in percent, and each line of `error_kinds` is one."""
 
     model_config = ConfigDict(strict=False, extra="ignore", str_strip_whitespace=True)
 
@@ -276,9 +270,8 @@ class NewCampaign(CampaignPlan):
             return values
         read: dict[str, Any] = {"name": "", "guideline": ""}
         read |= {name: value for name, value in values.items() if value not in ("", None)}
-        for name in _PERCENT:
-            with suppress(KeyError, TypeError, ValueError):
-                read[name] = float(read[name]) / 100
+        with suppress(KeyError, TypeError, ValueError):
+            read["gold_rate"] = float(read["gold_rate"]) / 100
         kinds = read.pop("error_kinds", "")
         lines = list(filter(None, map(str.strip, kinds.splitlines()))) if isinstance(kinds, str) else kinds
         return read | ({"error_kinds": lines} if lines else {})
@@ -311,7 +304,7 @@ def _form_field(name: str, info: FieldInfo) -> FormField:
         next((getattr(bound, side) for bound in info.metadata if hasattr(bound, side)), None)
         for side in ("ge", "le")
     )
-    if name in _PERCENT:
+    if name == "gold_rate":
         value, least, most = (f"{100 * cast(float, number):g}" for number in (value, least, most))
     return FormField(name, str(info.title), value, tuple(words.items()), least, most)
 

@@ -1,7 +1,6 @@
 """The traces of a dataset and the verdicts of an evaluator on them, as columns held in memory for filtering and
 sorting."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from stepsight.core.arrays import Bools, Floats32, Ints
+from stepsight.core.arrays import Bools, Floats32
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.first_error import OUTCOMES, Outcome, knows_first_error, outcome_codes
 from stepsight.core.metrics.reasoneval import SOLUTION_THRESHOLD
@@ -208,21 +207,6 @@ def read_verdicts(
         mode: _verdicts(read_scores(session, traces, dataset_id, evaluator_id, mode), traces, outputs, cut, change)
         for mode in (Mode.ONLINE, Mode.OFFLINE)
     }
-
-
-def read_validities(session: Session, dataset_id: int, evaluator_ids: Sequence[int]) -> tuple[Ints, Floats32]:
-    """Return the trace ids of a dataset and the validities that evaluators gave to its solutions.
-
-    The arrays have shapes (n,) and (evaluators, n). A validity comes from the standing offline judgment or, failing
-    that, the online one. It is NaN if there is neither.
-    """
-    traces = read_trace_columns(session, dataset_id)
-    validities = np.full((len(evaluator_ids), len(traces)), np.nan, np.float32)
-    for place, evaluator_id in enumerate(evaluator_ids):
-        verdicts = read_verdicts(session, traces, dataset_id, evaluator_id)
-        online, offline = verdicts[Mode.ONLINE].validity, verdicts[Mode.OFFLINE].validity
-        validities[place] = np.where(np.isnan(offline), online, offline)
-    return traces.trace_ids, validities
 
 
 def cell_bit(gold: Label, called: Label) -> int:

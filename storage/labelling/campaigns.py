@@ -200,7 +200,7 @@ def _create(
     session.add(row)
     session.flush()
     session.add(GuidelineRow(campaign_id=row.id, version=1, text=plan.guideline, created_by=user.id))
-    queue = arrange(session, dataset_id, ids, plan)
+    queue = arrange(ids, plan)
     queue += [Place(id, GOLD) for id in draw_gold(session, plan, ids)]
     _insert_items(session, row.id, queue)
     _insert_slots(session, row.id, plan.overlap)

@@ -1,28 +1,16 @@
-"""The order of a campaign's traces, fixed when the campaign is created.
-
-- `file`: the order of the dataset.
-- `random`: a random order.
-- `disagreement`: the largest difference between evaluators' solution validities first. Standing offline
-  judgments are used, or online ones where those are missing.
-  Traces without enough judgments come last, in file order.
-
-Putting disputed traces first biases the sample. Some places, chosen at random, are therefore filled with traces
-chosen at random. These traces are marked, so that metrics computed over them alone are unbiased.
-"""
+"""The order of a campaign's traces, fixed when the campaign is created, and its hidden gold items."""
 
 import math
 import random
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-import numpy as np
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
 from stepsight.core.trace import find_answer
-from stepsight.storage.browse.columns import read_validities
-from stepsight.storage.database.schema import DatasetRow, JudgedRow, JudgmentRow, StepRow, TraceRow
+from stepsight.storage.database.schema import DatasetRow, JudgmentRow, StepRow, TraceRow
 from stepsight.storage.database.store import IN_PARTS
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering, Shows
 
@@ -43,47 +31,11 @@ class Place(NamedTuple):
     chosen: str
 
 
-def arrange(session: Session, dataset_id: int, ids: Sequence[int], plan: CampaignPlan) -> list[Place]:
-    """Sort the traces `ids`, given in file order, by the plan's `ordering`. Raises `UserError` if there are no
-    judgments to sort by."""
-    rng = random.Random(plan.seed)
+def arrange(ids: Sequence[int], plan: CampaignPlan) -> list[Place]:
+    """Sort the traces `ids`, given in file order, by the plan's `ordering`."""
     if plan.ordering == Ordering.FILE:
         return [Place(id, ORDERED) for id in ids]
-    if plan.ordering == Ordering.RANDOM:
-        return [Place(id, RANDOM) for id in rng.sample(ids, len(ids))]
-    spreads = _read_spreads(session, dataset_id)
-    if not spreads.keys() & set(ids):
-        raise UserError(
-            "The order is by disagreement, but no trace was judged by two evaluators.",
-            "Have them judged first, or choose another ordering.",
-        )
-    order = sorted(ids, key=lambda id: spreads.get(id, -1.0), reverse=True)
-    return mix(order, plan.random_share, rng)
-
-
-def mix(order: Sequence[int], share: float, rng: random.Random) -> list[Place]:
-    """Fill the fraction `share` of the places with traces chosen at random. The other traces keep their relative
-    order."""
-    count = round(share * len(order))
-    drawn = rng.sample(order, count)
-    places, others = set(rng.sample(range(len(order)), count)), set(order) - set(drawn)
-    by_chance, in_order = iter(drawn), (id for id in order if id in others)
-    return [
-        Place(next(by_chance), RANDOM) if place in places else Place(next(in_order), ORDERED)
-        for place in range(len(order))
-    ]
-
-
-def _read_spreads(session: Session, dataset_id: int) -> Mapping[int, float]:
-    """Return the largest minus the smallest solution validity of each trace that has several."""
-    judged = session.scalars(select(JudgedRow.evaluator_id).where(JudgedRow.dataset_id == dataset_id)).all()
-    if len(judged) < 2:
-        return {}
-    trace_ids, validities = read_validities(session, dataset_id, judged)
-    several = np.count_nonzero(~np.isnan(validities), axis=0) > 1
-    some = validities[:, several].astype(np.float64)
-    spreads = np.nanmax(some, axis=0) - np.nanmin(some, axis=0)
-    return dict(zip(trace_ids[several].tolist(), spreads.tolist(), strict=True))
+    return [Place(id, RANDOM) for id in random.Random(plan.seed).sample(ids, len(ids))]
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:

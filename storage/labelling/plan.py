@@ -85,11 +85,10 @@ class AfterSubmission(StrEnum):
 
 
 class Ordering(StrEnum):
-    """The order of the queue, as described in `storage.labelling.ordering`."""
+    """The order of the queue: that of the dataset, or a random one."""
 
     FILE = "file"
     RANDOM = "random"
-    DISAGREEMENT = "disagreement"
 
 
 def _check_names(conditions: object) -> object:
@@ -174,21 +173,9 @@ class CampaignSettings(Model):
     ordering: Ordering = _option(
         Ordering.RANDOM,
         "Order",
-        "the order of the queue; disagreement: most disputed by the evaluators first",
+        "the order of the queue",
         strict=False,
-        words={
-            "random": "random",
-            "file": "file order",
-            "disagreement": "most disputed by the evaluators first",
-        },
-    )
-    random_share: float = _option(
-        0.2,
-        "Share placed at random, in %",
-        "share of places filled at random in an order by disagreement",
-        ge=0,
-        le=1,
-        allow_inf_nan=False,
+        words={"random": "random", "file": "file order"},
     )
     gold_rate: float = _option(
         0.0, "Hidden gold items, in %", "share of hidden gold items, 0 to 0.5", ge=0, le=0.5, allow_inf_nan=False

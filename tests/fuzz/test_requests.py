@@ -105,7 +105,7 @@ def test_campaigns(client, filled):
     form = {
         "dataset": "sums", "traces": "dataset=sums&gold=error", "name": "again", "guideline": "Judge.",
         "overlap": "2", "view": "whole", "shows": "scores", "evaluator": "1", "ordering": "change",
-        "random_share": "20", "gold_rate": "0", "sample": "1", "seed": "3", "error_kinds": "one\ntwo",
+        "gold_rate": "0", "sample": "1", "seed": "3", "error_kinds": "one\ntwo",
         "suggests": "yes",
     }  # fmt: skip
     shoot(client, "campaign", "/annotate/campaigns", form)

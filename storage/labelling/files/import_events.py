@@ -41,7 +41,7 @@ from stepsight.storage.people.users import LOCAL, Role, find_row
 # Events held in memory at once.
 _BATCH = 500
 # Settings of a campaign that earlier versions had.
-_EARLIER = ("planted_share", "qualification_right", "asks_evidence")
+_EARLIER = ("planted_share", "qualification_right", "asks_evidence", "random_share")
 # Kinds of events in the logs of earlier versions about what is not labelled any more. They are passed over.
 _GONE_KINDS = ("borders", "outcome", "repaired", "notices")
 
@@ -260,9 +260,8 @@ def _without_earlier(row: Row) -> Row:
     row = {name: value for name, value in row.items() if name not in ("chance", "visible")}
     if isinstance(campaign := row.get("campaign"), dict):
         row["campaign"] = {name: value for name, value in campaign.items() if name not in _EARLIER}
-        # These orders too put the traces first whose scores were in doubt.
-        if campaign.get("ordering") in ("information", "change"):
-            row["campaign"]["ordering"] = Ordering.DISAGREEMENT.value
+        if campaign.get("ordering") in ("information", "change", "disagreement"):
+            row["campaign"]["ordering"] = Ordering.FILE.value
     if isinstance(slots := row.get("slots"), list):
         row["slots"] = [
             {name: value for name, value in slot.items() if name != "qualification"}

@@ -169,7 +169,7 @@ class LabelStudioImporter:
             self._row = CampaignRow(
                 name=self.name,
                 dataset_id=trace.dataset_id,
-                **CampaignSettings(ordering=Ordering.FILE, random_share=0.0).columns(),
+                **CampaignSettings(ordering=Ordering.FILE).columns(),
                 created_by=self._user.id,
             )
             self._session.add(self._row)

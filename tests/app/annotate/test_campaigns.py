@@ -113,10 +113,6 @@ def test_the_task_and_its_annotators_are_stated(sqlite_store):
     assert queue_terms(scored) == (
         "1 of 1 by chance, seed 7 · in the order of the file · 25% hidden gold items · gold: error"
     )
-    disputed = scored.model_copy(update={"ordering": Ordering.DISAGREEMENT, "gold_rate": 0.0, "sample": None})
-    assert queue_terms(disputed) == (
-        "most disputed by the evaluators first · 20% of the places filled at random · gold: error"
-    )
     assert queue_terms(made) == "in the order of the file"
 
 
@@ -147,7 +143,7 @@ def test_a_form_as_it_comes_makes_a_plan_that_works(sqlite_store, evaluators):
     plan = plan_of(sqlite_store, evaluators, fields | {"name": "first"})
     assert plan == CampaignPlan(
         name="first", dataset="sums", guideline=str(fields["guideline"]), conditions=TraceFilter(), overlap=1,
-        random_share=0.2, gold_rate=0.0,
+        gold_rate=0.0,
     )  # fmt: skip
     assert create_campaign(sqlite_store, plan, local_user(sqlite_store)).items == len(SAMPLES)
 
@@ -158,16 +154,15 @@ def test_every_field_counts(sqlite_store, evaluators):
         sqlite_store,
         evaluators,
         FIELDS | {"traces": "dataset=sums&gold=error&q=1+%2B+1", "overlap": "3", "view": "stepwise",
-                 "after_error": "no", "shows": "scores", "evaluator": "5", "ordering": "disagreement",
-                 "random_share": "12.5", "gold_rate": "10", "gold_dataset": "other", "shows_answer": "no",
+                 "after_error": "no", "shows": "scores", "evaluator": "5", "ordering": "file",
+                 "gold_rate": "10", "gold_dataset": "other", "shows_answer": "no",
                  "after_submission": "gold", "error_kinds": " sign \r\n\nunit", "sample": "1", "seed": "9",
                  "suggests": "no", "shows_equations": "yes", "qualification_items": "5"},
     )  # fmt: skip
     assert plan == CampaignPlan(
         name="first", dataset="sums", guideline="Look.", conditions=TraceFilter(gold="error", text="1 + 1"),
         overlap=3, after_error=False, view=CampaignView.STEPWISE, shows=Shows.SCORES, evaluator=5,
-        ordering=Ordering.DISAGREEMENT,
-        random_share=0.125, gold_rate=0.1, gold_dataset="other", shows_answer=False,
+        ordering=Ordering.FILE, gold_rate=0.1, gold_dataset="other", shows_answer=False,
         after_submission=AfterSubmission.GOLD, error_kinds=("sign", "unit"), sample=1, seed=9,
         shows_equations=True, qualification_items=5,
     )  # fmt: skip

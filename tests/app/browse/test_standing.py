@@ -22,15 +22,13 @@ from stepsight.storage.exports.frames import frame, judgment_frames
 from stepsight.storage.judgments.columns import read_gold, read_table
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import count_missing, read_judgments, save_judgments
-from stepsight.storage.labelling.ordering import arrange
-from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 from stepsight.storage.labelling.review import shown_scores
 from stepsight.storage.traces.queries import find_dataset
 from tests.storage.samples import add
 
 ONLINE, OFFLINE, HINDSIGHT = Mode.ONLINE, Mode.OFFLINE, Mode.HINDSIGHT
 MODES = ONLINE, OFFLINE
-EVALUATOR, OTHER = "judge", "other"
+EVALUATOR = "judge"
 TRACE = Trace("", "q", (Step(("a", "b"), Label.NEG), Step(("c",), Label.POS)))
 # Step 1 is its second sub-step, the less valid one; step 2 is valid whoever judges.
 FIRST, LAST = 0.06, 0.97
@@ -270,21 +268,3 @@ def check_labelling(judged):
             assert judged.shown(shown[0].validity[0]) == judged.expected[trace.id, OFFLINE]
         elif shown and shown[0].mode == ONLINE:
             assert judged.shown(shown[0].validity[0]) == judged.expected[trace.id, ONLINE]
-    other = evaluator(store, OTHER, Outputs.THREE_WAY)
-    nothing = StepScores(np.array([[1, 0, 0]] * 3, np.float32))
-    save_judgments(store, other.id, [Judgment(trace, OFFLINE, nothing) for trace in judged.traces])
-    spreads = {trace.id: judged.best(trace.id) for trace in judged.traces}
-    assert order(judged) == in_order(spreads)
-
-
-def order(judged):
-    plan = CampaignPlan(
-        name="first", dataset="sums", guideline="Text.", ordering=Ordering.DISAGREEMENT, random_share=0.0
-    )
-    with judged.store.read() as session:
-        return [judged.ids[one.trace_id] for one in arrange(session, judged.dataset.id, list(judged.ids), plan)]
-
-
-def in_order(numbers):
-    """The largest first, those without a number last, equal ones as in the file."""
-    return sorted(numbers, key=lambda id: -1.0 if numbers[id] is None else numbers[id], reverse=True)

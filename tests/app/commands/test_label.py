@@ -56,11 +56,11 @@ def test_conditions_and_terms_are_as_given(typed, filled):
     save_judgments(filled, judged.id, [judge(trace, "hindsight", seed) for seed, trace in enumerate(traces)])
     typed(
         f"{CREATE} --text what --verdict invalid --evaluator one --view stepwise --to-first-error --show-scores"
-        " --ordering random --random-share 0.5 --seed 3"
+        " --ordering random --seed 3"
     )
     made = find_campaign(filled, "first")
     assert made.conditions.stored() == {"text": "what", "verdict": "invalid", "evaluator": judged.id}
-    assert (made.evaluator_id, made.random_share, made.seed, made.after_error) == (judged.id, 0.5, 3, False)
+    assert (made.evaluator_id, made.seed, made.after_error) == (judged.id, 3, False)
     # Two have the name, and one the fingerprint.
     typed(f"{CREATE.replace('first', 'second')} --show-scores --evaluator two")
     typed(f"{CREATE.replace('first', 'second')} --show-scores --evaluator third")

@@ -109,7 +109,6 @@ def test_a_condition_on_a_cell_is_kept_by_name(store):
         {"conditions": TraceFilter(evaluator=99, verdict="valid")},
         {"conditions": TraceFilter(verdict="valid")},
         {"shows": "scores"},
-        {"ordering": "disagreement"},
         {"ordering": "best"},
         {"view": "half"},
         {"name": " first "},
@@ -120,8 +119,6 @@ def test_a_condition_on_a_cell_is_kept_by_name(store):
         {"overlap": 51},
         {"lease": 0},
         {"seed": -1},
-        {"random_share": 1.5},
-        {"random_share": float("nan")},
         {"gold_rate": 0.6},
         {"gold_rate": 0.2, "gold_dataset": "other"},
         {"gold_rate": 0.2},
@@ -140,7 +137,7 @@ def test_impossible_campaigns_are_refused_and_nothing_is_stored(store, wrong):
 def test_the_largest_of_everything_is_accepted():
     kinds = ["x" * LONGEST_KIND, "signe négatif", *(f"kind {n}" for n in range(MOST_KINDS - 2))]
     CampaignPlan(
-        name="n" * 200, dataset="sums", guideline="x" * 100_000, overlap=50, random_share=1.0, gold_rate=0.5,
+        name="n" * 200, dataset="sums", guideline="x" * 100_000, overlap=50, gold_rate=0.5,
         lease=7 * 24 * 3600, seed=2**31 - 1, sample=2**31 - 1, qualification_items=50, error_kinds=tuple(kinds),
     )  # fmt: skip
     validate(CampaignSettings, {"error_kinds": ERROR_KINDS}, "the plan")

@@ -1,96 +1,32 @@
 """The order of the queue, the share of it that is drawn by chance, and which traces can be hidden gold items."""
 
-import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from sqlalchemy import func, select
 
-from stepsight.core.judgment import Judgment, Mode
-from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.browse.filters import TraceFilter
 from stepsight.storage.database.labelling_schema import ItemRow, SlotRow
 from stepsight.storage.database.schema import TraceRow
 from stepsight.storage.judgments.judgments import save_judgments
-from stepsight.storage.labelling.ordering import ORDERED, RANDOM, arrange, mix
+from stepsight.storage.labelling.ordering import ORDERED, RANDOM, arrange
 from stepsight.storage.labelling.plan import CampaignPlan, Ordering
 from tests.messages import refused
 from tests.storage.labelling.samples import campaign
 from tests.storage.samples import add, evaluator, judge, many
 
-FOUR = [Trace.of(f"Problem {i}", ["One.", "Two."], id=str(i)) for i in range(4)]
+
+def places(ordering, seed=0):
+    plan = CampaignPlan(name="first", dataset="sums", guideline="Text.", ordering=ordering, seed=seed)
+    return arrange(range(10, 20), plan)
 
 
-def places(store, traces, ordering, seed=0):
-    """The positions of the traces in this order, with how each was chosen."""
-    plan = CampaignPlan(
-        name="first", dataset="sums", guideline="Text.", random_share=0.0, ordering=ordering, seed=seed
-    )
-    position = {trace.trace_id: trace.position for trace in traces}
-    with store.read() as session:
-        arranged = arrange(session, traces[0].dataset_id, list(position), plan)
-    return [(position[place.trace_id], place.chosen) for place in arranged]
-
-
-def scored(trace, *validity):
-    rows = [[1 - value, 0, value] for value in validity]
-    return Judgment(trace, Mode.OFFLINE, StepScores(np.array(rows, np.float32)))
-
-
-def test_as_in_the_file_or_by_chance(store):
-    traces = add(store, FOUR)
-    assert places(store, traces, Ordering.FILE) == [(place, ORDERED) for place in range(4)]
-    shuffled = places(store, traces, Ordering.RANDOM)
-    assert sorted(shuffled) == [(place, RANDOM) for place in range(4)]
-    assert shuffled == places(store, traces, Ordering.RANDOM)
-    assert any(places(store, traces, Ordering.RANDOM, seed) != shuffled for seed in range(8))
-
-
-def test_the_largest_disagreement_comes_first(store):
-    traces = add(store, FOUR)
-    one, other = evaluator(store, "one"), evaluator(store, "other")
-    # Solution validity, the least of the steps: 0.9, 0.2, 0.5 against 0.8, 0.9, 0.1; spreads 0.1, 0.7, 0.4. Nobody
-    # but one judged the last.
-    for row, values in ((one, [(0.9, 1), (1, 0.2), (0.5, 0.5), (0, 0)]), (other, [(0.8, 1), (0.9, 1), (0.1, 1)])):
-        save_judgments(store, row.id, [scored(trace, *of) for trace, of in zip(traces, values, strict=False)])
-    assert places(store, traces, Ordering.DISAGREEMENT) == [(place, ORDERED) for place in (1, 2, 0, 3)]
-
-
-def test_the_verdict_on_the_whole_solution_counts(store):
-    traces = add(store, FOUR[:2])
-    one, other = evaluator(store, "one"), evaluator(store, "other")
-    # Of its first step, which it judged so online and so in the end, hindsight says 0.8 and 0.5 offline; what was
-    # said online is passed over.
-    for trace, online, offline in zip(traces, (0.0, 0.8), (0.8, 0.5), strict=True):
-        triangle = ([[1 - online, 0, online]], [[1 - offline, 0, offline], [0, 0, 1]])
-        rows = Hindsight(tuple(np.array(row, np.float32) for row in triangle))
-        save_judgments(store, one.id, [Judgment(trace, Mode.HINDSIGHT, rows)])
-    save_judgments(store, one.id, [Judgment(trace, Mode.ONLINE, scored(trace, 0, 0).result) for trace in traces])
-    save_judgments(store, other.id, [scored(trace, 0.8, 0.8) for trace in traces])
-    assert [place for place, _ in places(store, traces, Ordering.DISAGREEMENT)] == [1, 0]
-
-
-def test_a_share_of_the_places_is_filled_by_chance():
-    order = list(range(100, 200))
-    mixed = mix(order, 0.2, random.Random(0))
-    assert sorted(one.trace_id for one in mixed) == order
-    drawn = [one.trace_id for one in mixed if one.chosen == RANDOM]
-    kept = [one.trace_id for one in mixed if one.chosen == ORDERED]
-    assert (len(drawn), kept) == (20, sorted(kept))
-    # Neither the places nor the traces are the first or the last twenty.
-    spots = [place for place, one in enumerate(mixed) if one.chosen == RANDOM]
-    assert min(spots) < 30 < 70 < max(spots)
-    assert min(drawn) < 130 < 170 < max(drawn)
-
-
-@pytest.mark.parametrize(("share", "count"), [(0.0, 0), (1.0, 5), (0.5, 2)])
-def test_no_share_and_all_of_it(share, count):
-    # Of five, half is 2.5, which rounds to 2.
-    mixed = mix([1, 2, 3, 4, 5], share, random.Random(1))
-    assert sum(one.chosen == RANDOM for one in mixed) == count
-    assert sorted(one.trace_id for one in mixed) == [1, 2, 3, 4, 5]
+def test_as_in_the_file_or_by_chance():
+    assert places(Ordering.FILE) == [(id, ORDERED) for id in range(10, 20)]
+    shuffled = places(Ordering.RANDOM)
+    assert sorted(shuffled) == [(id, RANDOM) for id in range(10, 20)]
+    assert shuffled == places(Ordering.RANDOM) != places(Ordering.RANDOM, 1)
 
 
 # 40 to be labelled, and a few of which more or less is known.

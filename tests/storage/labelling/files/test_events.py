@@ -228,4 +228,4 @@ def test_settings_of_an_earlier_version_come_in_without_what_went(store):
     assert [earlier(store, "suggested").added > 0 for _ in range(2)] == [True, False]
     made = find_campaign(store, "suggested")
     assert (made.qualification_items, made.gold_rate, made.shows, made.suggests) == (1, 0.5, "scores", True)
-    assert (made.ordering, made.conditions.stored()) == ("disagreement", {"gold": "missing", "evaluator": 1})
+    assert (made.ordering, made.conditions.stored()) == ("file", {"gold": "missing", "evaluator": 1})
