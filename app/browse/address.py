@@ -53,14 +53,12 @@ class _Place(PageQuery):
     """The part of the query that says what the Browse page shows: a dataset's list or one trace.
 
     `trace` is a database id. `page` counts from 1, and `field` is the metadata field whose values are listed.
-    `outcomes` is the basis on which outcomes are counted: a metadata field, or `steps` for the number of steps.
     """
 
     dataset: str = ""
     trace: Number | None = None
     page: PageNumber = 1
     field: str = ""
-    outcomes: str = ""
 
 
 class Address(ListQuery, _Place):
@@ -75,7 +73,7 @@ class Address(ListQuery, _Place):
 
     beside: tuple[str, ...] = ()
 
-    OF_DATASET: ClassVar[str] = " ".join((*OF_DATASET, "field", "outcomes"))
+    OF_DATASET: ClassVar[str] = " ".join((*OF_DATASET, "field"))
     """The names of the parameters that go when another dataset is chosen."""
 
     @property

@@ -22,7 +22,7 @@ from stepsight.app.browse.evaluator_choice import (
 )
 from stepsight.app.browse.facets import ActiveFilters, distribution_html, metadata_html
 from stepsight.app.browse.selection import Selection
-from stepsight.app.browse.trace_list import comparison_html, list_html, list_orders, outcomes_by_html
+from stepsight.app.browse.trace_list import comparison_html, list_html, list_orders
 from stepsight.app.browse.trace_view import PeopleLabels, dispute_links, trace_html
 from stepsight.app.score.entered import LONGEST_ENTRY, Entered
 from stepsight.app.score.files import judgment_files, late_error
@@ -165,7 +165,6 @@ class BrowsePages:
         in_view = [about, *(choice for choice in selection.choices if choice.key == address.other != about.key)]
         metadata = list_fields(selection.store, dataset.id)
         has_field = any(field.name == address.field for field in metadata)
-        fields = selection.outcome_fields
         distribution = distribution_html(selection.distribution, address, selection.words)
         return render(
             "browse/list.html",
@@ -197,15 +196,6 @@ class BrowsePages:
             chips=conditions.chips_html(),
             others=[(choice.key, choice.key) for choice in selection.choices if choice.judged and choice != about],
             comparison=comparison_html(selection.pairs, address, about.key, address.other),
-            fields=[("", "nothing"), *fields.items()] if about.judged else (),
-            outcomes_by=outcomes_by_html(
-                selection.outcomes_by(address.outcomes),
-                address,
-                fields[address.outcomes],
-                on_redundancy=page.on_redundancy,
-            )
-            if address.outcomes in fields and about.judged
-            else "",
             traces=traces,
             total=page.total,
             shown=len(page.rows),

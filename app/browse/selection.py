@@ -26,15 +26,12 @@ from stepsight.storage.browse.browse import (
 from stepsight.storage.browse.filters import Sort, TraceFilter
 from stepsight.storage.browse.outcomes import (
     OutcomePairs,
-    ValueOutcomes,
     outcome_table,
-    outcomes_by,
     pair_outcomes,
 )
 from stepsight.storage.database.store import Store
 from stepsight.storage.traces.queries import Dataset, Neighbours, load_traces, traces
 from stepsight.training.evaluate.doubtful import LabelRanking, rank_traces, version_of_doubts
-from stepsight.training.report.stored_tables import outcome_fields
 
 
 @dataclass(frozen=True)
@@ -146,20 +143,6 @@ class Selection:
         """The cross-tabulated outcomes of the two evaluators in the address, or None if the address names only one
         evaluator."""
         return pair_outcomes(self.store, self.dataset.id, self.where)
-
-    @property
-    def outcome_fields(self) -> dict[str, str]:
-        """The bases on which outcomes can be counted, with titles."""
-        return outcome_fields(self.store, self.dataset.id)
-
-    def outcomes_by(self, field: str) -> dict[str, list[ValueOutcomes]]:
-        """Return the outcomes by a metadata field or by length for the list's evaluator, under its key, and for the
-        one that it is compared with."""
-        compared = {False: self.about.key} | ({True: self.address.other} if self.address.other else {})
-        return {
-            key: outcomes_by(self.store, self.dataset.id, self.where, field, other=other)
-            for other, key in compared.items()
-        }
 
     def outcomes(self, trace_ids: Sequence[int], key: str = "") -> tuple[dict[str, type], list[dict[str, object]]]:
         """Return the columns and rows of a table of outcomes with a row per trace: those of all evaluators that

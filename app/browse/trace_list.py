@@ -1,12 +1,7 @@
-"""A page of a dataset's traces as a table, with problems, gold labels, and an evaluator's verdicts, and the tables
-of outcomes above it.
-
-The tables hold two evaluators' outcomes against each other, and outcomes by the values of a metadata field or by
-length. Each count links to its traces.
-"""
+"""A page of a dataset's traces as a table, with problems, gold labels, and an evaluator's verdicts, and the table
+above it that holds two evaluators' outcomes against each other."""
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlencode
 
 from markupsafe import Markup
 
@@ -20,8 +15,7 @@ from stepsight.app.web.step_bars import NOTABLE
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
-from stepsight.storage.browse.outcomes import OutcomePairs, ValueOutcomes
-from stepsight.training.report.results import OUTCOMES
+from stepsight.storage.browse.outcomes import OutcomePairs
 
 _PREVIEW = 200
 # With a search, an excerpt of two lines, so that the hit is visible.
@@ -184,44 +178,3 @@ def _cell(count: int, address: Address, gold: str, first: str, second: str) -> F
     conditions = {"gold": gold, "mistake": first, "other_mistake": second}
     chosen = all(getattr(address, name) == value for name, value in conditions.items())
     return FilterLink("", address.narrowed(**conditions), count, chosen)
-
-
-def outcomes_by_html(
-    outcomes: Mapping[str, Sequence[ValueOutcomes]], address: Address, title: str, *, on_redundancy: bool
-) -> Markup:
-    """Render a table for each evaluator: its outcomes by the values of the address's field, whose title is `title`.
-    The second evaluator is the one that the first is compared with."""
-    results = {"dataset": address.dataset, "by": address.outcomes, "mode": address.mode}
-    results |= {"errors": "redundant"} if on_redundancy else {}
-    return render(
-        "browse/outcomes_by.html",
-        subject=f"{_SUBJECTS[on_redundancy]} by {title}",
-        field=title,
-        tables=[
-            _table_of(key, rows, address, condition)
-            for (key, rows), condition in zip(outcomes.items(), ("mistake", "other_mistake"), strict=False)
-        ],
-        forgotten=address.without("outcomes", "page").narrowed(),
-        results=f"/results?{urlencode(results)}",
-    )
-
-
-def _table_of(key: str, rows: Sequence[ValueOutcomes], address: Address, condition: str) -> dict[str, object]:
-    kinds = [kind for kind in Outcome if any(row.counts[kind] for row in rows)]
-    return {
-        "evaluator": key,
-        "columns": [OUTCOMES[kind].lower() for kind in kinds],
-        "rows": [(row, [_cell_of(row, kind, address, condition) for kind in kinds]) for row in rows],
-    }
-
-
-def _cell_of(row: ValueOutcomes, kind: Outcome, address: Address, condition: str) -> FilterLink:
-    given = {**row.conditions, condition: kind.value}
-    own = row.conditions.get("meta", ())
-    chosen = set(own) <= set(address.meta) and all(
-        getattr(address, name) == value for name, value in given.items() if name != "meta"
-    )
-    if own:
-        others = (str(condition) for condition in address.on_metadata if condition.field != address.outcomes)
-        given["meta"] = (*others, *own)
-    return FilterLink("", address.narrowed(**given), row.counts[kind], chosen)

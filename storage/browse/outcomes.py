@@ -153,24 +153,21 @@ def outcomes_by(
     where: TraceFilter,
     field: str,
     weights: Weights | None = None,
-    other: bool = False,
 ) -> list[ValueOutcomes]:
-    """Count the outcomes of the filter's evaluator, or of its `other` one, by the values of a metadata field, or by
-    `BY_LENGTH`.
+    """Count the outcomes of the filter's evaluator by the values of a metadata field, or by `BY_LENGTH`.
 
     Conditions on the outcome itself, and on the field or length that is counted by, are ignored. A trace
     with several values counts for each of them. Traces without an outcome or without a value are left out.
     `weights` are resamples of the dataset's traces, of shape (draws, n).
     """
-    where = where.without("other_mistake" if other else "mistake", *_FILTERS.get(field, ()))
+    where = where.without("mistake", *_FILTERS.get(field, ()))
     if field not in _FILTERS:
         meta = tuple(str(condition) for condition in where.on_metadata if condition.field != field)
         where = where.model_copy(update={"meta": meta})
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, FILE_ORDER)
-        verdicts = columns.other if other else columns.in_mode
-        assert verdicts is not None
-        mistake = np.where(columns.chosen, verdicts.mistake, SILENT)
+        assert columns.in_mode is not None
+        mistake = np.where(columns.chosen, columns.in_mode.mistake, SILENT)
         if field == BY_LENGTH:
             steps = columns.traces.counts
             groups: list[_Group] = [

@@ -2,12 +2,11 @@ from dataclasses import replace
 
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.evaluator_choice import EvaluatorChoice
-from stepsight.app.browse.trace_list import comparison_html, list_html, list_orders, outcomes_by_html
-from stepsight.core.metrics.bootstrap import Value
+from stepsight.app.browse.trace_list import comparison_html, list_html, list_orders
 from stepsight.core.metrics.first_error import Outcome
 from stepsight.core.scores import Outputs
 from stepsight.storage.browse.browse import BrowseRow
-from stepsight.storage.browse.outcomes import OutcomePairs, ValueOutcomes
+from stepsight.storage.browse.outcomes import OutcomePairs
 
 ROW = BrowseRow(
     trace_id=7,
@@ -93,13 +92,3 @@ def test_two_evaluators_compared(drawn):
     chosen = HERE.changed(mistake="right", other_mistake="wrong")
     drawn(comparison_html(PAIRS, chosen, "A", "B"), "one number is chosen, and forgotten by Close")
     assert comparison_html(None, HERE, "A", "") == ""
-
-
-def test_outcomes_by_a_field(drawn):
-    right = Value(0.75)
-    rows = [
-        ValueOutcomes("swap steps", {"meta": ("kind=swap steps",)}, {**NONE, RIGHT: 3, MISSED: 1}, right),
-        ValueOutcomes("", {"meta": ("kind=",)}, {**NONE, MISSED: 2}, right),
-    ]
-    address = HERE.changed(outcomes="kind", meta=("kind=swap steps", "level>=3"), mistake="missed")
-    drawn(outcomes_by_html({"A": rows, "B": rows}, address, "kind", on_redundancy=False))

@@ -95,23 +95,20 @@ def test_outcomes_by_a_field_are_those_of_the_lists_that_their_conditions_select
         for number, trace in enumerate(drawn(60))
     ]
     traces = add(sqlite_store, made)
-    one, two = evaluator(sqlite_store), evaluator(sqlite_store, "other")
-    for seed, who in enumerate((one, two)):
-        save_judgments(sqlite_store, who.id, [judge(trace, Mode.OFFLINE, seed) for trace in traces])
+    who = evaluator(sqlite_store)
+    save_judgments(sqlite_store, who.id, [judge(trace, Mode.OFFLINE) for trace in traces])
     dataset_id = traces[0].dataset_id
-    where = TraceFilter(evaluator=one.id, other=two.id)
-    for other, condition in ((False, "mistake"), (True, "other_mistake")):
-        found = outcomes_by(sqlite_store, dataset_id, where, field, other=other)
-        assert len(found) == {"kind": 2, "level": 4}.get(field, len(found)) > 1
-        for row in found:
-            for kind, count in row.counts.items():
-                listed = where.model_copy(update={**row.conditions, condition: kind.value})
-                assert count == len(list_matching(sqlite_store, dataset_id, listed))
+    where = TraceFilter(evaluator=who.id)
+    rows = outcomes_by(sqlite_store, dataset_id, where, field)
+    assert len(rows) == {"kind": 2, "level": 4}.get(field, len(rows)) > 1
+    for row in rows:
+        for kind, count in row.counts.items():
+            listed = where.model_copy(update={**row.conditions, "mistake": kind.value})
+            assert count == len(list_matching(sqlite_store, dataset_id, listed))
     # A condition on what is counted by, and on the outcome counted, does not hold, and one on something else does.
     mine = {BY_LENGTH: {"length": "9"}}.get(field, {"meta": (f"{field}=9",)})
     narrowed = where.model_copy(update=mine | {"mistake": "missed"})
-    counted = outcomes_by(sqlite_store, dataset_id, where, field)
-    assert repr(outcomes_by(sqlite_store, dataset_id, narrowed, field)) == repr(counted)
+    assert repr(outcomes_by(sqlite_store, dataset_id, narrowed, field)) == repr(rows)
     assert outcomes_by(sqlite_store, dataset_id, where.model_copy(update={"text": "no such text"}), field) == []
 
 
