@@ -43,9 +43,6 @@ class Juror:
     threshold: float
     in_words: bool
 
-    def calls_valid(self, validity: float) -> bool:
-        return validity >= self.threshold
-
 
 @dataclass(frozen=True)
 class DoubtfulLabel:
@@ -72,7 +69,7 @@ class DoubtfulLabel:
         """Return the reasons against the label, each in a few words."""
         finding = [self.finding] if self.finding and self.valid else []
         votes = self.votes.against(self.valid) if self.votes else ""
-        against = [(juror, value) for juror, value in self.validities if juror.calls_valid(value) != self.valid]
+        against = [(juror, value) for juror, value in self.validities if (value >= juror.threshold) != self.valid]
         word = "wrong" if self.valid else "valid"
         verdicts = [
             f"{juror.name} calls it {word}" if juror.in_words else f"{juror.name} gives {value:.2f}"
