@@ -232,9 +232,11 @@ def _scores(store: Store, gold: Gold) -> tuple[Mode, list[tuple[StoredEvaluator,
     notes = []
     for mode in modes:
         for evaluator in evaluators:
-            validity = _validity(store, gold, evaluator, mode)
-            if validity is None:
+            table = read_table(store, gold, evaluator.id, mode)
+            if not len(table) or np.isnan(table.validity).all():
                 continue
+            validity = np.full(len(gold.label), np.nan)
+            validity[starts(gold.counts)[table.trace] + table.position] = table.validity
             same = next(
                 (earlier for earlier, other in judged if np.array_equal(other, validity, equal_nan=True)), None
             )
@@ -271,15 +273,6 @@ def _voters(
             reason = "a demonstration" if is_weak else why[above.get(evaluator.name)]
             excluded.append(f"{evaluator.name} ({reason})")
     return voters, ", ".join(excluded)
-
-
-def _validity(store: Store, gold: Gold, evaluator: StoredEvaluator, mode: Mode) -> Floats64 | None:
-    table = read_table(store, gold, evaluator.id, mode)
-    if not len(table) or np.isnan(table.validity).all():
-        return None
-    validity = np.full(len(gold.label), np.nan)
-    validity[starts(gold.counts)[table.trace] + table.position] = table.validity
-    return validity
 
 
 def _juror(store: Store, evaluator: StoredEvaluator) -> Juror:
