@@ -52,11 +52,6 @@ class Subject:
         return self.items(Errors.INVALID, Level.STEP)
 
     @cached_property
-    def classified(self) -> ternary.Classified:
-        """The labelled steps with their predicted labels."""
-        return ternary.classify(self.table)
-
-    @cached_property
     def shares(self) -> "ShareItems":
         """The steps that have a share, which is NaN for the others."""
         table, share = self.table, self.table.share
@@ -183,8 +178,8 @@ PROTOCOL = {
     "step_auc": Metric("Step-AUC"),
 }
 THREE_WAY = {
-    "accuracy": Metric("Accuracy", lambda of, weights: ternary.accuracy(of.classified, weights)),
-    "macro_f1": Metric("Macro-F1", lambda of, weights: ternary.macro_f1(of.classified, weights)),
+    "accuracy": Metric("Accuracy", lambda of, w: ternary.accuracy(ternary.classify(of.table), w)),
+    "macro_f1": Metric("Macro-F1", lambda of, w: ternary.macro_f1(ternary.classify(of.table), w)),
     "macro_auc": Metric("Macro-AUC"),
     **{f"{label.text}_auc": Metric(f"{label.text} AUC") for label in Label},
 }
@@ -261,7 +256,7 @@ def three_way(subject: Subject, weights: Weights) -> dict[str, Value]:
     """Compute the metrics of `THREE_WAY`. An evaluator without three classes gets only `neg_auc`, computed from its
     validity. The result is empty if the evaluator gives verdicts instead of scores, or if all gold labels are the
     same."""
-    steps, has_classes = subject.classified, subject.outputs == Outputs.THREE_WAY
+    steps, has_classes = ternary.classify(subject.table), subject.outputs == Outputs.THREE_WAY
     if len(np.unique(steps.gold)) < 2 or not subject.outputs.has_scores:
         return {}
     labels = Label if has_classes else (Label.NEG,)
@@ -293,8 +288,8 @@ def common(subject: Subject, weights: Weights) -> dict[str, Value]:
     has a share, of shares. The result is empty if the evaluator does not judge steps."""
     if not subject.outputs.has_steps:
         return {}
-    metrics = FIRST_ERRORS | CALIBRATION | (SHARES if subject.table.share is not None else {})
-    return _computed(metrics, subject, weights)
+    of_shares = SHARES if subject.table.share is not None else {}
+    return _computed(FIRST_ERRORS | CALIBRATION | of_shares, subject, weights)
 
 
 def _computed(metrics: Metrics, subject: Subject, weights: Weights) -> dict[str, Value]:
