@@ -136,7 +136,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if gone := on_command_line(words):
             raise UserError(f"there is no {gone[0]} any more.", gone[1])
         with _uncollected():
-            args = build_parser(words[:1]).parse_args(words)
+            args, unknown = build_parser(words[:1]).parse_known_args(words)
+        if unknown:
+            hint = f"Look at stepsight {args.command} --help."
+            raise UserError(f"there is no option or argument {' '.join(unknown)}.", hint)
         args.run(args)
     except UserError as error:
         print(f"stepsight {words[0]}: {error}", file=sys.stderr)

@@ -57,11 +57,11 @@ USAGE = {
     "user": "the following arguments are required: ACTION",
     "user add ada --role boss": "invalid choice: 'boss'",
     "user add ada": "the following arguments are required: --role",
-    "user add ada --role admin --password ten-letters": "unrecognized arguments: --password ten-letters",
 }
 
 # What a command refuses, in one line.
 REFUSED = {
+    "user add ada --role admin --password ten-letters": "no option or argument --password ten-letters.",
     "score": "give either --dataset or --input",
     "score --dataset sums --input t.jsonl": "give either --dataset or --input",
     "score --dataset sums --validity 0.4": "--output, --validity and --redundancy go with --input",
