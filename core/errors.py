@@ -5,6 +5,7 @@ It carries a message and a hint on how to fix the mistake.
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 # The lengths above which quoted values and words are shortened, the length that is left, and the longest message.
@@ -50,6 +51,15 @@ class UserError(Exception):
         return UserError(*(_COMMAND.sub("", text) for text in (self.shown or self.message, self.hint)))
 
 
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Prefix the message of a `UserError` raised in the `with` block with `where`."""
+    try:
+        yield
+    except UserError as error:
+        raise error.at(where) from None
+
+
 class AddressError(UserError):
     """Raised for an invalid URL of a page, or an invalid link to a page."""
 
@@ -66,20 +76,20 @@ def _bounded(text: str) -> str:
 
 def _parts(text: str) -> Iterator[str]:
     """Yield the pieces of a text, with long quoted values shortened. Takes linear time."""
-    done, unclosed = 0, set()
+    end, unclosed = 0, set()
     for opening in _OPENING.finditer(text):
         quote, start = opening[0], opening.end()
-        if start <= done or quote in unclosed:
+        if start <= end or quote in unclosed:
             continue
         closing = _CLOSING[quote].search(text, start)
         if closing is None:
             unclosed.add(quote)
             continue
-        yield text[done:start]
+        yield text[end:start]
         value = text[start : closing.start()]
         yield f"{value[:_KEPT]}…{quote} ({len(value):,} characters)" if len(value) > _LONG_VALUE else value + quote
-        done = closing.end()
-    yield text[done:]
+        end = closing.end()
+    yield text[end:]
 
 
 def counted(number: int, noun: str, several: str = "") -> str:

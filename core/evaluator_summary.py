@@ -98,8 +98,8 @@ class Rereading(Record):
     def fingerprint(self, own: str) -> str:
         """Return the fingerprint of an evaluator with this reading, given its fingerprint `own` with its own
         reading."""
-        more = f" {_WINDOWS} {self.window}" if self.window else ""
-        return hashlib.sha256(f"{own} {self.reading} own{more}".encode()).hexdigest()
+        suffix = f" {_WINDOWS} {self.window}" if self.window else ""
+        return hashlib.sha256(f"{own} {self.reading} own{suffix}".encode()).hexdigest()
 
     def note(self, name: str) -> str:
         """Return a note on the scores of the evaluator called `name`, which has this reading: that it was not
@@ -111,8 +111,8 @@ class Rereading(Record):
             yield f"{name} was not trained to be read {self.label}."
         if self.window is not None:
             yield (
-                f"Of a long solution {name} reads windows of at most {self.window:,} tokens: it judges a step with "
-                "the problem and the steps near it, and no step that is further away can move the verdict."
+                f"{name} reads a long solution in windows of at most {self.window:,} tokens: it judges a step with "
+                "the problem and the steps near it, and steps further away cannot change the verdict."
             )
 
 
@@ -134,7 +134,7 @@ def split_reading(spec: str) -> tuple[str, Rereading]:
     match = _SPELT.fullmatch(spec)
     if match is None:
         return spec, OWN_READING
-    reading = next((way for way, words in _WORDS.items() if words == match["reading"]), None)
+    reading = next((reading for reading, words in _WORDS.items() if words == match["reading"]), None)
     return match["name"], Rereading(reading, int(match["window"]) if match["window"] else None)
 
 

@@ -88,8 +88,8 @@ def largest_jump(hindsight: Hindsight, step: int) -> Jump | None:
     """
     if not 0 <= step < len(hindsight):
         raise IndexError(f"sub-step {step} of {len(hindsight)}")
-    moved = np.abs(np.diff(hindsight.column(step)))
-    return _jump(hindsight, step, int(moved.argmax())) if moved.any() else None
+    changes = np.abs(np.diff(hindsight.column(step)))
+    return _jump(hindsight, step, int(changes.argmax())) if changes.any() else None
 
 
 def revisions(hindsight: Hindsight, trace: Trace, threshold: float) -> list[Revision]:

@@ -89,18 +89,18 @@ def on_command_line(words: Sequence[str]) -> tuple[str, str] | None:
     """Return what `words` ask for that is there no longer, as it is written on a command line, and what there is
     instead."""
     split = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
-    for entry, instead in COMMAND_LINE.items():
+    for entry, replacement in COMMAND_LINE.items():
         command, *option = entry.split()
         places = range(1, len(split) - len(option) + 1)
         if command in ("*", *split[:1]) and any(split[place : place + len(option)] == option for place in places):
-            return " ".join(option) or command, instead
+            return " ".join(option) or command, replacement
     return None
 
 
 def as_file(fields: Collection[str]) -> str:
     """Return what there is instead of a kind of file that is read no longer, or "" if rows with these fields are of
     no such kind."""
-    return next((instead for of_kind, instead in FILES.items() if of_kind <= set(fields)), "")
+    return next((replacement for keys, replacement in FILES.items() if keys <= set(fields)), "")
 
 
 def in_address(query: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, str]]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted
 from stepsight.core.scores import Hindsight, StepScores
 from stepsight.core.trace import Trace
 
@@ -47,7 +47,7 @@ class Usage:
         )
 
     def __str__(self) -> str:
-        words = [f"{self.calls:,} {'call' if self.calls == 1 else 'calls'}"]
+        words = [counted(self.calls, "call")]
         if self.prompt_tokens is not None and self.completion_tokens is not None:
             words.append(f"{self.prompt_tokens:,} tokens read and {self.completion_tokens:,} written")
         if self.unread:

@@ -197,7 +197,7 @@ class JudgmentRecord(_RecordPart):
             place = entry.step, entry.substep
             if place not in places or len(entry.cells) != len(places) or self.offline is None:
                 raise UserError(
-                    f"left_out has step {place[0]}, sub-step {place[1]} with {len(entry.cells)} cells, in a "
+                    f"left_out: step {place[0]}, sub-step {place[1]} with {len(entry.cells)} cells does not fit a "
                     f"judgment of {len(places)} sub-steps.",
                     "Check the file.",
                 )
@@ -222,7 +222,7 @@ def scores_of(scores: tuple[Places, StepScores | Hindsight] | None, trace: Trace
         return StepScores(np.zeros((len(trace.substeps), len(Label)), np.float32))
     if scores[0] != trace.places:
         raise UserError(
-            f"scores of {len(scores[0])} sub-steps, which are not the {len(trace.places)} of trace {trace.id!r}.",
+            f"the scores of {len(scores[0])} sub-steps do not match the {len(trace.places)} of trace {trace.id!r}.",
             "Check that the file belongs to this dataset.",
         )
     return scores[1]
@@ -349,8 +349,8 @@ def triangle_cells(rows: Sequence[Floats32], outputs: Outputs) -> list[list[Cell
     else:
         cells = _rounded(probs if outputs == Outputs.THREE_WAY else StepScores(probs).validity)
     judged = probs.max(axis=1) > 0
-    every = iter([cell if is_judged else None for cell, is_judged in zip(cells, judged, strict=True)])
-    return [list(islice(every, len(row))) for row in rows]
+    all_cells = iter([cell if is_judged else None for cell, is_judged in zip(cells, judged, strict=True)])
+    return [list(islice(all_cells, len(row))) for row in rows]
 
 
 def _rounded(values: Floats32) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 Value = TypeVar("Value")
 
-BESIDE = 2_000
+OVERHEAD = 2_000
 """The bytes of an entry besides its value: its key, and the objects around its arrays."""
 
 
@@ -135,7 +135,7 @@ class KeyedCache:
             has_failed = computation.cancelled() or computation.exception() is not None
             if has_failed and (computation.cancelled() or not computation.stands):
                 return
-            nbytes = BESIDE
+            nbytes = OVERHEAD
             if has_failed:
                 computation.until = time.monotonic() + computation.stands
             else:

@@ -29,7 +29,7 @@ def data_files(pattern: str, root: Path = Path()) -> list[tuple[str, Path]]:
         matches = [(portable_name(name), folder / name) for name in names if _is_file(folder / name)]
         if matches:
             return matches
-    hint = "Check the path." if data else f"Check the path, or name the folder of data with {DATA_VARIABLE}."
+    hint = "Check the path." if data else f"Check the path, or set {DATA_VARIABLE} to the data folder."
     raise UserError(f"there is no file {pattern} in {' or '.join(map(str, folders))}.", hint)
 
 
@@ -53,7 +53,7 @@ def home_folder(variable: str) -> Path:
         return Path.home()
     except RuntimeError:
         raise UserError(
-            "this user has no home folder, and HOME is not set.", f"Name another place with {variable}."
+            "this user has no home folder, and HOME is not set.", f"Set {variable} to another folder."
         ) from None
 
 

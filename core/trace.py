@@ -70,7 +70,7 @@ class Step:
         if self.label is not None:
             object.__setattr__(self, "valid", self.label != Label.NEG)
         if self.share is not None and not 0 <= self.share <= 1:
-            raise UserError(f"a share is {self.share}.", "Expected a number from 0 to 1.")
+            raise UserError(f"a share is {self.share}, expected a number from 0 to 1.")
 
     @property
     def text(self) -> str:
@@ -148,11 +148,8 @@ class Trace:
                 "Give one label per step, null where unlabelled.",
             )
         gold = [parse_label(value) for value in labels] if labels is not None else [None] * len(steps)
-        built = tuple(
-            Step((step,) if isinstance(step, str) else tuple(step), label)
-            for step, label in zip(steps, gold, strict=True)
-        )
-        return cls(id, problem, built, meta or {})
+        substeps = ((step,) if isinstance(step, str) else tuple(step) for step in steps)
+        return cls(id, problem, tuple(map(Step, substeps, gold)), meta or {})
 
     @cached_property
     def substeps(self) -> tuple[str, ...]:
@@ -244,8 +241,8 @@ def _step_content(step: Step) -> list[Any]:
 def _hash_list(hashed: "hashlib._Hash", values: Iterable[Any]) -> None:
     """Add the JSON of the items of a list, a few at a time, since a long trace has many."""
     rest, between = iter(values), b""
-    while some := list(islice(rest, _HASHED)):
-        hashed.update(between + json.dumps(some)[1:-1].encode())
+    while chunk := list(islice(rest, _HASHED)):
+        hashed.update(between + json.dumps(chunk)[1:-1].encode())
         between = b", "
 
 
@@ -267,9 +264,9 @@ def check_text(text: object, what: str) -> str:
     if not text.strip():
         raise UserError(f"{what} is empty.", "Give it a text.")
     if "\x00" in text:
-        raise UserError(f"{what} holds a NUL byte.", "Remove it.")
+        raise UserError(f"{what} contains a NUL byte.", "Remove it.")
     if not is_text(text):
-        raise UserError(f"{what} holds half of a surrogate pair.", "Save the text as UTF-8.")
+        raise UserError(f"{what} contains half of a surrogate pair.", "Save the text as UTF-8.")
     return text
 
 

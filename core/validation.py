@@ -184,8 +184,8 @@ def user_error(
     first = paths[min(range(len(errors)), key=lambda number: rank(errors[number]))]
     # The member of a union that fitted furthest.
     path = max((path for path in paths if path[: len(first)] == first), key=len)
-    alike = sorted((error for error, other in zip(errors, paths, strict=True) if other == path), key=rank)
-    error, context = alike[0], alike[0].get("ctx", {})
+    same_place = sorted((error for error, other in zip(errors, paths, strict=True) if other == path), key=rank)
+    error, context = same_place[0], same_place[0].get("ctx", {})
     has_row = bool(path) and isinstance(path[0], int) and not isinstance(values, Mapping)
     row = f"row {int(path[0]) + 1}" if has_row else ""
     key = ""
@@ -204,7 +204,7 @@ def user_error(
         value = reduce(getitem, path, cast(Any, values))
         shown = "empty" if value is None and not path else repr(value)
         shown = shown if len(shown) <= _SHOWN else f"{shown[: _SHOWN - 1]}…"
-        expected = " or ".join(dict.fromkeys(map(_expected, alike)))
+        expected = " or ".join(dict.fromkeys(map(_expected, same_place)))
         refusal = UserError(f"{key or row or whole} is {shown}, expected {expected}.", _hint(error, value))
         row = row if key else ""
     return refusal.at(row) if row else refusal
@@ -253,8 +253,8 @@ def _hint(error: ErrorDetails, value: object) -> str:
 
 
 def _did_you_mean(value: object, options: Collection[str], prefix: str = "") -> str:
-    near = difflib.get_close_matches(value, options, 1, 0.5) if isinstance(value, str) else []
-    return f"Did you mean {prefix}{near[0]}?" if near else ""
+    matches = difflib.get_close_matches(value, options, 1, 0.5) if isinstance(value, str) else []
+    return f"Did you mean {prefix}{matches[0]}?" if matches else ""
 
 
 def _known_keys(path: Place, key: str, kind: Any) -> str:

@@ -45,8 +45,8 @@ class Backup:
     def __str__(self) -> str:
         if not self.restored:
             return f"{self.path}: {self.rows:,} rows, {self.path.stat().st_size / 1e6:,.1f} MB, checked."
-        aside = f" What was there before is kept in {self.aside}." if self.aside else ""
-        return f"{self.restored}: {self.rows:,} rows of {self.path}, checked.{aside}"
+        note = f" What was there before is kept in {self.aside}." if self.aside else ""
+        return f"{self.restored}: {self.rows:,} rows of {self.path}, checked.{note}"
 
 
 def make_backup(store: Store, path: str | Path, force: bool = False) -> Backup:
@@ -83,22 +83,22 @@ def restore_backup(path: str | Path, address: str | None = None, force: bool = F
     check_backup(path)
     with open_store(address) as store:
         on_sqlite = store.engine.dialect.name == "sqlite"
-        near = Path(store.name) if on_sqlite else path
+        base = Path(store.name) if on_sqlite else path
         with store.read() as session:
             is_empty = not any(count_rows(session).values())
         if not is_empty and not force:
             raise UserError(
                 f"{store.name}: the store is not empty.",
-                "Restore to another one with --db, or replace it with --force, which keeps the old one aside.",
+                "Restore to another one with --db, or replace it with --force, which first backs up the old one.",
             )
-        with tempfile.TemporaryDirectory(dir=near.parent if on_sqlite else None) as folder, _sqlite_errors(path):
+        with tempfile.TemporaryDirectory(dir=base.parent if on_sqlite else None) as folder, _sqlite_errors(path):
             fresh = Path(folder) / "restored.db"
             _copy_file(path, fresh)
             _end_logins(fresh)
-            rows, aside = _check(fresh, path), None
+            rows, previous = _check(fresh, path), None
             if not is_empty:
                 moment = datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
-                aside = make_backup(store, near.with_name(f"{near.stem}.before-{moment}.db")).path
+                previous = make_backup(store, base.with_name(f"{base.stem}.before-{moment}.db")).path
             if on_sqlite:
                 # In one transaction: if the power fails meanwhile, the store has its previous content.
                 _copy_file(fresh, store.name)
@@ -107,7 +107,7 @@ def restore_backup(path: str | Path, address: str | None = None, force: bool = F
                     # Append-only logs refuse ordinary deletions.
                     write.execute(text(f"TRUNCATE {', '.join(t.name for t in tables())} RESTART IDENTITY"))
                     copy_rows(read, write)
-        return Backup(path, rows, store.name, aside)
+        return Backup(path, rows, store.name, previous)
 
 
 def check_backup(path: Path) -> int:

@@ -146,7 +146,7 @@ def _find_people(session: Session, row: DatasetRow) -> ConflictError | None:
     items = select(ItemRow.campaign_id).join(TraceRow, TraceRow.id == ItemRow.trace_id)
     uses = or_(CampaignRow.dataset_id == row.id, CampaignRow.id.in_(items.where(TraceRow.dataset_id == row.id)))
     if campaigns := _campaigns(session, uses):
-        return ConflictError(f"People label it in {campaigns}.", "Delete the campaign first.")
+        return ConflictError(f"It is being labelled in {campaigns}.", "Delete the campaign first.")
     if disputes := count(session, Dispute.trace_id == TraceRow.id, TraceRow.dataset_id == row.id):
         stated = "A dispute" if disputes == 1 else f"{disputes:,} disputes"
         return ConflictError(f"{stated} of its gold labels would be lost.", "Keep the dataset.")
@@ -196,7 +196,7 @@ class ChangeableScores(Changeable[Scored]):
             )
         if not rows:
             raise NotFoundError(
-                f"{self.dataset}: no scores of this evaluator.", "They may have been deleted meanwhile."
+                f"{self.dataset} has no scores of this evaluator.", "They may have been deleted meanwhile."
             )
         return Scored(dataset, rows[0])
 
@@ -212,7 +212,7 @@ class ChangeableScores(Changeable[Scored]):
         shown = CampaignRow.evaluator_id == row.evaluator.id, CampaignRow.dataset_id == row.dataset.id
         obstacle = _find_busy(session, row.dataset, row.evaluator.fingerprint)
         if obstacle is None and (campaigns := _campaigns(session, *shown, CampaignRow.closed.is_(None))):
-            obstacle = ConflictError(f"People see them in {campaigns}.", "Close the campaign first.")
+            obstacle = ConflictError(f"They are shown in {campaigns}.", "Close the campaign first.")
         return Dependents(
             _scores_on(row.evaluator.name, row.dataset.name),
             lines_of(
@@ -300,8 +300,8 @@ def _files(session: Session, rows: Sequence[Job]) -> Sequence[UploadRow]:
     """Return the uploaded files that only these jobs would import, leaving out files that another active job
     imports."""
     active = select(Job.request).where(Job.state.in_(ACTIVE), Job.task == Task.IMPORT)
-    used = {request.get("upload") for request in session.scalars(active)}
-    ids = {row.request.get("upload") for row in rows} - used - {None}
+    uploaded = {request.get("upload") for request in session.scalars(active)}
+    ids = {row.request.get("upload") for row in rows} - uploaded - {None}
     return session.scalars(select(UploadRow).where(UploadRow.id.in_(ids)).order_by(UploadRow.id)).all()
 
 

@@ -32,7 +32,7 @@ from stepsight.app.scoring.batcher import BusyError, PendingScore, ShortError
 from stepsight.app.scoring.loading import LoadingError
 from stepsight.app.web.access import LOOKING, RequiresRight, Right, find_user_of
 from stepsight.app.web.failures import OURS, logged_under, status_of
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.judgment_record import JudgmentRecord, ThresholdsRecord, step_records
 from stepsight.core.scores import StepScores
@@ -273,10 +273,8 @@ def _batch_parts(context: Context, name: str, body: BatchRequest) -> list[Answer
 
     parts = []
     for place, solution in enumerate(body.traces):
-        try:
+        with located(f"traces.{place}"):
             trace = Trace.of(solution.problem, solution.steps, id=solution.id)
-        except UserError as error:
-            raise error.at(f"traces.{place}") from None
         submit = partial(context.evaluators.submit, name, trace, body.mode)
         parts.append(AnswerPart((place,), submit, partial(lines, place), (trace,)))
     return parts

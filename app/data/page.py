@@ -22,7 +22,7 @@ from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_rig
 from stepsight.app.web.changes import write_dependencies
 from stepsight.app.web.html import render
 from stepsight.app.web.pages import PageContent, address_page, body
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.validation import Model
 from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.schema import check_name
@@ -32,7 +32,6 @@ from stepsight.storage.importers.catalogue import benchmarks
 from stepsight.storage.importers.column_mapping import LABELS, THOUGHTS, ColumnMap
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.recognition import Finding, Holds
-from stepsight.storage.importers.rows.fields import located
 from stepsight.storage.jobs.imports import BenchmarkImport, FileImport, import_benchmark, import_upload
 from stepsight.storage.jobs.jobs import list_requests
 from stepsight.storage.jobs.preview import Preview, prepare, preview

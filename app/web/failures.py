@@ -167,7 +167,7 @@ def whole_file(write: Callable[[Path], object], filename: str, media_type: str |
         folder.cleanup()
         raise UserError(
             f"{folder.name}: the file cannot be written ({error.strerror}).",
-            "Make room there, or name another folder with TMPDIR.",
+            "Free some space there, or set TMPDIR to another folder.",
         ) from None
     except BaseException:
         folder.cleanup()

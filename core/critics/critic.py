@@ -25,7 +25,7 @@ from stepsight.core.critics.verdict_parser import (
 )
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers.address import CRITIC, ServerAddress
-from stepsight.core.inference_servers.server import Server, ServerError, together
+from stepsight.core.inference_servers.server import Server, ServerError, gather
 from stepsight.core.judgment import Event, Judgment, Mode, NoJudgment, Usage
 from stepsight.core.models.evaluator import named
 from stepsight.core.models.evaluator_base import ServedEvaluator
@@ -130,7 +130,7 @@ _BUSY = (None, 408, 502, 503, 504)
 _TOO_LONG = (400, 413, 422)
 _MAX_TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
 # The question that probes a server, and the longest answer to it, which need not be complete.
-_PROBLEM, _STEP, _TRIED = "What is 2 + 3?", "2 + 3 = 5.", 64
+_PROBLEM, _STEP, _PROBE_TOKENS = "What is 2 + 3?", "2 + 3 = 5.", 64
 
 _NOTHING = Usage(0, 0, 0, 0)
 # The number of different reasons that are kept apart.
@@ -183,7 +183,7 @@ class CriticClient:
         self.tally = Tally()
         self._form: str | None = None
         self._limit, self._seeds = _MAX_TOKENS, True
-        self._is_tried = False
+        self._is_probed = False
 
     def judge(self, traces: Iterable[Trace], mode: Mode) -> Iterator[tuple[Trace, Judgment | None] | None]:
         """Yield each trace in order, with its judgment or None, and None alone while answers are waited for.
@@ -195,9 +195,9 @@ class CriticClient:
             except ServerError as error:
                 if error.status not in _TOO_LONG:
                     raise
-                return _Outcome(_NOTHING, reason=f"it was refused: {error.message}")
+                return _Outcome(_NOTHING, reason=f"the server refused it: {error.message}")
 
-        for answered in self.server.stream(self._tried(traces), ask):
+        for answered in self.server.stream(self._after_probe(traces), ask):
             if answered is None:
                 yield None
                 continue
@@ -211,15 +211,15 @@ class CriticClient:
         """Cancel all requests in flight."""
         self.server.close()
 
-    def _tried(self, traces: Iterable[Trace]) -> Iterator[Trace]:
+    def _after_probe(self, traces: Iterable[Trace]) -> Iterator[Trace]:
         """Yield the traces, probing the server before the first one."""
         for trace in traces:
-            if not self._is_tried:
-                self.server.now(self._try())
-                self._is_tried = True
+            if not self._is_probed:
+                self.server.run(self._probe())
+                self._is_probed = True
             yield trace
 
-    async def _try(self) -> None:
+    async def _probe(self) -> None:
         """Find out which form of request the server accepts, by asking a test question that reveals nothing about
         the traces."""
         critic = self.settings
@@ -230,7 +230,7 @@ class CriticClient:
         attempts: int | None = 1
         while True:
             self._form = forms.pop(0)
-            body = self._body(messages, 1, 0) | {self._limit: min(_TRIED, critic.max_tokens)}
+            body = self._body(messages, 1, 0) | {self._limit: min(_PROBE_TOKENS, critic.max_tokens)}
             try:
                 value = await self.server.post("chat/completions", body, attempts if forms else None)
             except ServerError as error:
@@ -245,9 +245,8 @@ class CriticClient:
                 continue
             if not (isinstance(value, dict) and isinstance(value.get("choices"), list)):
                 raise ServerError(
-                    f"{self.server.url}: the server answers chat/completions with JSON of another shape, expected "
-                    "OpenAI's chat completions.",
-                    "Give the address of its interface, which ends in /v1.",
+                    f"{self.server.url}: the server's answer to chat/completions is not in OpenAI's format.",
+                    "Give the address of its API, which ends in /v1.",
                 )
             self.tally.spent += _reply(value)[1]
             return
@@ -255,7 +254,7 @@ class CriticClient:
     async def _judge(self, trace: Trace, mode: Mode) -> _Outcome:
         critic = self.settings
         questions = [(sample, count) for sample in range(critic.samples) for count in counts(trace, mode)]
-        replies = await together(self._ask(trace, count, sample) for sample, count in questions)
+        replies = await gather(self._ask(trace, count, sample) for sample, count in questions)
         readable: dict[int, list[Verdicts]] = {}
         spent, reason = _NOTHING, ""
         for (_, count), (answer, cost) in zip(questions, replies, strict=True):
@@ -363,8 +362,8 @@ class Critic(ServedEvaluator):
         return self.client.tally
 
     def encode(self, trace: Trace) -> Encoded:
-        nothing = np.zeros(0, np.int64)
-        return Encoded(nothing, nothing, nothing)
+        empty = np.zeros(0, np.int64)
+        return Encoded(empty, empty, empty)
 
     def tokens(self, trace: Trace, encoded: Encoded, mode: Mode) -> int:
         return self.estimate(trace, mode).tokens
@@ -382,8 +381,8 @@ class Critic(ServedEvaluator):
             trace, judgment = judged
             if judgment is None:
                 error = UserError(
-                    f"{named(trace)} has no verdict by {self.name} that can be read ({self.tally.last}).",
-                    "Score again, or with stepsight score, which leaves such traces out.",
+                    f"{self.name} gave no readable verdict on {named(trace)} ({self.tally.last}).",
+                    "Score it again, or use stepsight score, which leaves such traces out.",
                 )
                 yield NoJudgment(error)
             else:

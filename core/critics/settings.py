@@ -28,7 +28,7 @@ from pydantic import Field, PositiveInt
 from pydantic.dataclasses import dataclass as record
 
 from stepsight.core.critics.verdict_parser import READINGS
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.inference_servers.address import CRITIC, ServerAddress, parse_address
 from stepsight.core.inference_servers.server import AT_ONCE, SECONDS
@@ -89,8 +89,8 @@ class Preset(Record):
             _filled(self.step, {"number": str(number), "text": text}) for number, text in enumerate(texts, start=1)
         ]
         question = _filled(self.user, {"problem": problem, "count": str(len(steps)), "steps": "\n".join(shown)})
-        begun = [{"role": "system", "content": self.system}] if self.system else []
-        return [*begun, {"role": "user", "content": question}]
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": question}]
 
     def stops(self, count: int) -> list[str]:
         """Return the stop strings for an answer about `count` steps."""
@@ -112,7 +112,7 @@ def read_preset(name: str) -> Preset:
     if name.endswith(ENDINGS):
         return validate_yaml(Preset, Path(name))
     raise UserError(
-        f"there is no critic's preset {name!r}.", f"Choose one of: {', '.join(list_presets())}; or a YAML file."
+        f"there is no preset {name!r} for critics.", f"Choose a YAML file or one of: {', '.join(list_presets())}."
     )
 
 
@@ -191,16 +191,14 @@ def read_settings(address: ServerAddress) -> Settings:
     address.check_options(_OPTIONS)
     options = address.options
     name = options.get("preset") or preset_of(address.model)
-    try:
+    with located(str(address)):
         preset = read_preset(name)
-    except UserError as error:
-        raise error.at(str(address)) from None
     samples = int(_number(address, "samples", 1, 1, _MOST_SAMPLES, whole=True))
     warm = _WARM if samples > 1 else 0.0
     temperature = _number(address, "temperature", preset.temperature or warm, 0, _HOTTEST)
     if samples > 1 and temperature == 0:
         raise UserError(
-            f"{address}: at temperature 0 all {samples} samples are the same.", "Leave one of the two options out."
+            f"{address}: at temperature 0 all {samples} samples are the same.", "Leave out one of the two options."
         )
     schema = options.get("schema", "auto")
     if schema not in SCHEMAS:

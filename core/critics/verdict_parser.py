@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, TypeAdapter, ValidationError
 
+from stepsight.core.errors import counted
 from stepsight.core.files.whole_files import check_depth
 from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.core.validation import choice
@@ -119,15 +120,15 @@ def read_verdicts(answer: Answer, count: int) -> Verdicts:
     text = text or thinking
     starts = [match.start() for match in islice(_FIRST_STEP.finditer(text), 2)]
     if len(starts) > 1:
-        raise UnreadableError("several objects with verdicts")
+        raise UnreadableError("more than one object with verdicts")
     try:
         steps = _STEPS.validate_python(_parsed(text, starts[0] if starts else text.find("{")))
     except ValidationError as error:
         is_verdict = "verdict" in error.errors(include_url=False)[0]["loc"]
-        shape = "a verdict that is not neg, neu or pos" if is_verdict else "JSON of another shape"
+        shape = "a verdict that is not neg, neu or pos" if is_verdict else "JSON of the wrong shape"
         raise UnreadableError(shape) from None
     if list(steps) != _names(count):
-        raise UnreadableError(f"verdicts on other steps than 1 to {count}, or in another order")
+        raise UnreadableError(f"verdicts that are not on steps 1 to {count} in order")
     labels = tuple(Label[step.verdict.upper()] for step in steps.values())
     return Verdicts(labels, tuple(_clean(step.rationale) for step in steps.values()))
 
@@ -151,7 +152,7 @@ def _parsed(text: str, start: int) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
-        raise UnreadableError("JSON with a key that is there twice")
+        raise UnreadableError("JSON with a repeated key")
     return values
 
 
@@ -172,11 +173,11 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
         raise UnreadableError("no verdict in a box")
     ends = len(labels) < count and Label.NEG not in labels[:-1] and labels[-1] == Label.NEG
     if len(labels) != count and not ends:
-        raise UnreadableError(f"{len(labels)} in place of {count} verdicts")
+        raise UnreadableError(f"{counted(len(labels), 'verdict')} instead of {count}")
     starts = [0, *(box.end() for box in boxes)]
     rationales = [_clean(text[start : box.end()]) for start, box in zip(starts, boxes, strict=False)]
-    lacking = count - len(labels)
-    return Verdicts((*labels, *[Label.NEG] * lacking), (*rationales, *[""] * lacking))
+    missing = count - len(labels)
+    return Verdicts((*labels, *[Label.NEG] * missing), (*rationales, *[""] * missing))
 
 
 @dataclass(frozen=True)

@@ -89,14 +89,14 @@ class _Equation:
 
     def is_quotient_with_rest(self) -> bool:
         """The right side may be a quotient whose remainder the text states after it, as in 17/3 = 5 with 2 left."""
-        stated = [node.number or Fraction(0) for node in _numbers(self.result)]
-        if self.work.node.kind is not Kind.DIVIDE or not stated:
+        numbers = [node.number or Fraction(0) for node in _numbers(self.result)]
+        if self.work.node.kind is not Kind.DIVIDE or not numbers:
             return False
         dividend, divisor = (part.number for part in self.work.node.parts)
-        if dividend is None or divisor is None or not 0 < (rest := dividend - stated[0] * divisor) < divisor:
+        if dividend is None or divisor is None or not 0 < (rest := dividend - numbers[0] * divisor) < divisor:
             return False
         # 20/6 = 3 (2 remain) reads like a product.
-        return rest in stated[1:] or str(rest) in _INTEGERS.findall(self.text, self.right.end, self.right.end + 50)
+        return rest in numbers[1:] or str(rest) in _INTEGERS.findall(self.text, self.right.end, self.right.end + 50)
 
     def is_range(self) -> bool:
         """The left side may be a range or score, as in pages 5-9 = 5 pages: its dash has no spaces, unlike the
@@ -230,13 +230,13 @@ def _without_first(node: Node) -> Node | None:
 def _holds_several(expression: Expression, unit: str, result: Fraction) -> bool:
     """True if an expression has the value `result` once its numbers with the unit `unit` are multiplied or divided
     by an integer above two."""
-    nothing = {id(node): Fraction(0) for node in _numbers(expression) if node.unit == unit}
+    zeros = {id(node): Fraction(0) for node in _numbers(expression) if node.unit == unit}
     try:
-        without = evaluate(expression.node, replaced=nothing).number
+        rest = evaluate(expression.node, replaced=zeros).number
         amount = evaluate(expression.node).number
     except UndecidedError:
         return False
-    if without is None or amount is None or amount == without or result == without:
+    if rest is None or amount is None or amount == rest or result == rest:
         return False
-    size = (result - without) / (amount - without)
+    size = (result - rest) / (amount - rest)
     return size > 0 and 1 in (size.numerator, size.denominator) and size.numerator + size.denominator > 3

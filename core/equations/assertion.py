@@ -86,15 +86,15 @@ def is_stated(text: str, start: int, end: int, works_out: bool) -> bool:
     first, last = sentence_around(text, start, end)
     _, after_next = sentence_around(text, last, last)
     before = text[first:start]
-    is_otherwise = (
+    is_doubted = (
         text[first:last].rstrip().endswith("?")
         or _RETRACTED.search(text, end, end + _FURTHER)
         or _DENIED.search(text, end, min(after_next, end + _FURTHER))
-        or any(struck.start() <= start < struck.end() for struck in _STRUCK_OUT.finditer(text))
+        or any(match.start() <= start < match.end() for match in _STRUCK_OUT.finditer(text))
         or _SUPPOSED.search(_clause(before))
         or _ASSUMED.search(before)
     )
-    return not is_otherwise and (works_out or _WISHED.search(before) is None)
+    return not is_doubted and (works_out or _WISHED.search(before) is None)
 
 
 _POSITED = re.compile(

@@ -64,10 +64,10 @@ class Chain:
         """Yield each pair of neighbouring members with the relation between them."""
         return zip(self.members, self.members[1:], self.relations, strict=False)
 
-    def moved(self, by: int) -> "Chain":
-        """Return a copy of the chain with its positions shifted by `by` characters."""
-        moved = (replace(member, start=member.start + by, end=member.end + by) for member in self.members)
-        return Chain(tuple(moved), self.relations)
+    def shifted(self, offset: int) -> "Chain":
+        """Return a copy of the chain with its positions shifted by `offset` characters."""
+        members = (replace(m, start=m.start + offset, end=m.end + offset) for m in self.members)
+        return Chain(tuple(members), self.relations)
 
     @property
     def start(self) -> int:

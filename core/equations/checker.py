@@ -48,7 +48,7 @@ class Checker:
         # The equations of a calculator's notes, each with the place where it begins.
         noted = [(place, chain) for note, place in notes[:MAX_NOTES] for chain in find_chains(read_tokens(note))]
         for place, chain in noted:
-            checks += self._chain_checks(chain.moved(place), text, [], is_plain)
+            checks += self._chain_checks(chain.shifted(place), text, [], is_plain)
         chains = find_chains(read_tokens(blanked))
         named = join_named(chains, blanked)
         for chain in chains:

@@ -103,11 +103,11 @@ def check_units(left: Member, right: Member, text: str) -> Check | None:
         return None
     try:
         value, dimensions = _measure(node)
-        size, of_unit = _unit(unit)
+        size, unit_dimensions = _unit(unit)
     except UndecidedError:
         return None
     stated = evaluate(right.expression.node).number
-    if dimensions != of_unit or stated is None:
+    if dimensions != unit_dimensions or stated is None:
         return None
     value /= size
     rounded = round_to_literal(value, right.expression.node)
@@ -137,9 +137,9 @@ def check_division(left: Member, right: Member, text: str) -> Check | None:
     return _value_check(left, right, holds, f"{dividend // divisor} with a remainder of {dividend % divisor}")
 
 
-def _value_check(left: Member, right: Member, holds: bool, proper: str) -> Check:
+def _value_check(left: Member, right: Member, holds: bool, correct: str) -> Check:
     """Return the check of an equation whose right side should be `proper`."""
-    fault = (0, 0, "") if holds else (right.start, right.end, proper)
+    fault = (0, 0, "") if holds else (right.start, right.end, correct)
     return Check(left.start, right.end, holds, Method.ARITHMETIC, *fault)
 
 
@@ -150,10 +150,10 @@ def _equation_check(left: Member, right: Member, comparison: Comparison, method:
         return Check(left.start, right.end, True, method)
     at_left = left.is_literal and not right.is_literal
     fault = left if at_left else right
-    proper, stated = (comparison.right, comparison.left) if at_left else (comparison.left, comparison.right)
-    written = write_value(proper, like_decimal=decimals_of(fault) > 0)
+    correct, stated = (comparison.right, comparison.left) if at_left else (comparison.left, comparison.right)
+    written = write_value(correct, like_decimal=decimals_of(fault) > 0)
     try:
-        difference = write_value(closed(values.subtract(stated, proper)))
+        difference = write_value(closed(values.subtract(stated, correct)))
     except UndecidedError:
         difference = ""
     return Check(left.start, right.end, False, method, fault.start, fault.end, written, difference)

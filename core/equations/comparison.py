@@ -69,8 +69,8 @@ class _Side:
         for node in () if self.node.is_literal else self.node.walk():
             may_be_rounded = node.decimals > 2 or (node.decimals == 2 and node.name[-1] not in "05")
             if node.number is not None and may_be_rounded and node.name not in exact_texts:
-                moved = {id(node): node.number + Fraction(1, 10**node.decimals)}
-                total += abs(_number(evaluate(self.node, self.reading, self.percent, moved)) - self.number)
+                shifted = {id(node): node.number + Fraction(1, 10**node.decimals)}
+                total += abs(_number(evaluate(self.node, self.reading, self.percent, shifted)) - self.number)
         return total
 
 
@@ -95,10 +95,10 @@ def compare(left: Member, right: Member, relation: str, exact_texts: Collection[
     first: Comparison | None = None
     doubtful = False
     try:
-        ways = readings(a, b)
+        combinations = readings(a, b)
     except UndecidedError:
         return None
-    for (reading_a, reading_b), percent in ways:
+    for (reading_a, reading_b), percent in combinations:
         x, y = _Side(a, reading_a, percent), _Side(b, reading_b, percent)
         try:
             verdict = _verdict(x, y, relation, exact_texts)
@@ -266,11 +266,11 @@ def _may_be_of_rounding(
     `node`, the second one, are. `gap` is the difference of the polynomials."""
     digits = max((part.decimals for part in node.walk()), default=0)
     unit = Fraction(1, 10**digits) if digits else Fraction(0)
-    for term, by in gap.items():
+    for term, difference in gap.items():
         left, right = x.get(term, Fraction(0)), y.get(term, Fraction(0))
         if (left.denominator == 1 and right.denominator == 1) or not left or not right:
             return False
-        if abs(by) > max(unit, abs(left) / 200):
+        if abs(difference) > max(unit, abs(left) / 200):
             return False
     return True
 

@@ -123,14 +123,14 @@ class EquationsEvaluator(RuleEvaluator):
 
     @property
     def described(self) -> str:
-        return f"{self.name}: works out the equations of each step, and says nothing of a step without any."
+        return f"{self.name}: checks the equations of each step, and gives no verdict on a step without equations."
 
     def judge(self, trace: Trace, mode: Mode) -> Judgment:
         checks = checks_of(trace)
         scores = StepScores(np.array(_rows(trace, checks), np.float32))
-        held = [check.holds for part in checks for check in part]
+        holds = [check.holds for part in checks for check in part]
         result = Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
-        return Judgment(trace, mode, result, float(all(held)) if held else None, _rationale(trace, checks))
+        return Judgment(trace, mode, result, float(all(holds)) if holds else None, _rationale(trace, checks))
 
 
 def checks_of(trace: Trace, count: int | None = None) -> tuple[tuple[Check, ...], ...]:
@@ -229,10 +229,10 @@ def _sides(text: str, check: Check) -> tuple[str, str]:
 
 
 def _contradicts(text: str, checks: Sequence[Check], calculation: str, wrong: str) -> bool:
-    held = [_packed(text[check.start : check.end]) for check in checks if check.holds]
-    if not held or not wrong:
+    correct = [_packed(text[check.start : check.end]) for check in checks if check.holds]
+    if not correct or not wrong:
         return False
-    if calculation and any(calculation in re.split("=", equation) for equation in held):
+    if calculation and any(calculation in re.split("=", equation) for equation in correct):
         return True
     value = rf"(?<![\w.]){re.escape(wrong)}(?![\w]|\.\d)"
     denial = rf"\bnot\s+{value}|{value}\s+is\s+(?:wrong|false|incorrect)\b"

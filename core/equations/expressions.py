@@ -165,5 +165,8 @@ def readings(*expressions: Expression) -> list[tuple[tuple[int, ...], Fraction]]
     if any(expression.has_percent for expression in expressions):
         percents.append(Fraction(1))
     # The first expression changes its reading first.
-    ways = [way[::-1] for way in product(*(range(1 << expression.choices) for expression in reversed(expressions)))]
-    return [(way, percent) for percent in percents for way in ways]
+    combinations = [
+        choice[::-1]
+        for choice in product(*(range(1 << expression.choices) for expression in reversed(expressions)))
+    ]
+    return [(choice, percent) for percent in percents for choice in combinations]

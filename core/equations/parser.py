@@ -68,9 +68,9 @@ class Reader:
 
     def _takes(self, *signs: str) -> bool:
         """Skip one of the signs, and return True if there was one."""
-        is_there = self._peek().is_sign(*signs)
-        self.at += is_there
-        return is_there
+        is_present = self._peek().is_sign(*signs)
+        self.at += is_present
+        return is_present
 
     def _node(self, kind: Kind, *parts: Node) -> Node:
         self.nodes += 1
@@ -324,14 +324,14 @@ class Reader:
         return self._node(Kind.ADD, node, self._node(Kind.DIVIDE, *parts))
 
     def _based_number(self, token: Token) -> Node:
-        foot = self._subscript()
-        if not foot.isdecimal() or len(foot) > 2 or not 2 <= int(foot) <= 36 or token.decimals:
+        base = self._subscript()
+        if not base.isdecimal() or len(base) > 2 or not 2 <= int(base) <= 36 or token.decimals:
             raise UndecidedError
         try:
-            value = int(token.text, int(foot))
+            value = int(token.text, int(base))
         except ValueError:
             raise UndecidedError from None
-        return Node(Kind.NUMBER, name=f"{token.text}_{foot}", number=Fraction(value))
+        return Node(Kind.NUMBER, name=f"{token.text}_{base}", number=Fraction(value))
 
     def _subscript(self) -> str:
         """Read a subscript and return its content as text."""
@@ -389,10 +389,10 @@ class Reader:
         """Parse the function `name`, including its exponent or base, and its argument."""
         parts, exponent = [], None
         if self._peek().kind is TokenKind.SUBSCRIPT and name == "log":
-            foot = self._subscript()
-            if not foot.isdecimal() or len(foot) > 9:
+            base = self._subscript()
+            if not base.isdecimal() or len(base) > 9:
                 raise UndecidedError
-            parts.append(Node(Kind.NUMBER, number=Fraction(int(foot))))
+            parts.append(Node(Kind.NUMBER, number=Fraction(int(base))))
         elif self._takes("^"):
             exponent = self._exponent(depth)
             if exponent.kind is not Kind.NUMBER:
@@ -453,8 +453,8 @@ class Reader:
             self.at += 1
         token = self._peek()
         ends = token.kind in (TokenKind.BREAK, TokenKind.END)
-        goes_on = token.kind is TokenKind.RELATION or token.is_sign(*"+-*/)}") or self._is_times()
-        if not words or not ("/" in words if ends else goes_on):
+        continues = token.kind is TokenKind.RELATION or token.is_sign(*"+-*/)}") or self._is_times()
+        if not words or not ("/" in words if ends else continues):
             self.at = start
             return ""
         self.units.update(words)

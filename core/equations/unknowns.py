@@ -299,8 +299,8 @@ class Unknowns:
         is_simplified = earlier.step == self.step - 1 and SIMPLIFIED.search(text[: chain.start]) is not None
         if len(stated.letters) > 1 and earlier.step != self.step and not is_simplified:
             return
-        says = claims_consequence if len(stated.coefficients or ()) == 2 else says_it_is_rewritten
-        if not says(self._words(earlier, chain, text)):
+        claims = claims_consequence if len(stated.coefficients or ()) == 2 else says_it_is_rewritten
+        if not claims(self._words(earlier, chain, text)):
             return
         holds = follows(earlier, stated)
         if holds:

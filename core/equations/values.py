@@ -182,12 +182,12 @@ def function(name: str, value: AlgebraicValue, base: AlgebraicValue | None = Non
     if inner is None or abs(inner) > 10**12:
         raise UndecidedError
     if name in ("log", "ln"):
-        foot = Fraction(10) if name == "log" else Fraction(math.e)
+        base_number = Fraction(10) if name == "log" else Fraction(math.e)
         if base is not None:
-            foot = base.number or Fraction(0)
-        if not 0 < foot < 10**12 or foot == 1 or inner <= 0 or float(inner) == 0.0:
+            base_number = base.number or Fraction(0)
+        if not 0 < base_number < 10**12 or base_number == 1 or inner <= 0 or float(inner) == 0.0:
             raise UndecidedError
-        result = math.log(inner) / math.log(float(foot))
+        result = math.log(inner) / math.log(float(base_number))
     elif name == "tan" and abs(math.cos(inner)) < 1e-9:
         raise UndecidedError
     else:
@@ -272,8 +272,8 @@ def difference(left: AlgebraicValue, right: AlgebraicValue) -> AlgebraicValue:
     if result.exact:
         return result
     scale = 1 + max((abs(value) for part in (left, right) for value in part.above.values()), default=Fraction(0))
-    kept = {key: value for key, value in result.above.items() if abs(value) > TOLERANCE * scale}
-    return AlgebraicValue(kept, result.below, False)
+    terms = {key: value for key, value in result.above.items() if abs(value) > TOLERANCE * scale}
+    return AlgebraicValue(terms, result.below, False)
 
 
 _MAX_LENGTH = 60

@@ -118,11 +118,11 @@ class BothOrders(BatchEvaluator):
         return self.scorer.tokens(trace, encoded) + backward
 
     def judge_all(self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Event]:
-        begun: deque[Trace] = deque()
+        waiting: deque[Trace] = deque()
 
         def orders() -> Iterator[Trace]:
             for trace, _ in encoded:
-                begun.append(trace)
+                waiting.append(trace)
                 yield trace
                 yield from (_reversed(trace, stop) for _, stop in prefixes(trace, mode))
 
@@ -133,8 +133,8 @@ class BothOrders(BatchEvaluator):
                 continue
             assert event.offline is not None
             orders_of_first.append(event.offline)
-            if len(orders_of_first) > len(prefixes(begun[0], mode)):
-                yield _mean(begun.popleft(), mode, *orders_of_first)
+            if len(orders_of_first) > len(prefixes(waiting[0], mode)):
+                yield _mean(waiting.popleft(), mode, *orders_of_first)
                 orders_of_first.clear()
 
 
@@ -144,10 +144,8 @@ def _mean(trace: Trace, mode: Mode, forward: StepScores, *backward: StepScores) 
         ((forward.probs[:stop] + back.probs[::-1]) / np.float32(2))[start:]
         for (start, stop), back in zip(prefixes(trace, mode), backward, strict=True)
     ]
-    together = np.concatenate(rows)
-    return Judgment(
-        trace, mode, Hindsight.from_packed(together) if mode == Mode.HINDSIGHT else StepScores(together)
-    )
+    probs = np.concatenate(rows)
+    return Judgment(trace, mode, Hindsight.from_packed(probs) if mode == Mode.HINDSIGHT else StepScores(probs))
 
 
 def _reversed(trace: Trace, count: int) -> Trace:

@@ -103,22 +103,23 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
     checks = checks_of(trace)
     failing = [i for i, part in enumerate(checks) if faults(part)]
     # Equations speak for themselves. Demonstrations come last.
-    heard = [opinion for opinion in opinions if opinion.judgments and opinion.outputs != Outputs.CHECKS]
-    heard.sort(key=lambda opinion: opinion.is_demonstration)
-    blaming = [opinion for opinion in heard if opinion.finds_error]
+    relevant = [opinion for opinion in opinions if opinion.judgments and opinion.outputs != Outputs.CHECKS]
+    relevant.sort(key=lambda opinion: opinion.is_demonstration)
+    blaming = [opinion for opinion in relevant if opinion.finds_error]
     if failing:
-        sentences = _failing(trace, failing, heard)
+        sentences = _failing(trace, failing, relevant)
     elif blaming:
         sentences = [
             f"{opinion.evaluator}{', a demonstration,' * opinion.is_demonstration} {_blame(trace, opinion)}."
             for opinion in blaming
         ]
-        others = [opinion for opinion in heard if opinion.scores is not None and opinion not in blaming]
-        if content := [opinion.evaluator for opinion in others]:
-            sentences.append(f"{join_words(content)} {'blames' if len(content) == 1 else 'blame'} no step.")
+        others = [opinion for opinion in relevant if opinion.scores is not None and opinion not in blaming]
+        if others:
+            names = join_words([opinion.evaluator for opinion in others])
+            sentences.append(f"{names} {'blames' if len(others) == 1 else 'blame'} no step.")
     else:
         checked = {owner for owner, part in zip(trace.owners.tolist(), checks, strict=True) if part}
-        sentences = _nothing_wrong(trace, heard, len(checked))
+        sentences = _nothing_wrong(trace, relevant, len(checked))
     first = next(iter([*failing, *(place for opinion in blaming for place in opinion.wrong)]), None)
     thoughts = int(trace.meta.get(THOUGHT_STEPS) or 0) if thinking is None else thinking
     if first is not None and trace.owners[first] < thoughts:
@@ -126,7 +127,7 @@ def conclude(trace: Trace, opinions: Iterable[Opinion], thinking: int | None = N
     return Conclusion(" ".join(sentences), bool(failing or blaming), bool(failing))
 
 
-def _failing(trace: Trace, failing: Sequence[int], heard: Sequence[Opinion]) -> list[str]:
+def _failing(trace: Trace, failing: Sequence[int], relevant: Sequence[Opinion]) -> list[str]:
     """Say what is right in place of the first failing equation, and which evaluators see that its step is wrong."""
     first, *others = failing
     check = faults(checks_of(trace)[first])[0]
@@ -134,7 +135,7 @@ def _failing(trace: Trace, failing: Sequence[int], heard: Sequence[Opinion]) -> 
     if others:
         sentences.append(f"{_steps(trace, others).capitalize()} {'is' if len(others) == 1 else 'are'} wrong too.")
     by_verdict: dict[tuple[str, str], list[str]] = {}
-    for opinion in heard:
+    for opinion in relevant:
         if opinion.scores is None:
             continue
         verdict = ("do", "not see it")
@@ -158,32 +159,32 @@ def _blame(trace: Trace, opinion: Opinion) -> str:
     return f"{blames}; step {trace.step_name(revision.jump.revealed)} is its evidence"
 
 
-def _nothing_wrong(trace: Trace, heard: Sequence[Opinion], checked: int) -> list[str]:
+def _nothing_wrong(trace: Trace, relevant: Sequence[Opinion], checked: int) -> list[str]:
     """Say who calls no step wrong, and how much that means. `checked` is the number of steps with equations that
     were checked."""
-    judging = [opinion for opinion in heard if opinion.scores is not None]
+    judging = [opinion for opinion in relevant if opinion.scores is not None]
     if not judging:
         if checked:
             where = "all steps" if checked == len(trace.steps) else f"{checked} of {len(trace.steps)} steps"
-            sentences = [f"No equation fails, in {where}. Most errors are of another kind."]
+            sentences = [f"The equations in {where} hold. Most errors are of another kind."]
         else:
             sentences = ["No evaluator has judged the steps, and they state no equation that can be checked."]
     else:
         sure = [opinion.evaluator for opinion in judging if not opinion.is_demonstration]
-        by = f" by {join_words(sure, 'or')}" if sure else ""
-        sentences = [f"No step is called wrong{judging[0].mode}{by}."]
+        suffix = f" by {join_words(sure, 'or')}" if sure else ""
+        sentences = [f"No step is called wrong{judging[0].mode}{suffix}."]
     for opinion in judging:
         if opinion.redundant:
             sentences.append(f"{opinion.evaluator} calls {_steps(trace, opinion.redundant)} redundant.")
         cleared = [revision for revision in opinion.revisions(trace) if revision.crosses and revision.change > 0]
         if (largest := largest_revision(cleared)) is not None and largest.jump is not None:
-            doubted, until = largest.step + 1, trace.step_name(largest.jump.revealed)
-            sentences.append(f"{opinion.evaluator} blamed step {doubted} until it saw step {until}.")
-    for opinion in heard:
+            step, revealed = largest.step + 1, trace.step_name(largest.jump.revealed)
+            sentences.append(f"{opinion.evaluator} blamed step {step} until it saw step {revealed}.")
+    for opinion in relevant:
         if opinion.scores is None and opinion.outputs == Outputs.SOLUTION and opinion.solution is not None:
             sentences.append(f"{opinion.evaluator} gives the whole solution {opinion.solution:.3g}.")
         elif opinion.scores is None:
-            sentences.append(f"{opinion.evaluator} says nothing of the steps.")
+            sentences.append(f"{opinion.evaluator} says nothing about the steps.")
     if weak := [opinion.evaluator for opinion in judging if opinion.is_demonstration]:
         kind = "is a demonstration and misses" if len(weak) == 1 else "are demonstrations and miss"
         sentences.append(f"{join_words(weak)} {kind} many errors.")

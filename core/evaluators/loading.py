@@ -22,7 +22,7 @@ from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.heads import StepSight
 from stepsight.core.formats.recognition import format_of, read_card_of, recognise
-from stepsight.core.hubs.checkpoint_files import CARD
+from stepsight.core.hubs.checkpoint_files import NAME_BASE
 from stepsight.core.hubs.hub_cache import FetchedWeights, HubModel, check_files, save_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address, parse_address
 from stepsight.core.models.checkpoint import Checkpoint
@@ -124,19 +124,19 @@ def _identity(
     files have changed since the evaluator was loaded, or if an adapter's base is not the one it was trained on.
     """
     attention, template = str(checkpoint.card.get("attention")), encoder.template.to_dict()
-    more = (*kind.identity(checkpoint), *([] if place.dtype == "float32" else [place.dtype]))
+    extra = (*kind.identity(checkpoint), *([] if place.dtype == "float32" else [place.dtype]))
     folder, before = checkpoint.folder, checkpoint.state
 
     @cache
     def identify() -> str:
-        digest = fingerprint(checkpoint, template, attention, *more)
+        digest = fingerprint(checkpoint, template, attention, *extra)
         if checkpoint.state != before:
             raise UserError(f"{folder} has changed since it was loaded.", "Load it again.")
         base = checkpoint.weights.base
         if base is not None and checkpoint.card.get(BASE_HASH, base.sha256) != base.sha256:
             raise UserError(
-                f"{folder}: {base.all_paths[0].parent} is not the base that it was trained on, the weights differ.",
-                f'Name the folder or OWNER/NAME of its base in {CARD}, such as {{"base": "OWNER/NAME"}}.',
+                f"{folder}: {base.all_paths[0].parent} is not the base it was trained on: the weights differ.",
+                NAME_BASE,
             )
         return digest
 
@@ -168,7 +168,7 @@ def load_fetched(fetched: HubModel, place: Placement, rereading: Rereading = OWN
         # The exception references frames that reference the weights.
         message = " ".join(str(error).split())
         raise UserError(
-            f"{fetched.name} cannot be loaded: {message:.300}", "See the log of the server, or choose another."
+            f"{fetched.name} cannot be loaded: {message:.300}", "See the server's log, or choose another evaluator."
         ) from None
     summary = fetched.descriptions.get(place.dtype)
     if summary is None or summary.fingerprint != evaluator.fingerprint:
@@ -207,11 +207,11 @@ def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
         raise UserError(f"{spec} is not an adapter, so there is nothing to merge.", "Use it as it is.")
     if checkpoint.card.get("format") != StepSight.name:
         raise UserError(
-            f"{spec} was not trained with StepSight; only adapters that were are merged into a folder.",
+            f"{spec} was not trained with StepSight, and only adapters trained with it can be merged.",
             "Use it as it is, or merge it with PEFT.",
         )
     if output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UserError(f"{output} holds something else.", "Choose another --output, or an empty folder.")
+        raise UserError(f"{output} exists and is not an empty folder.", "Choose another --output.")
     evaluator = load_evaluator(folder, dtype=dtype)
     assert isinstance(evaluator, ModelEvaluator)
     partial = output.with_name(f"{output.name}.partial")
@@ -223,7 +223,7 @@ def write_merged(spec: str, output: Path, dtype: str = "float32") -> Path:
     except (OSError, SafetensorError) as error:
         reason = getattr(error, "strerror", None) or error
         raise UserError(
-            f"{output}: cannot be written ({reason}).", "Make room, or choose another --output."
+            f"{output}: cannot be written ({reason}).", "Free some disk space, or choose another --output."
         ) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)

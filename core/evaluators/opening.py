@@ -50,7 +50,7 @@ def open_placement(fetched: HubModel, place: Placement) -> Placement:
 
 
 def fetch_evaluator(
-    repo: str, revision: str, pins: Mapping[str, str], progress: Progress, place: Placement, find_room: Room
+    repo: str, revision: str, pins: Mapping[str, str], progress: Progress, place: Placement, make_room: Room
 ) -> EvaluatorSummary:
     """Download a hub model at a commit, with the models that it needs at the commits `pins`, and return its
     summary. Raises `UserError` if the hub does not provide it or if it cannot be loaded."""
@@ -59,10 +59,10 @@ def fetch_evaluator(
         # The child starts while files are downloaded.
         _opener().start()
         fetched = fetch(look_up(repo, revision, pins), progress)
-    return describe_fetched(fetched, place, find_room)
+    return describe_fetched(fetched, place, make_room)
 
 
-def describe_fetched(fetched: HubModel, place: Placement, find_room: Room = check_memory) -> EvaluatorSummary:
+def describe_fetched(fetched: HubModel, place: Placement, make_room: Room = check_memory) -> EvaluatorSummary:
     """Return the summary of a downloaded evaluator whose weights are loaded at `place`.
 
     If there is none in the record yet, the evaluator is loaded in a child, and the summary recorded. Raises
@@ -74,7 +74,7 @@ def describe_fetched(fetched: HubModel, place: Placement, find_room: Room = chec
     if summary is not None:
         return summary
     if place.on_processor:
-        find_room(fetched.repo, memory_of(fetched, dtype))
+        make_room(fetched.repo, memory_of(fetched, dtype))
     description = validate(EvaluatorSummary, _describe(fetched, dtype))
     save_fetched(fetched.described(dtype, description))
     return description
@@ -105,7 +105,7 @@ def _describe(fetched: HubModel, dtype: str | None) -> Any:
     except ChildError as error:
         failure = UserError(f"{error}.", "Choose another model.")
     save_fetched(fetched.model_copy(update={"failure": str(failure)}))
-    raise UserError(f"{fetched.repo} is here, but does not load: {failure.message}", failure.hint)
+    raise UserError(f"{fetched.repo} was fetched, but cannot be loaded: {failure.message}", failure.hint)
 
 
 @cache
@@ -121,13 +121,13 @@ def make_opener() -> Answerer:
     # This import loads PyTorch.
     from stepsight.core.evaluators.loading import describe, weigh
 
-    def open_one(request: Any, content: Iterator[bytes]) -> Any:
+    def open_evaluator(request: Any, content: Iterator[bytes]) -> Any:
         use_caches(request["caches"])
         fetched = find_fetched(request["repo"])
         if fetched is None:
-            raise UserError("a file is missing.", "Fetch it again.")
+            raise UserError("a file is missing.", "Fetch the model again.")
         if request["dtype"] is None:
             return weigh(fetched).model_dump()
         return asdict(describe(fetched, request["dtype"]))
 
-    return open_one
+    return open_evaluator

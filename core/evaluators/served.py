@@ -31,7 +31,7 @@ from stepsight.core.formats.recognition import FORMATS, format_of, read_card_of,
 from stepsight.core.hubs.checkpoint_files import TOKENIZER, is_hub_id, read_config_file
 from stepsight.core.hubs.public import with_known
 from stepsight.core.inference_servers.address import ServerAddress
-from stepsight.core.inference_servers.server import AT_ONCE, Server, ServerError, together
+from stepsight.core.inference_servers.server import AT_ONCE, Server, ServerError, gather
 from stepsight.core.inference_servers.vllm import (
     ServedModel,
     classify_tokens,
@@ -137,10 +137,10 @@ class VllmEvaluator(ServedEvaluator):
     @property
     def described(self) -> str:
         limit = "" if self.longest is None else f", inputs of up to {self.longest:,} tokens"
-        how = "one request per step" if isinstance(self.response, _Answers) else "its classes read token by token"
+        access = "one request per step" if isinstance(self.response, _Answers) else "classes read at each token"
         return (
-            f"{self.name}: {self.format} format, served at {self.server.url}, {self.attention}, {how}{limit}. "
-            "Its weights cannot be seen: judgments are kept by its name."
+            f"{self.name}: {self.format} format, served at {self.server.url}, {self.attention}, {access}{limit}. "
+            "Its weights are not accessible, so judgments are stored under its name."
         )
 
     def encode(self, trace: Trace) -> Encoded:
@@ -148,7 +148,7 @@ class VllmEvaluator(ServedEvaluator):
         encoded = self.encoder.encode(trace)
         if self.longest is not None and len(encoded) > self.longest:
             raise UserError(
-                f"{named(trace)} has {len(encoded):,} tokens, {self.name} at {self.server.url} reads at most "
+                f"{named(trace)} has {len(encoded):,} tokens, but {self.name} at {self.server.url} reads at most "
                 f"{self.longest:,}.",
                 "Shorten it, or raise vLLM's --max-model-len (or use --skip-too-long).",
             )
@@ -159,7 +159,7 @@ class VllmEvaluator(ServedEvaluator):
 
     def judge_all(self, encoded: Iterable[tuple[Trace, Encoded]], mode: Mode) -> Iterator[Event]:
         async def ask(item: tuple[Trace, Encoded]) -> list[Floats32]:
-            return await together(self._rows(part) for part in self._inputs(*item, mode))
+            return await gather(self._rows(part) for part in self._inputs(*item, mode))
 
         for answered in self.server.stream(encoded, ask):
             if answered is None:
@@ -197,19 +197,19 @@ def open_served(address: ServerAddress) -> VllmEvaluator:
     address.check_options({TOKENIZER_OPTION, REQUESTS_OPTION})
     server = Server(address.url, at_once=_requests(address))
     try:
-        return _opened(server, address)
+        return _open(server, address)
     except BaseException:
         server.close()
         raise
 
 
-def _opened(server: Server, address: ServerAddress) -> VllmEvaluator:
-    model = server.now(find_model(server, address.model))
-    checkpoint = _describing(address, model)
+def _open(server: Server, address: ServerAddress) -> VllmEvaluator:
+    model = server.run(find_model(server, address.model))
+    checkpoint = _local_checkpoint(address, model)
     kind = recognise(checkpoint)
     encoder, thresholds, provenance = read_card_of(checkpoint, kind)
     _check_tokenizer(server, address, checkpoint, model)
-    response, causal = _tried(server, model, checkpoint, kind, encoder)
+    response, causal = _probe(server, model, checkpoint, kind, encoder)
     name = address.model.rstrip("/").rpartition("/")[2]
     return VllmEvaluator(
         name=f"{name} (vllm)",
@@ -236,12 +236,12 @@ def _requests(address: ServerAddress) -> int:
     return int(text)
 
 
-def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
+def _local_checkpoint(address: ServerAddress, model: ServedModel) -> Checkpoint:
     """Return the checkpoint, without weights, whose config, tokenizer and stepsight.json describe the served model.
     Raises `UserError` if none is found."""
-    named_here = address.options.get(TOKENIZER_OPTION)
-    reason = f"there is no folder {named_here or address.model!r}, and it is no model hub's OWNER/NAME."
-    for spec in [named_here] if named_here else [address.model, model.root]:
+    option = address.options.get(TOKENIZER_OPTION)
+    reason = f"{option or address.model!r} is neither a folder nor a model hub's OWNER/NAME."
+    for spec in [option] if option else [address.model, model.root]:
         try:
             if Path(spec).is_dir():
                 folder = Path(spec)
@@ -255,7 +255,7 @@ def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
         return Checkpoint(folder, read_config_file(folder), with_known(repository(folder), read_card(folder)))
     raise UserError(
         f"{address}: {reason}",
-        f"Name where its config.json and {TOKENIZER} are: {address.kind}:{address.url}#{address.model},"
+        f"Name the folder of its config.json and {TOKENIZER}: {address.kind}:{address.url}#{address.model},"
         f"{TOKENIZER_OPTION}=FOLDER.",
     )
 
@@ -263,10 +263,10 @@ def _describing(address: ServerAddress, model: ServedModel) -> Checkpoint:
 def _check_tokenizer(server: Server, address: ServerAddress, checkpoint: Checkpoint, model: ServedModel) -> None:
     """Raise `UserError` if the server assigns other tokens to token ids than the local tokenizer. How the server
     tokenizes text does not matter, because no text is sent."""
-    theirs = server.now(server_tokens(server, model.name, _TEXT)) or []
-    if any(checkpoint.vocabulary.token(number) != name for number, name in theirs):
+    pairs = server.run(server_tokens(server, model.name, _TEXT)) or []
+    if any(checkpoint.vocabulary.token(number) != name for number, name in pairs):
         raise UserError(
-            f"{address}: the server has another tokenizer for it than {checkpoint.folder}.",
+            f"{address}: the server's tokenizer differs from the one in {checkpoint.folder}.",
             f"Name the folder of the model that it serves: …#{address.model},{TOKENIZER_OPTION}=FOLDER.",
         )
 
@@ -298,7 +298,7 @@ def _identity(
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _tried(
+def _probe(
     server: Server, model: ServedModel, checkpoint: Checkpoint, kind: CheckpointFormat, encoder: Encoder
 ) -> tuple[_Classes | _Answers, bool]:
     """Send the server a short input and return how to read its output, and whether the model is causal. Raises
@@ -306,8 +306,8 @@ def _tried(
     if not kind.is_served:
         readable = ", ".join(other.name for other in FORMATS if other.is_served)
         raise UserError(
-            f"{checkpoint.folder}: the {kind.name} format cannot be read from a vLLM server, but {readable}.",
-            "Score with it here.",
+            f"{checkpoint.folder}: vLLM servers are supported for {readable}, but not for {kind.name}.",
+            "Load it on this machine instead.",
         )
     encoded = encoder.encode(_PROBE)
     ids = encoded.ids.tolist()
@@ -320,20 +320,20 @@ def _tried(
                 return None
             raise
 
-    values = server.now(classes())
+    values = server.run(classes())
     if values is None and isinstance(kind, AnswerFormat):
         wrong, right = kind.answers(checkpoint)
         response = _Answers((wrong, right), softmax_of(checkpoint) == VOCABULARY)
-        server.now(next_tokens(server, model.name, ids, response.tokens))
+        server.run(next_tokens(server, model.name, ids, response.tokens))
         return response, True
     if values is None:
         raise ServerError(
-            f"{server.url}: the server writes text with {model.name}, and does not classify tokens.",
+            f"{server.url}: the server generates text with {model.name} instead of classifying tokens.",
             f"Serve it with --runner pooling. {_MANUAL}",
         )
     columns, order = _columns(server, checkpoint, kind, values)
     _rows_at(values, encoded.ids, encoded.reads, encoder, server.url)
-    activated = server.now(classes(activated=True))
+    activated = server.run(classes(activated=True))
     logits = activated is None or not np.array_equal(values, activated) or not _are_probabilities(values)
     return _Classes(columns, order, logits), _is_causal(server, model, checkpoint, encoded, values)
 
@@ -346,15 +346,17 @@ def _columns(
     columns = values.shape[1]
     if isinstance(kind, AnswerFormat):
         if softmax_of(checkpoint) == VOCABULARY:
-            raise ServerError(f"{server.url}: two classes do not tell a token's share of the vocabulary.",
-                              "Serve it as a language model: without --runner pooling.")  # fmt: skip
+            raise ServerError(
+                f"{server.url}: two classes do not give a token's probability in the whole vocabulary.",
+                "Serve it as a language model, without --runner pooling.",
+            )
         expected, order = (1, SIGMOID) if columns == 1 else (2, VALIDITY)
     else:
         expected, order = kind.classes(checkpoint)
     if len(values) and columns != expected:
         raise ServerError(
-            f"{server.url}: the server gives {counted(columns, 'number')} for a token, the {kind.name} format has "
-            f"{expected}.",
+            f"{server.url}: the server returns {counted(columns, 'number')} per token, but the {kind.name} format "
+            f"has {expected}.",
             f"Check how it is served. {_MANUAL}",
         )
     return expected, order
@@ -373,7 +375,7 @@ def _rows_at(rows: Floats32, ids: Ints, reads: Ints, encoder: Encoder, url: str)
         ends = np.flatnonzero(ids == encoder.separator)
     if len(rows) != len(ends) or not np.isin(reads, ends).all():
         raise ServerError(
-            f"{url}: the server gives {len(rows):,} rows for {len(ids):,} tokens, where {len(ends):,} end a step.",
+            f"{url}: the server returned {len(rows):,} rows for {len(ids):,} tokens with {len(ends):,} step ends.",
             'Serve it with --pooler-config \'{"tok_pooling_type": "ALL"}\'.',
         )
     return rows[np.searchsorted(ends, reads)]
@@ -390,17 +392,19 @@ def _is_causal(
     if len(whole) != len(encoded.ids):
         return True
     start = encoded.ids[: int(encoded.ends[0]) + 1].tolist()
-    part = server.now(classify_tokens(server, model.name, start))
+    part = server.run(classify_tokens(server, model.name, start))
     if len(part) != len(start) or part.shape[1] != whole.shape[1]:
-        raise ServerError(f"{server.url}: the server gives {len(part):,} rows for {len(start):,} tokens.", _MANUAL)
+        raise ServerError(
+            f"{server.url}: the server returned {len(part):,} rows for {len(start):,} tokens.", _MANUAL
+        )
     changed = float(np.abs(part - whole[: len(part)]).max())
     causal = changed <= _ROUNDING * float(np.ptp(whole))
     named: Any = checkpoint.card.get("attention")
     if named in ATTENTIONS and named != ATTENTIONS[causal]:
         raise ServerError(
-            f"{server.url}: {model.name} is {named} by its stepsight.json, and the server runs it otherwise: later "
-            f"tokens {'change nothing' if causal else 'change what it says of earlier ones'}.",
-            "Score with it here.",
+            f"{server.url}: {model.name} is {named} according to stepsight.json, but on this server later tokens "
+            f"{'do not change' if causal else 'change'} the scores of earlier ones.",
+            "Load it on this machine instead.",
         )
     return causal
 

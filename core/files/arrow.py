@@ -86,7 +86,9 @@ def batch_rows(batch: Any, name: str, before: int) -> Iterator[dict[str, Any]]:
     copies = batch.num_rows if any(word in str(batch.schema.types) for word in _SHARED) else 1
     if batch.num_rows <= 1 or batch.nbytes * copies + values * _OF_VALUE <= _MOST_AT_ONCE:
         if values > MOST_IN_ROW * batch.num_rows:
-            raise UserError(f"{name} row {before + 1}: over {MOST_IN_ROW:,} values.", "Leave out what is no text.")
+            raise UserError(
+                f"{name} row {before + 1}: over {MOST_IN_ROW:,} values.", "Remove columns that are not text."
+            )
         yield from batch.to_pylist()
         return
     half = batch.num_rows // 2
@@ -105,4 +107,4 @@ def _count(array: Any) -> int:
 def check_columns(count: int, name: str) -> None:
     """Raise `UserError` if a table has more columns than any table of solutions."""
     if count > MOST_COLUMNS:
-        raise UserError(f"{name}: {count:,} columns; at most {MOST_COLUMNS:,} are read.", "Leave out the others.")
+        raise UserError(f"{name}: {count:,} columns; at most {MOST_COLUMNS:,} are read.", "Remove the others.")

@@ -102,7 +102,7 @@ class Child:
 
         def begin() -> None:
             with self._lock, suppress(UserError):
-                self._started()
+                self._running_process()
 
         Thread(target=begin, daemon=True).start()
 
@@ -111,25 +111,24 @@ class Child:
         request: Any,
         content: Iterable[bytes] = (),
         bounds: Bounds | None = None,
-        keep: Callable[[bytes], object] | None = None,
+        receive: Callable[[bytes], object] | None = None,
     ) -> Any:
         """Return the child's answer to a request, which is JSON. The child gets `content` in pieces, as it asks for
-        them, and `keep` gets the pieces that it sends before it answers. `bounds` replace the usual ones for this
-        request.
+        them, and `receive` gets the pieces that it sends before it answers. `bounds` replaces the default bounds.
 
         Raises the `UserError` that the child raises, `ChildError` if the request exceeds its bounds or fails in
-        any other way, and whatever `content` and `keep` raise.
+        any other way, and whatever `content` and `receive` raise.
         """
         bounds = bounds or self._bounds
         head = json.dumps({"request": request, "seconds": bounds.seconds, "memory": bounds.memory}).encode()
         with self._lock:
             try:
-                process = self._started()
+                process = self._running_process()
                 with _deadline(process, bounds.patience) as is_over:
-                    answer = _exchange(process, head, iter(content), keep)
+                    answer = _exchange(process, head, iter(content), receive)
             except EOFError:
                 code = self._end()
-                is_late = hasattr(signal, "SIGXCPU") and code in (-signal.SIGXCPU, _shown(-signal.SIGXCPU))
+                is_late = hasattr(signal, "SIGXCPU") and code in (-signal.SIGXCPU, _exit_status(-signal.SIGXCPU))
                 raise ChildError(TOO_LONG if is_over.is_set() or is_late else _CRASHED) from None
             except BaseException:
                 self._end()
@@ -140,13 +139,13 @@ class Child:
             raise ChildError(answer["failed"])
         return answer["answer"]
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _running_process(self) -> subprocess.Popen[bytes]:
         """Return the process, which is started if it does not run."""
         if self._process is not None and self._process.poll() is None:
             return self._process
         # The process must find the same modules, whatever its current folder.
         path = os.pathsep.join(folder or os.getcwd() for folder in sys.path)
-        kept = {
+        environment = {
             name: value for name, value in os.environ.items() if _NEEDED.fullmatch(name) and "TOKEN" not in name
         }
         # A child that was killed while it started does not mean that the next one will fail.
@@ -156,14 +155,14 @@ class Child:
                 [sys.executable, "-c", _CODE, self._target, str(int(self._fresh))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=_THREADS | kept | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system"},
+                env=_THREADS | environment | {"PYTHONPATH": path, "ARROW_DEFAULT_MEMORY_POOL": "system"},
                 start_new_session=True,
             )
             with _deadline(process, _STARTING), suppress(EOFError):
-                if _read(_of(process.stdout)) == _READY:
+                if _read(_present(process.stdout)) == _READY:
                     return process
         self._end()
-        raise UserError("a process for reading does not start.", "Its messages are above.")
+        raise UserError("the process that reads untrusted files did not start.", "See its messages above.")
 
     def _end(self) -> int:
         """Kill the process, if there is one, and return its exit status."""
@@ -176,7 +175,7 @@ class Child:
         _kill(process)
         for pipe in (process.stdin, process.stdout):
             with suppress(OSError):
-                _of(pipe).close()
+                _present(pipe).close()
         return process.wait()
 
 
@@ -206,12 +205,12 @@ class Children:
         request: Any,
         content: Iterable[bytes] = (),
         bounds: Bounds | None = None,
-        keep: Callable[[bytes], object] | None = None,
+        receive: Callable[[bytes], object] | None = None,
     ) -> Any:
         """Return the answer of a child that is free, as `Child.ask` does. Waits until there is one."""
         child = self._free.get()
         try:
-            return child.ask(request, content, bounds, keep)
+            return child.ask(request, content, bounds, receive)
         finally:
             self._free.put(child)
 
@@ -221,11 +220,11 @@ def _deadline(process: subprocess.Popen[bytes], seconds: float) -> Iterator[Even
     """Kill a process when its time is over. Yields the event that says so."""
     is_over = Event()
 
-    def ring() -> None:
+    def expire() -> None:
         is_over.set()
         _kill(process)
 
-    timer = Timer(seconds, ring)
+    timer = Timer(seconds, expire)
     timer.daemon = True
     timer.start()
     try:
@@ -238,17 +237,17 @@ def _exchange(
     process: subprocess.Popen[bytes],
     request: bytes,
     content: Iterator[bytes],
-    keep: Callable[[bytes], object] | None,
+    receive: Callable[[bytes], object] | None,
 ) -> dict[str, Any]:
     """Send a request, and return the answer. Raises `EOFError` if the process ends, or answers with anything
     else."""
-    to, back = _of(process.stdin), _of(process.stdout)
+    to, back = _present(process.stdin), _present(process.stdout)
     _write(to, request)
-    while (frame := _read(back)) == _MORE or (keep is not None and frame.startswith(_PIECE)):
+    while (frame := _read(back)) == _MORE or (receive is not None and frame.startswith(_PIECE)):
         if frame == _MORE:
             _write(to, next(content, b""))
-        elif keep is not None:
-            keep(frame.removeprefix(_PIECE))
+        elif receive is not None:
+            receive(frame.removeprefix(_PIECE))
     with suppress(ValueError):
         answer = parse_json(frame)
         if isinstance(answer, dict):
@@ -265,12 +264,12 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
             process.kill()
 
 
-def _shown(code: int) -> int:
+def _exit_status(code: int) -> int:
     """Return the exit status by which a process tells that its copy ended with `code`, as shells do."""
     return 128 - code if code < 0 else code
 
 
-def _of(pipe: IO[bytes] | None) -> IO[bytes]:
+def _present(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     return pipe
 
@@ -319,7 +318,7 @@ def serve() -> None:
     gc.freeze()
     # The size of the address space, where the system reports it.
     pages = Path("/proc/self/statm")
-    taken = int(pages.read_text("ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE") if pages.is_file() else None
+    initial = int(pages.read_text("ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE") if pages.is_file() else None
     _write(out, _READY)
     while True:
         # A copy waits for each request, because making it takes longer than most of them.
@@ -328,14 +327,14 @@ def serve() -> None:
             if code == _ANSWERED:
                 continue
             # The last frame of a copy that was ended may be incomplete, so nothing can follow it.
-            os._exit(_shown(code))
+            os._exit(_exit_status(code))
         try:
             head = json.loads(_read(source))
         except EOFError:
             return
         _limit("RLIMIT_CPU", math.ceil(time.process_time()) + head["seconds"])
-        if taken is not None:
-            _limit("RLIMIT_AS", taken + head["memory"])
+        if initial is not None:
+            _limit("RLIMIT_AS", initial + head["memory"])
         _write(out, _answer(answerer, head["request"], source, out))
         if fresh == "1":
             # Python would take seconds to tidy up what its libraries made, and the next request waits for that.

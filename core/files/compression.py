@@ -65,18 +65,18 @@ def unpacked_beginning(content: bytes) -> bytes:
 def split_lines(blocks: Iterable[bytes], name: str) -> Iterator[bytes]:
     """Yield the lines of a file that is read in blocks. Raises `UserError` if a line has over `LARGEST` bytes."""
     # The pieces of a line that spans blocks, joined once, however many there are.
-    begun: list[bytes] = []
-    held = 0
+    parts: list[bytes] = []
+    size = 0
     for block in blocks:
         first, *others = block.split(b"\n")
-        begun.append(first)
-        held += len(first)
-        if held > LARGEST:
+        parts.append(first)
+        size += len(first)
+        if size > LARGEST:
             raise UserError(f"{name}: a line has over {LARGEST:,} bytes.", "Write one JSON object per line.")
         for other in others:
-            yield b"".join(begun) + b"\n"
-            begun, held = [other], len(other)
-    if rest := b"".join(begun):
+            yield b"".join(parts) + b"\n"
+            parts, size = [other], len(other)
+    if rest := b"".join(parts):
         yield rest
 
 
@@ -88,7 +88,7 @@ def _unpack(chunks: Iterable[bytes], kind: str, name: str, most: int | None, hin
             block = stream.read(_BLOCK)
         except (OSError, EOFError, zlib.error) as error:
             reason = (str(error).splitlines() or [""])[0].rstrip(".")
-            raise UserError(f"{name}: compressed by {kind} and damaged ({reason}).", "Fetch it again.") from None
+            raise UserError(f"{name}: damaged {kind} compression ({reason}).", "Fetch it again.") from None
         if not block:
             return
         size += len(block)
@@ -96,8 +96,8 @@ def _unpack(chunks: Iterable[bytes], kind: str, name: str, most: int | None, hin
             raise UserError(f"{name}: it unpacks to over {most / 1e6:,.0f} MB.", hint)
         if size > _FREE and size > _MOST_TIMES * source.taken:
             raise UserError(
-                f"{name}: it unpacks to over {_MOST_TIMES} times its size, as no data do.",
-                "Check the file, and unpack it first if it is sound.",
+                f"{name}: it unpacks to over {_MOST_TIMES} times its size, which data never do.",
+                "Check the file; if it is sound, unpack it first.",
             )
         yield block
 
@@ -158,20 +158,17 @@ class ZipFiles:
     def read(self, member: str) -> bytes:
         """Return the content of a file. Raises `UserError` if it is damaged or larger than `most`."""
         info = self.entries[member]
-        if info.file_size > self.most:
-            raise UserError(f"{self.name}: {member} unpacks to over {self.most / 1e6:,.0f} MB.")
         try:
-            if info.compress_type != _ZSTANDARD:
+            if info.compress_type == _ZSTANDARD:
+                names, extra = _HEADER.unpack_from(self.content, info.header_offset)
+                start = info.header_offset + _HEADER.size + names + extra
+                packed = self.content[start : start + info.compress_size]
+                content = b"".join(unpacked([packed], f"{self.name}: {member}", self.most))
+            else:
                 with self.archive.open(info) as file:
-                    return self._bounded(file.read(self.most + 1), member)
-            names, extra = _HEADER.unpack_from(self.content, info.header_offset)
-            start = info.header_offset + _HEADER.size + names + extra
-            packed = self.content[start : start + info.compress_size]
-            return self._bounded(b"".join(unpacked([packed], f"{self.name}: {member}", self.most)), member)
+                    content = file.read(self.most + 1)
         except (*_UNREADABLE, zlib.error, EOFError, struct.error) as error:
             raise UserError(f"{self.name}: {member} is damaged ({error}).", "Fetch the archive again.") from None
-
-    def _bounded(self, content: bytes, member: str) -> bytes:
         if len(content) > self.most:
             raise UserError(f"{self.name}: {member} unpacks to over {self.most / 1e6:,.0f} MB.")
         return content

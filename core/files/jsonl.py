@@ -13,7 +13,7 @@ from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
-from stepsight.core.errors import UserError, counted
+from stepsight.core.errors import UserError, counted, located
 from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.core.files.whole_files import LARGEST, STRICT, parse_json
 from stepsight.core.trace import Step, Trace, check_text
@@ -43,7 +43,7 @@ def read_row(raw: bytes, number: int, name: str) -> dict[str, Any] | None:
     except ValueError as error:
         raise UserError(f"{where}: not JSON ({error}).", "Write one JSON object per line.") from None
     if not isinstance(row, dict):
-        raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write one per line.")
+        raise UserError(f"{where}: {type(row).__name__} found, expected an object.", "Write one object per line.")
     return row
 
 
@@ -76,10 +76,8 @@ def open_input(path: str | Path) -> BufferedReader:
 
 def parse_trace(row: dict[str, Any], where: str) -> Trace:
     """Like `read_trace`, but the message of a `UserError` starts with `where`."""
-    try:
+    with located(where):
         return read_trace(row)
-    except UserError as error:
-        raise error.at(where) from None
 
 
 def read_trace(row: dict[str, Any]) -> Trace:
@@ -121,7 +119,7 @@ def _with_validity(steps: Sequence[Step], valid: list[Any]) -> tuple[Step, ...]:
     if len(valid) != len(steps):
         raise UserError(
             f"valid has {counted(len(valid), 'entry', 'entries')} for {counted(len(steps), 'step')}.",
-            "Give one per step, or none.",
+            "Give one per step, or leave valid out.",
         )
     for number, value in enumerate(valid, start=1):
         if value is not None and not isinstance(value, bool):
@@ -150,8 +148,8 @@ def _share(value: Any, number: int) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise UserError(
-            f"the share of step {number} is {json.dumps(value, default=str):.40}.",
-            "Expected a number from 0 to 1, or null.",
+            f"the share of step {number} is {json.dumps(value, default=str):.40}, expected a number from 0 to 1 or "
+            "null."
         )
     return float(value)
 

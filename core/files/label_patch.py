@@ -22,7 +22,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field, PositiveInt
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, counted, located
 from stepsight.core.files.whole_files import parse_json, read_bytes
 from stepsight.core.validation import ListOf, Model, validate
 
@@ -104,8 +104,7 @@ class Patch:
     @property
     def size(self) -> str:
         """The size of the patch in words, such as `7 labels of 5 traces`."""
-        labels = f"{len(self.changes):,} label{'' if len(self.changes) == 1 else 's'}"
-        return f"{labels} of {self.traces:,} trace{'' if self.traces == 1 else 's'}"
+        return f"{counted(len(self.changes), 'label')} of {counted(self.traces, 'trace')}"
 
     def about(self) -> dict[str, Any]:
         """Return the fields that identify the patch in the record of an evaluation."""
@@ -141,10 +140,8 @@ def parse_patch(text: str, where: str) -> Patch:
     Raises `UserError`, with a message that starts with `where`, if the text is not a patch, has an unsupported
     version, has entries that were edited later, or changes a step twice.
     """
-    try:
+    with located(where):
         return _parse(text, Path(where).name)
-    except UserError as error:
-        raise error.at(where) from None
 
 
 class _Entry(Model):
@@ -182,14 +179,15 @@ def _parse(text: str, name: str) -> Patch:
         raise UserError("this is not a label patch.", f"Its format must be {FORMAT}.")
     if values.get("version") != VERSION:
         raise UserError(
-            f"version {values.get('version')!r} found, expected {VERSION}.", "Use the StepSight that wrote it."
+            f"version {values.get('version')!r} found, expected {VERSION}.",
+            "Use the version of StepSight that wrote it.",
         )
     file = validate(_File, values)
     patch = Patch(file.dataset, file.sha256, file.moment, tuple(entry.change() for entry in file.entries), name)
     if patch.digest != file.digest:
         raise UserError(
-            f"its entries were changed after it was written: the file says the digest {file.digest:.12}…, they have"
-            f" {patch.digest:.12}….",
+            f"its entries were changed after it was written: their digest is {patch.digest:.12}…, but the file "
+            f"gives {file.digest:.12}….",
             "Export it again.",
         )
     return patch

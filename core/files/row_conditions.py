@@ -19,23 +19,23 @@ Scalar = str | int | float | bool | None
 
 _SHOWN = 12
 # The most different fields and values kept for a message.
-_KEPT = 200
+_MOST_LISTED = 200
 
 
 @dataclass(frozen=True)
 class RowCondition:
-    """A condition on one field: its value must be one of `values` or, if `wanted` is False, none of them."""
+    """A condition on one field: its value must be one of `values` or, if `includes` is False, none of them."""
 
     field: str
     values: tuple[str, ...]
-    wanted: bool = True
+    includes: bool = True
 
     def __str__(self) -> str:
-        return f"{self.field}{'=' if self.wanted else '!='}{','.join(self.values)}"
+        return f"{self.field}{'=' if self.includes else '!='}{','.join(self.values)}"
 
     def holds(self, row: Mapping[str, Any]) -> bool:
         """True if the row meets the condition. A missing field counts as null."""
-        return (as_text(row.get(self.field)) in self.values) == self.wanted
+        return (as_text(row.get(self.field)) in self.values) == self.includes
 
 
 class RowConditions:
@@ -45,7 +45,7 @@ class RowConditions:
     def __init__(self, conditions: Sequence[RowCondition] = ()) -> None:
         self.conditions = tuple(conditions)
         self.left_out: Counter[str] = Counter()
-        self._asked = self._met = 0
+        self._checked = self._met = 0
         self._fields: dict[str, None] = {}
         self._values: dict[str, dict[str, None]] = {condition.field: {} for condition in self.conditions}
 
@@ -53,13 +53,13 @@ class RowConditions:
         """True if a row meets all conditions. Every call adds the row to the counts."""
         if not self.conditions:
             return True
-        self._asked += 1
+        self._checked += 1
         if not self._met:
             # For the message, in case that no row meets all.
-            if len(self._fields) < _KEPT:
+            if len(self._fields) < _MOST_LISTED:
                 self._fields |= dict.fromkeys(row)
             for field, values in self._values.items():
-                if field in row and len(values) < _KEPT:
+                if field in row and len(values) < _MOST_LISTED:
                     values[as_text(row[field])] = None
         for condition in self.conditions:
             if not condition.holds(row):
@@ -74,18 +74,18 @@ class RowConditions:
         If no row has one of the fields, the error suggests the field with the most similar name; otherwise it lists
         values that were found.
         """
-        if self._met or not self._asked:
+        if self._met or not self._checked:
             return
         for condition in self.conditions:
             if not self._values[condition.field]:
                 names = list(self._fields)
-                near = get_close_matches(condition.field, names, 1)
-                hint = f"Did you mean {near[0]}?" if near else f"The fields are {', '.join(names[:_SHOWN])}."
+                matches = get_close_matches(condition.field, names, 1)
+                hint = f"Did you mean {matches[0]}?" if matches else f"The fields are {', '.join(names[:_SHOWN])}."
                 raise UserError(f"no row has the field {condition.field!r:.60}.", hint)
         worst = max(self.conditions, key=lambda condition: self.left_out[str(condition)])
         values = list(self._values[worst.field])
         shown = ", ".join(value[:60] for value in values[:_SHOWN]) + (", …" if len(values) > _SHOWN else "")
-        raise UserError(f"no row meets {worst}.", f"{worst.field} is {shown}.")
+        raise UserError(f"no row meets {worst}.", f"Values of {worst.field}: {shown}.")
 
 
 def as_text(value: object) -> str:
@@ -104,13 +104,13 @@ def parse_conditions(texts: Iterable[str]) -> RowConditions:
 
 def _parse(text: str) -> RowCondition:
     field, sign, values = text.partition("=")
-    wanted = not field.endswith("!")
+    includes = not field.endswith("!")
     field = field.removesuffix("!").strip()
     if not sign or not field:
         raise UserError(
             f"{text!r:.60} is not a condition.", "Write FIELD=VALUE, FIELD=VALUE,VALUE or FIELD!=VALUE."
         )
-    return RowCondition(field, tuple(value.strip() for value in values.split(",")), wanted)
+    return RowCondition(field, tuple(value.strip() for value in values.split(",")), includes)
 
 
 def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowConditions:
@@ -119,6 +119,6 @@ def from_mapping(where: Mapping[str, Scalar | Sequence[Scalar]]) -> RowCondition
     conditions = []
     for key, value in where.items():
         values = value if isinstance(value, list | tuple) else [value]
-        field, wanted = key.removesuffix("!").strip(), not key.endswith("!")
-        conditions.append(RowCondition(field, tuple(map(as_text, values)), wanted))
+        field, includes = key.removesuffix("!").strip(), not key.endswith("!")
+        conditions.append(RowCondition(field, tuple(map(as_text, values)), includes))
     return RowConditions(conditions)

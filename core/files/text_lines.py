@@ -140,4 +140,4 @@ def _utf16_lines(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
     try:
         yield from split_lines(blocks, name)
     except UnicodeDecodeError:
-        raise UserError(f"{name}: it begins as UTF-16, and is not.", "Save the file as UTF-8.") from None
+        raise UserError(f"{name}: it begins like UTF-16, but is not valid.", "Save the file as UTF-8.") from None

@@ -66,13 +66,13 @@ def write_text(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8", newline="")
 
 
-def digest_of(path: Path, like: str, tick: Callable[[], None] = lambda: None) -> str:
-    """Return the digest of a file, using the same algorithm as the digest `like`.
+def digest_of(path: Path, expected: str, tick: Callable[[], None] = lambda: None) -> str:
+    """Return the digest of a file, using the same algorithm as the digest `expected`.
 
-    If `like` has 64 hexadecimal digits, this is SHA-256. Otherwise it is Git's hash of the content: the SHA-1 of
-    "blob", the size and the content. `tick` is called after each chunk is read.
+    If `expected` has 64 hexadecimal digits, this is SHA-256. Otherwise it is Git's hash of the content: the SHA-1
+    of "blob", the size and the content. `tick` is called after each chunk is read.
     """
-    if len(like) == _SHA256_DIGITS:
+    if len(expected) == _SHA256_DIGITS:
         digest = hashlib.sha256()
     else:
         digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
@@ -125,7 +125,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(values) < len(pairs):
         for key, value in pairs:
             if value != values[key]:
-                raise ValueError(f"the key {key!r:.60} is there twice, with different values")
+                raise ValueError(f"the key {key!r:.60} occurs twice, with different values")
     return values
 
 
@@ -175,7 +175,7 @@ def check_unicode(value: Any, text: bytes) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("a text holds half of a surrogate pair") from None
+        raise ValueError("a text contains half of a surrogate pair") from None
 
 
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import yaml
 from yaml.constructor import ConstructorError
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.files.whole_files import DEEPEST, read_bytes
 from stepsight.core.validation import validate
 
@@ -29,11 +29,11 @@ class _Loader(_SAFE):  # type: ignore[misc]
     """A loader that refuses duplicate keys. YAML forbids them, but the library's own loaders use the last value."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        met = set()
+        keys = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
-            if key.value in met:
-                raise ConstructorError(None, None, f"the key {key.value!r:.60} comes twice", key.start_mark)
-            met.add(key.value)
+            if key.value in keys:
+                raise ConstructorError(None, None, f"the key {key.value!r:.60} occurs twice", key.start_mark)
+            keys.add(key.value)
         return super().construct_mapping(node, deep)
 
 
@@ -56,10 +56,8 @@ def validate_yaml(kind: type[T], path: str | Path) -> T:
     """Read a YAML file as an instance of `kind`. Raises `UserError`, with a message that names the file and the
     key, if the content does not fit."""
     values = read_yaml(path)
-    try:
+    with located(str(path)):
         return validate(kind, values)
-    except UserError as error:
-        raise error.at(str(path)) from None
 
 
 def _read(path: Path, above: tuple[Path, ...]) -> Any:
@@ -76,14 +74,16 @@ def _read(path: Path, above: tuple[Path, ...]) -> Any:
         return values
     name = values.pop(_EXTENDS)
     if not isinstance(name, str) or "\0" in name:
-        raise UserError(f"{path}: {_EXTENDS} is {name!r:.40}, expected the name of a file beside it.")
+        raise UserError(f"{path}: {_EXTENDS} is {name!r:.40}, expected the name of a file in the same folder.")
     other = (path.parent / name).resolve()
     if other in (path.resolve(), *above):
         raise UserError(f"{path}: {_EXTENDS} {name} is circular.", "Remove one of the lines.")
-    below = _read(other, (path.resolve(), *above))
-    if not isinstance(below, dict):
-        raise UserError(f"{path}: {_EXTENDS} {name}, which holds no keys with values.", "Name another file.")
-    return _laid_over(below, values)
+    base = _read(other, (path.resolve(), *above))
+    if not isinstance(base, dict):
+        raise UserError(
+            f"{path}: {_EXTENDS} {name}, which is not a mapping of keys to values.", "Name another file."
+        )
+    return _merged(base, values)
 
 
 def _check_size(text: str) -> None:
@@ -113,11 +113,11 @@ def _check_size(text: str) -> None:
             raise UserError(f"over {_MOST:,} keys and items.", "Use fewer aliases.")
 
 
-def _laid_over(below: Mapping[Any, Any], values: Mapping[Any, Any]) -> dict[Any, Any]:
-    merged = dict(below)
+def _merged(base: Mapping[Any, Any], values: Mapping[Any, Any]) -> dict[Any, Any]:
+    merged = dict(base)
     for key, value in values.items():
-        under = merged.get(key)
-        if isinstance(value, dict) and isinstance(under, dict):
-            value = _laid_over(under, value)
+        inherited = merged.get(key)
+        if isinstance(value, dict) and isinstance(inherited, dict):
+            value = _merged(inherited, value)
         merged[key] = value
     return merged

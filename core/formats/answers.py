@@ -189,7 +189,7 @@ class ChatTwoToken(AnswerFormat):
         prompt, separated, _ = before.partition(f"{_PROBLEM} ")
         if not separated or len(turns) != 3 or any(len(turn) != 2 for turn in turns) or turns[0] != turns[1]:
             raise UserError(
-                f"{checkpoint.folder}: its chat template does not write one turn as the other.",
+                f"{checkpoint.folder}: its chat template does not write all turns in the same way.",
                 "Copy tokenizer_config.json again, or name the template in stepsight.json.",
             )
         closing, opening = turns[0]
@@ -316,7 +316,7 @@ def answer_ids(checkpoint: Checkpoint, otherwise: Mapping[str, str | int] | None
     if ids[0] == ids[1]:
         raise UserError(
             f"{checkpoint.folder}: {tokens['right']!r} and {tokens['wrong']!r} are the same token, {ids[0]}.",
-            "Name two tokens that differ.",
+            "Name two different tokens.",
         )
     return ids
 
@@ -337,7 +337,7 @@ def _token_id(checkpoint: Checkpoint, token: object, name: object = None) -> int
         number = ids[-1] if ids else None
     if number is None or not 0 <= number < checkpoint.size("vocab_size"):
         raise UserError(
-            f"{checkpoint.folder}: the tokenizer has no token {name or token!r} that the weights have.",
+            f"{checkpoint.folder}: the tokenizer lacks the token {name or token!r} of the weights.",
             "Copy the tokenizer that belongs to the checkpoint.",
         )
     return number

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from stepsight.core.errors import UserError
 from stepsight.core.models.checkpoint import Checkpoint
-from stepsight.core.models.model import THREE_WAY, ClassOrder, backbone_of, beside
+from stepsight.core.models.model import THREE_WAY, ClassOrder, backbone_of, to_device_of
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.encoding import Encoder
 
@@ -77,7 +77,7 @@ class CheckpointFormat(ABC):
 def load_beside(checkpoint: Checkpoint, place: Placement, head: nn.Module, order: ClassOrder = THREE_WAY) -> Loaded:
     """Load the backbone of a checkpoint and put `head` beside it."""
     backbone = backbone_of(checkpoint, place)
-    return Loaded(backbone, beside(backbone, head, place), order)
+    return Loaded(backbone, to_device_of(backbone, head, place), order)
 
 
 def other_architecture(checkpoint: Checkpoint, expected: str) -> UserError:

@@ -24,9 +24,9 @@ from stepsight.core.models.model import (
     SIGMOID,
     VALIDITY,
     backbone_of,
-    beside,
     linear_head,
     main_device,
+    to_device_of,
 )
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Lines, Read, Separator, Strip
@@ -61,8 +61,8 @@ class StepSight(CheckpointFormat):
         last = {"layers": "last"}
         if (head := checkpoint.card.get("head", last)) != last:
             raise UserError(
-                f"{checkpoint.folder}/{CARD}: head is {head!r:.40}, and heads on a chosen or a mixed layer are "
-                "gone.",
+                f"{checkpoint.folder}/{CARD}: head is {head!r:.40}, but only heads on the last layer are "
+                "supported.",
                 "Train a head on the last layer with stepsight train.",
             )
         return {}
@@ -81,7 +81,7 @@ class StepSight(CheckpointFormat):
             )
         biased = name.replace(".weight", ".bias")
         bias = checkpoint.weights.read(biased) if biased in checkpoint.weights else None
-        return Loaded(backbone, beside(backbone, linear_head(checkpoint.weights.read(name), bias), place))
+        return Loaded(backbone, to_device_of(backbone, linear_head(checkpoint.weights.read(name), bias), place))
 
     def identity(self, checkpoint: Checkpoint) -> tuple[object, ...]:
         return ()
@@ -121,7 +121,7 @@ class ReasonEval(CheckpointFormat):
         own = checkpoint.card.get("template")
         if separator is None and not (isinstance(own, dict) and "separator" in own):
             raise UserError(
-                f"{checkpoint.folder}: the tokenizer has no pad token, which closes the steps of ReasonEval.",
+                f"{checkpoint.folder}: the tokenizer has no pad token, which ReasonEval puts after each step.",
                 "Copy tokenizer_config.json and special_tokens_map.json too.",
             )
         return {
@@ -135,7 +135,7 @@ class ReasonEval(CheckpointFormat):
         key = next((key for key in self._keys if key in checkpoint.config), None)
         if key is None:
             raise UserError(
-                f"{checkpoint.folder}/config.json: neither {' nor '.join(map(repr, self._keys))}: not "
+                f"{checkpoint.folder}/config.json has neither {' nor '.join(map(repr, self._keys))}, so it is not "
                 "ReasonEval's.",
                 "Name another format in stepsight.json.",
             )
@@ -226,8 +226,8 @@ class ValueHead(CheckpointFormat):
         own = checkpoint.card.get("template")
         if bos is None and not (isinstance(own, dict) and "bos" in own):
             raise UserError(
-                f"{checkpoint.folder}: the tokenizer names no token that begins an input, which Skywork's prompt "
-                "has.",
+                f"{checkpoint.folder}: the tokenizer names no token for the start of an input, which Skywork's "
+                "prompt needs.",
                 'Copy tokenizer_config.json too, or name it in stepsight.json: {"template": {"bos": '
                 '"<|endoftext|>"}}.',
             )

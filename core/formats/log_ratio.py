@@ -66,8 +66,8 @@ class LogRatioEncoder(Encoder):
         steps = [template.step_text(number, text) for number, text in enumerate(trace.substeps, start=1)]
         heads = [self._ids(trace, template.between.join(steps[:count])) for count in range(1, len(steps) + 1)]
         ids = [*heads[-1], *self.closing]
-        beyond = len(self._pieces.encode([template.between], [True])[0])
-        before = [len(head) + beyond for head in heads[:-1]]
+        gap = len(self._pieces.encode([template.between], [True])[0])
+        before = [len(head) + gap for head in heads[:-1]]
         if self.cuts_end:
             parts = (template.between.join(steps[:count]) for count in range(1, len(steps)))
             before = [len(self._ids(trace, part + template.between)) - 1 for part in parts]
@@ -212,6 +212,6 @@ def _check_vocabulary(checkpoint: Checkpoint, reference: Checkpoint) -> None:
     has_tokens = reference.tokenizer.read and own.is_within(str(reference.tokenizer.folder))
     if not has_tokens or own.last_id() >= reference.size("vocab_size"):
         raise UserError(
-            f"{checkpoint.folder}: its reference {reference.name} has another vocabulary.",
+            f"{checkpoint.folder}: its reference {reference.name} has a different vocabulary.",
             f'Name the model that it was trained from in {CARD}, such as {{"reference": "OWNER/NAME"}}.',
         )

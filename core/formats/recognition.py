@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.formats.answers import ChatTwoToken, MaskedTokens, MathShepherd, TwoToken
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.heads import EnsemblePrm, LlemmaPrm, QwenPrm, ReasonEval, StepSight, ValueHead
@@ -48,9 +48,9 @@ def recognise(checkpoint: Checkpoint) -> CheckpointFormat:
     other = namesake(repository(checkpoint.folder))
     copied = f"It is not {other}; if it is a copy of it, load it from a folder of that name. " if other else ""
     raise UserError(
-        f"{checkpoint.folder}: neither stepsight.json nor a format that StepSight knows (model_type {model!r}, "
+        f"{checkpoint.folder}: no stepsight.json and no format that StepSight knows (model_type {model!r}, "
         f"{architecture}).",
-        f"{copied}If it is an evaluator, name its format in stepsight.json, such as "
+        f"{copied}If this is an evaluator, name its format in stepsight.json, such as "
         f'{{"format": "{MathShepherd.name}"}}; the formats are: {", ".join(names)}.',
     )
 
@@ -67,13 +67,11 @@ def read_card_of(checkpoint: Checkpoint, kind: CheckpointFormat) -> tuple[Encode
     if kind is _TOKEN_CLASSIFICATION:
         check_separator(str(checkpoint.folder), checkpoint.card)
     defaults = kind.template(checkpoint)
-    try:
+    with located(str(checkpoint.folder)):
         template = PromptTemplate.from_dict({**defaults, **_object(checkpoint.card, "template")})
         thresholds = Thresholds.from_dict(_object(checkpoint.card, "thresholds"))
         provenance = _object(checkpoint.card, "provenance")
         encoder = kind.encoder(checkpoint.open_vocabulary(), template)
-    except UserError as error:
-        raise error.at(str(checkpoint.folder)) from None
     return encoder, thresholds, provenance
 
 

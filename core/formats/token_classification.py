@@ -28,18 +28,18 @@ from typing import TYPE_CHECKING, Any, cast
 import torch
 from torch import Tensor, nn
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.formats.format import CheckpointFormat, Loaded, other_architecture
 from stepsight.core.models.checkpoint import Checkpoint
 from stepsight.core.models.model import (
     SIGMOID,
     ClassOrder,
     StepModel,
-    beside,
     decoder_of,
     linear_head,
     looks_ahead,
     main_device,
+    to_device_of,
 )
 from stepsight.core.models.placement import Placement
 from stepsight.core.prompts.template import Separator
@@ -91,7 +91,7 @@ class TokenClassification(CheckpointFormat):
         head = _plain_head(checkpoint, order, count)
         decoder = decoder_of(checkpoint, place) if head is not None else None
         if head is not None and decoder is not None:
-            return Loaded(cast("PreTrainedModel", decoder), beside(decoder, head, place), order)
+            return Loaded(cast("PreTrainedModel", decoder), to_device_of(decoder, head, place), order)
         model = _model(checkpoint, place, count)
         backbone = cast("PreTrainedModel", model.base_model)
         loaded = Loaded(backbone, _head(checkpoint, model, order, place), order)
@@ -100,11 +100,9 @@ class TokenClassification(CheckpointFormat):
         return loaded
 
     def classes(self, checkpoint: Checkpoint) -> tuple[int, ClassOrder]:
-        try:
+        with located(str(checkpoint.folder)):
             words = class_words(checkpoint.config)
             return len(words), class_order(_class_names(checkpoint.card, words))
-        except UserError as error:
-            raise error.at(str(checkpoint.folder)) from None
 
 
 def _plain_head(checkpoint: Checkpoint, order: ClassOrder, classes: int) -> nn.Linear | None:
@@ -122,7 +120,7 @@ def _class_names(card: Mapping[str, Any], words: list[str]) -> list[Any]:
     labels = card.get("labels", words)
     if not isinstance(labels, list) or len(labels) != len(words):
         raise UserError(
-            f"stepsight.json: labels is {labels!r:.60}, expected a list of one word for each of {words}."
+            f"stepsight.json: labels is {labels!r:.60}, expected a list with one word for each of {words}."
         )
     return labels
 
@@ -155,7 +153,7 @@ def _head(checkpoint: Checkpoint, model: "PreTrainedModel", order: ClassOrder, p
     # From the file, since Accelerate may keep the layer's weights out of memory.
     weight = checkpoint.tensor(f"{name}.weight", (last.out_features, last.in_features))
     bias = None if last.bias is None else checkpoint.tensor(f"{name}.bias", (last.out_features,))
-    head = beside(model if last.weight.is_meta else last, linear_head(weight, bias, order), place)
+    head = to_device_of(model if last.weight.is_meta else last, linear_head(weight, bias, order), place)
     before = [part for _, part in parts[:-1]]
     return nn.Sequential(*before, head) if before else head
 
@@ -164,10 +162,8 @@ def _check_attention(checkpoint: Checkpoint, backbone: "PreTrainedModel") -> Non
     """Test whether the backbone is causal, and record the result in its config. Raises `UserError` if
     stepsight.json contradicts the result."""
     attention = checkpoint.card.get("attention")
-    try:
+    with located(str(checkpoint.folder)):
         causal = not looks_ahead(backbone)
-    except UserError as error:
-        raise error.at(str(checkpoint.folder)) from None
     if attention is not None and (attention == "causal") != causal:
         kind = backbone.config.model_type
         raise UserError(
@@ -181,20 +177,22 @@ def _check_head(checkpoint: Checkpoint, model: "PreTrainedModel", loaded: Loaded
     """Raise `UserError` if the separated backbone and head do not reproduce the logits of the model."""
     ids = torch.arange(1, 9, device=main_device(model))[None] % int(model.config.vocab_size)
     mask, ends = torch.ones_like(ids), torch.tensor([[2, 7]], device=ids.device)
-    theirs: Tensor = model(input_ids=ids, attention_mask=mask).logits[0, [2, 7]].float().cpu()
-    ours: Tensor = StepModel(loaded.backbone, loaded.head)(ids, mask, ends)[0].float().cpu()
-    within = 1e-4 if model.dtype == torch.float32 else 5e-2
+    original: Tensor = model(input_ids=ids, attention_mask=mask).logits[0, [2, 7]].float().cpu()
+    separated: Tensor = StepModel(loaded.backbone, loaded.head)(ids, mask, ends)[0].float().cpu()
+    tolerance = 1e-4 if model.dtype == torch.float32 else 5e-2
     if loaded.order == SIGMOID:
-        ours = ours - ours[:, [Label.NEG]]
+        separated = separated - separated[:, [Label.NEG]]
     for label, row in enumerate(loaded.order):
-        if row is not None and not torch.allclose(ours[:, label], theirs[:, row], rtol=within, atol=within):
+        if row is not None and not torch.allclose(
+            separated[:, label], original[:, row], rtol=tolerance, atol=tolerance
+        ):
             raise _not_taken_apart(checkpoint)
 
 
 def _not_taken_apart(checkpoint: Checkpoint) -> UserError:
     return UserError(
-        f"{checkpoint.folder}: the head of {', '.join(checkpoint.architectures)} is not layers one after the other "
-        "that end in a linear one.",
+        f"{checkpoint.folder}: the head of {', '.join(checkpoint.architectures)} is not a sequence of layers that "
+        "ends in a linear one.",
         "Choose another backbone.",
     )
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.files.whole_files import read_json
 from stepsight.core.validation import validate
 
@@ -35,6 +35,9 @@ UNPICKLE = (
     "makes safetensors; then give that folder."
 )
 """A hint for checkpoints saved as pickle files."""
+
+NAME_BASE = f'Name the folder or OWNER/NAME of its base in {CARD}, such as {{"base": "OWNER/NAME"}}.'
+"""A hint for adapters without the base that they were trained on."""
 
 _LONGEST_NAME = 200
 LARGEST_FILE = 1_000_000
@@ -102,10 +105,8 @@ class _Network(BaseModel):
 def read_config_file(folder: Path) -> dict[str, Any]:
     """Read the config.json of a folder. Raises `UserError` if it is missing or gives an impossible size."""
     values = read_json(folder / CONFIG, LARGEST_FILE)
-    try:
+    with located(f"{folder}/{CONFIG}"):
         validate(_Network, values)
-    except UserError as error:
-        raise error.at(f"{folder}/{CONFIG}") from None
     return values
 
 
@@ -128,13 +129,11 @@ def read_adapter_file(folder: Path) -> dict[str, Any]:
     """Read the adapter_config.json of a folder. Raises `UserError` if it is missing, has an impossible value, or
     uses a regular expression in place of a module's name."""
     values = read_json(folder / ADAPTER, LARGEST_FILE)
-    try:
+    with located(f"{folder}/{ADAPTER}"):
         config = validate(_Adapter, values)
         for name in {**(config.rank_pattern or {}), **(config.alpha_pattern or {})}:
             if len(name) > _LONGEST_NAME or not _PLAIN_NAME.fullmatch(name):
                 raise UserError(f"{name!r:.60} is not the name of a module.", "Name the modules themselves.")
-    except UserError as error:
-        raise error.at(f"{folder}/{ADAPTER}") from None
     return values
 
 
@@ -143,11 +142,11 @@ def read_shards(index: Path) -> list[str]:
     is malformed or names a file outside its own folder."""
     shards = read_json(index, LARGEST_HEADER).get("weight_map")
     if not isinstance(shards, dict):
-        raise UserError(f"{index}: the key 'weight_map' is missing or no object.", "Copy it again.")
+        raise UserError(f"{index}: the key 'weight_map' is missing or not an object.", "Copy it again.")
     for name in shards.values():
         if not isinstance(name, str) or not _is_plain(name):
             raise UserError(
-                f"{index}: {name!r:.60} found, expected the name of a file beside it.", "Copy it again."
+                f"{index}: {name!r:.60} found, expected the name of a file in the same folder.", "Copy it again."
             )
     return sorted(set(shards.values()))
 

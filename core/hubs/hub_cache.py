@@ -137,7 +137,11 @@ class HubModel(Model):
         """The files of the model and of the models it needs, smallest first, so that a faulty model is noticed
         before its weights arrive."""
         models = (self, *self.parts.values())
-        files = {HubFile(of.repo, of.revision, name, size) for of in models for name, size in of.files.items()}
+        files = {
+            HubFile(model.repo, model.revision, name, size)
+            for model in models
+            for name, size in model.files.items()
+        }
         return sorted(files, key=lambda file: (file.size, file.repo, file.name))
 
     @property
@@ -223,8 +227,8 @@ def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
     free = free_disk(folder)
     if needed and free is not None and free < needed + _RESERVE:
         raise UserError(
-            f"{what} takes {format_bytes(needed)} more on the disk, {format_bytes(free)} are free in {folder}.",
-            f"Make room, or name a folder on another disk with {variable}.",
+            f"{what} needs {format_bytes(needed)} of disk space, but {folder} has only {format_bytes(free)}.",
+            f"Free some space, or set {variable} to a folder on another disk.",
         )
 
 
@@ -232,7 +236,7 @@ def storage_folder(repo: str, kind: Kind = "model") -> Path:
     """Return the folder of a repository in the hub client's cache, following the cache's documented layout. Raises
     `ValueError` if the id is invalid."""
     if not _is_stored(repo):
-        raise ValueError(f"{repo!r} is no id of a repository")
+        raise ValueError(f"{repo!r} is not the id of a repository")
     return cache_of_hub() / f"{kind}s--{repo.replace('/', '--')}"
 
 
@@ -251,7 +255,7 @@ def read_card_file(path: Path) -> dict[str, Any]:
     has no keys."""
     card = read_json(path)
     if not card:
-        raise UserError(f"{path}: it states nothing.", 'Such as {"template": {"separator": "\\n"}}.')
+        raise UserError(f"{path}: it is empty.", 'Write, for example, {"template": {"separator": "\\n"}}.')
     return card
 
 

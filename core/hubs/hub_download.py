@@ -113,9 +113,9 @@ def fetch_dataset(
 def terminal_bar(remote: HubModel) -> Iterator[Progress]:
     """Announce the transfer on stderr and, if that is a terminal, show a progress bar. Yields the function that
     updates it."""
-    beside = ", ".join(sorted({part.repo for part in remote.parts.values()}))
-    title = f"{remote.repo} at {remote.revision}{f', with {beside}' if beside else ''}"
-    print(f"{title}: {format_bytes(remote.total)}, {format_bytes(remote.here)} of it here.", file=sys.stderr)
+    others = ", ".join(sorted({part.repo for part in remote.parts.values()}))
+    title = f"{remote.repo} at {remote.revision}{f', with {others}' if others else ''}"
+    print(f"{title}: {format_bytes(remote.total)}, {format_bytes(remote.here)} already fetched.", file=sys.stderr)
     is_shown = sys.stderr.isatty()
     with tqdm(total=remote.total, unit="B", unit_scale=True, disable=not is_shown, file=sys.stderr) as bar:
 
@@ -131,9 +131,9 @@ def _transfer(remote: HubModel, progress: Progress | None, *, wait: bool) -> Non
     repos = sorted({remote.repo, *(part.repo for part in remote.parts.values())})
     received, size = 0, remote.total
 
-    def advance(more: int) -> None:
+    def advance(count: int) -> None:
         nonlocal received
-        received += more
+        received += count
         if progress is not None:
             progress(received, size)
 
@@ -155,16 +155,16 @@ def _locked(repo: str, kind: Kind = "model", *, wait: bool) -> Iterator[None]:
         with FileLock(folder / ".stepsight.lock", timeout=-1 if wait else 0):
             yield
     except Timeout:
-        raise UserError(f"{repo} is being fetched already.", "Wait for that to end.") from None
+        raise UserError(f"{repo} is already being fetched.", "Wait until that is done.") from None
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise UserError(
-                f"{repo}: the disk is full; the file that was being written is removed again.",
-                f"Make room, or name a folder on another disk with {_CACHE_OF_HUB}.",
+                f"{repo}: the disk is full; the incomplete file has been removed.",
+                f"Free some space, or set {_CACHE_OF_HUB} to a folder on another disk.",
             ) from None
         raise UserError(
             f"{cache_of_hub()}: cannot be written ({error.strerror or error}).",
-            f"Name another folder with {_CACHE_OF_HUB}.",
+            f"Set {_CACHE_OF_HUB} to another folder.",
         ) from None
 
 
@@ -198,6 +198,6 @@ def _download(file: HubFile, advance: Callable[[int], None] | None = None) -> No
         file.path.resolve().unlink()
         file.path.unlink(missing_ok=True)
         raise UserError(
-            f"{file.repo}/{file.name}: its content is not the one that the model hub names.",
-            "The file was changed or damaged on its way; nothing of it was kept.",
+            f"{file.repo}/{file.name}: its content does not match the hash on the model hub.",
+            "It was changed or damaged in transit, and has been deleted. Fetch it again.",
         )

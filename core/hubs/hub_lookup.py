@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -112,36 +112,19 @@ def list_files(repo: str, revision: str, kind: Kind = "model") -> tuple[str, dic
     """Return the commit that a branch, tag or commit refers to, and the files at that commit by name. Use inside
     `explained`."""
     if not is_hub_id(repo):
-        raise HFValidationError(f"{repo!r} is no id of a repository")
+        raise HFValidationError(f"{repo!r} is not the id of a repository")
     hub = huggingface_hub.HfApi()
     ask = hub.model_info if kind == "model" else hub.dataset_info
     info = ask(repo, revision=revision, files_metadata=True, timeout=_SECONDS)
     commit = str(info.sha)
     # It and the names of files become parts of paths.
     if not is_hash(commit):
-        raise ValueError(f"it names a commit by {commit!r:.80}, which is not a hash")
+        raise ValueError(f"its commit {commit!r:.80} is not a hash")
     files = [HubFile(repo, commit, file.rfilename, file.size or 0, kind) for file in info.siblings or []]
     for file in files:
         if not is_file_name(file.name):
-            raise ValueError(f"it names a file by {file.name!r:.80}, which is no plain name")
+            raise ValueError(f"its file name {file.name!r:.80} is not a plain name")
     return commit, {file.name: file for file in files}
-
-
-def check_access(file: HubFile) -> None:
-    """Check that the hub lets the user download a file. Use inside `explained`. Listing the files is not enough,
-    because everybody can see the list of a gated model."""
-    huggingface_hub.get_hf_file_metadata(_url(file), timeout=_SECONDS)
-
-
-def read_small(file: HubFile, most: int) -> bytes | None:
-    """Return the content of a file, or None if it exceeds `most` bytes. Use inside `explained`."""
-    if file.size > most:
-        return None
-    token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else huggingface_hub.get_token()
-    headers = {"authorization": f"Bearer {token}"} if token else {}
-    response = huggingface_hub.get_session().get(_url(file), headers=headers)
-    huggingface_hub.hf_raise_for_status(response)
-    return response.content
 
 
 def cached_snapshot(repo: str, revision: str | None = None) -> Path | None:
@@ -176,15 +159,15 @@ def _explanation(error: BaseException, repo: str, revision: str, kind: Kind) -> 
         case GatedRepoError():
             page = f"{hub}/{repo}" if kind == "model" else f"{hub}/{kind}s/{repo}"
             return UserError(
-                f"{repo} is gated: its owners give it to those who have accepted their terms.",
-                f"Accept them at {page}, and start StepSight with a token of yours in HF_TOKEN.",
+                f"{repo} is gated: its owners share it only with people who have accepted their terms.",
+                f"Accept them at {page}, and start StepSight with your token in HF_TOKEN.",
             )
         case RevisionNotFoundError():
             return UserError(f"{repo} has no revision {revision!r:.60}.", "Name a commit, a branch or a tag.")
         case RepositoryNotFoundError():
             return UserError(
                 f"the model hub has no {kind} {repo!r:.100} to which you have access.",
-                f"Check the name; for a private {kind}, start StepSight with a token of yours in HF_TOKEN.",
+                f"Check the name; for a private {kind}, start StepSight with your token in HF_TOKEN.",
             )
         case HFValidationError():
             return UserError(f"{repo!r:.100} is not the id of a {kind}.", "Give OWNER/NAME.")
@@ -198,14 +181,14 @@ def _explanation(error: BaseException, repo: str, revision: str, kind: Kind) -> 
         case httpx2.HTTPError() | OfflineModeIsEnabled():
             machine = "the machine that runs StepSight"
             is_offline = isinstance(error, OfflineModeIsEnabled)
-            way = "Start StepSight without that variable" if is_offline else f"Check the network of {machine}"
+            action = "Start StepSight without that variable" if is_offline else f"Check the network of {machine}"
             option = "with --evaluator" if kind == "model" else "to stepsight import"
             return UnreachableError(
                 f"the model hub cannot be reached at {hub} ({reason(error):.200}).",
-                f"{way} (or copy the {kind} to {machine} and name its folder {option}).",
+                f"{action} (or copy the {kind} to {machine} and name its folder {option}).",
             )
-    message = f"the model hub at {hub} answers oddly: {reason(error):.200}."
-    return UserError(message, "Try again, or ask those who run it.")
+    message = f"the model hub at {hub} gave an unexpected answer: {reason(error):.200}."
+    return UserError(message, "Try again, or ask its operators.")
 
 
 def _url(file: HubFile) -> str:
@@ -287,7 +270,8 @@ def _look_up(
         below = _subfolder(repo, card, listed)
         files = _needed_files(repo, listed, below, weights=weights)
         if files:
-            check_access(listed[files[0]])
+            # Everybody can list the files of a gated model, but not download them.
+            huggingface_hub.get_hf_file_metadata(_url(listed[files[0]]), timeout=_SECONDS)
         model = HubModel(repo=repo, revision=commit, files={name: listed[name].size for name in files})
         is_adapter = f"{below}{ADAPTER}" in listed and not {f"{below}{WEIGHTS}", f"{below}{INDEX}"} & set(listed)
         adapter = read(f"{below}{ADAPTER}") if is_adapter and weights else {}
@@ -332,7 +316,7 @@ def _needed_files(repo: str, listed: Mapping[str, Any], below: str, *, weights: 
         return described
     weight_files = at(_SAFETENSORS, below) or at(_PICKLES, below)
     if not weight_files:
-        raise UserError(f"the model {repo!r} has no weights on the model hub that can be read.", UNPICKLE)
+        raise UserError(f"the model {repo!r} has no weights in a supported format on the model hub.", UNPICKLE)
     return described + weight_files
 
 
@@ -360,7 +344,7 @@ def _id(repo: str, value: object, what: str) -> str:
     if not isinstance(value, str) or not is_hub_id(value):
         raise UserError(
             f"{repo}: {value!r:.100}, which {what}, is not a model on the hub.",
-            "Copy both to this machine, and name the one in the stepsight.json of the other.",
+            "Copy both models to this machine, and name its folder in the stepsight.json of the other one.",
         )
     return value
 
@@ -368,10 +352,14 @@ def _id(repo: str, value: object, what: str) -> str:
 def _read(file: HubFile) -> dict[str, Any]:
     """Read a small JSON object from the hub. Raises `UserError` if the file is too large or contains anything else.
     Use inside `explained`."""
-    try:
-        value = parse_json(read_small(file, _MOST_BYTES) or b"")
-    except ValueError:
-        value = None
+    value = None
+    if file.size <= _MOST_BYTES:
+        token = None if constants.HF_HUB_DISABLE_IMPLICIT_TOKEN else huggingface_hub.get_token()
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        response = huggingface_hub.get_session().get(_url(file), headers=headers)
+        huggingface_hub.hf_raise_for_status(response)
+        with suppress(ValueError):
+            value = parse_json(response.content)
     if not isinstance(value, dict):
         raise UserError(f"{file.repo}: {file.name} is not a JSON object.", "Ask its authors to correct it.")
     return value

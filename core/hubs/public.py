@@ -75,8 +75,8 @@ class PublicEvaluator(Record):
     `parameters` is the rounded number given by the authors, and `bytes` the size of the weights if known. `weights`
     is "pickle" only if there are no safetensors. `format` is the checkpoint format used to load the evaluator, and
     `threshold` the threshold that its authors chose. `brings` names the models that are downloaded with it. Some
-    evaluators need a second model for comparison, and `beside` is its parameter count. `note` is a remark for
-    readers of the evaluator's results. `missing` is a sentence on facts that are needed to read the evaluator but
+    evaluators need a second model for comparison, which has `extra_parameters`. `note` is a remark for readers of
+    the evaluator's results. `missing` is a sentence on facts that are needed to read the evaluator but
     that no source states, and `asks` lists the keys of stepsight.json that can state them. If there are no such
     keys, `format` is "".
     """
@@ -94,7 +94,7 @@ class PublicEvaluator(Record):
     processbench: ProcessBenchFigures | None = None
     prmbench: PrmBenchFigure | None = None
     brings: str = ""
-    beside: Annotated[int, Field(ge=0)] = 0
+    extra_parameters: Annotated[int, Field(ge=0)] = 0
     note: str = ""
     missing: str = ""
     asks: ListOf[str] = ()
@@ -108,12 +108,12 @@ class PublicEvaluator(Record):
     def size(self) -> int:
         """The size of all weights in bytes, including those of the comparison model, if there is one. An unknown
         size is estimated at two bytes per parameter."""
-        return (self.bytes or 2 * self.parameters) + 2 * self.beside
+        return (self.bytes or 2 * self.parameters) + 2 * self.extra_parameters
 
     @property
     def all_parameters(self) -> int:
         """The number of parameters, including those of the comparison model, if there is one."""
-        return self.parameters + self.beside
+        return self.parameters + self.extra_parameters
 
     @property
     def stored(self) -> str:
@@ -143,13 +143,6 @@ def public_evaluators() -> tuple[PublicEvaluator, ...]:
 def find_public(repo: str) -> PublicEvaluator | None:
     """Return the public evaluator with this hub id, or None if the list does not contain it."""
     return next((evaluator for evaluator in public_evaluators() if evaluator.id == repo), None)
-
-
-def find_unstated(name: str) -> PublicEvaluator | None:
-    """Return the public evaluator with the hub id or bare name `name` if no source states how it is read, and
-    otherwise None."""
-    unstated = (evaluator for evaluator in public_evaluators() if evaluator.missing)
-    return next((evaluator for evaluator in unstated if name in (evaluator.id, evaluator.name)), None)
 
 
 def unreadable(evaluator: PublicEvaluator, formats: Collection[str]) -> str:
@@ -218,8 +211,8 @@ def check_separator(place: str, card: Card) -> None:
     if "separator" in template or template.get("read", "separator") != "separator":
         return
     raise UserError(
-        f"{place}: its separator is not stated, the text after a step at which a token classifier judges it.",
-        f"It is that of its training, step_separator in TRL. {_STATE} {_example(['template'])}.",
+        f"{place}: its separator is unknown, that is, the text after each step at which the step is judged.",
+        f"Use the one from its training, step_separator in TRL. {_STATE} {_example(['template'])}.",
     )
 
 
@@ -230,7 +223,10 @@ def namesake(name: str) -> str:
 
 
 def _check_stated(name: str, own: Card) -> None:
-    public = find_unstated(name)
+    """Raise `UserError` if the public evaluator with this hub id or bare name lacks facts that `own` does not state
+    either."""
+    unstated = (evaluator for evaluator in public_evaluators() if evaluator.missing)
+    public = next((evaluator for evaluator in unstated if name in (evaluator.id, evaluator.name)), None)
     if public is None or all(key in own for key in public.asks or ("format",)):
         return
     reason = public.missing[0].lower() + public.missing[1:]

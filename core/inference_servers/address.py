@@ -40,11 +40,6 @@ class ServerAddress:
     model: str
     options: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def root(self) -> str:
-        """The base URL of the server's own routes: `url` without the API version."""
-        return re.sub(r"/v\d+$", "", self.url)
-
     def __str__(self) -> str:
         options = "".join(f",{name}={value}" for name, value in self.options.items())
         return f"{self.kind}:{self.url}#{self.model}{options}"
@@ -57,7 +52,7 @@ class ServerAddress:
         for name in self.options:
             if name not in allowed:
                 names = ", ".join(sorted(allowed)) or "none"
-                raise UserError(f"{self}: there is no option {name!r}.", f"There are: {names}.")
+                raise UserError(f"{self}: there is no option {name!r}.", f"The options are: {names}.")
 
 
 def is_critic(spec: str) -> bool:
@@ -75,21 +70,21 @@ def parse_address(spec: str) -> ServerAddress:
     contains a password."""
     kind, _, rest = spec.partition(":")
     if kind not in _KINDS:
-        raise UserError(f"{spec!r:.100} names no kind of server.", f"Such as {_EXAMPLE[VLLM]}.")
+        raise UserError(f"{spec!r:.100} is not the address of a server.", f"Write it like {_EXAMPLE[VLLM]}.")
     url, _, named = rest.partition("#")
-    hint = f"Such as {_EXAMPLE[kind]}."
+    hint = f"Write it like {_EXAMPLE[kind]}."
     url = checked_url(url, hint, KEY)
     if re.search(r"[\x00-\x1f\x7f]", named):
-        raise UserError(f"the name of the model of {url} has control characters in it.", hint)
+        raise UserError(f"the model name after {url} contains control characters.", hint)
     model, *options = _OPTION.split(named)
     if not model.strip():
-        raise UserError(f"{kind}:{url}: the name of the model is missing.", f"Put it after a #. {hint}")
+        raise UserError(f"{kind}:{url}: the model name is missing.", f"Put it after a #. {hint}")
     pairs = [option.partition("=") for option in options]
     names = [name for name, _, _ in pairs]
     for name, _, value in pairs:
         if names.count(name) > 1 or not value:
-            fault = "there twice" if value else "without a value"
-            raise UserError(f"{kind}:{url}#{model}: the option {name!r} is {fault}.", "Give it once: NAME=VALUE.")
+            fault = "is given twice" if value else "has no value"
+            raise UserError(f"{kind}:{url}#{model}: the option {name!r} {fault}.", "Give it once: NAME=VALUE.")
     return ServerAddress(kind, url, model.strip(), {name: value for name, _, value in pairs})
 
 
@@ -107,14 +102,16 @@ def checked_url(url: str, hint: str, key_variable: str) -> str:
         raise UserError("the address of the server is not a URL.", hint) from None
     if secret or "@" in parts.netloc:
         raise UserError(
-            "the address of the server holds a name or a password.",
-            f"Leave them out: what is in an address is shown and stored. Keys are read from {key_variable}.",
+            "the address of the server contains a user name or a password.",
+            f"Leave them out, because addresses are shown and stored. Put keys into {key_variable}.",
         )
     if parts.scheme not in ("http", "https"):
-        raise UserError(f"{url!r:.100} is not the address of a server: http:// or https:// was expected.", hint)
+        raise UserError(
+            f"{url!r:.100} is not the address of a server: it does not begin with http:// or https://.", hint
+        )
     if not host or re.search(r"[\s\x00-\x1f\x7f]", url):
         raise UserError(f"{url!r:.100} is not the address of a server: it names no host.", hint)
     if parts.query:
-        raise UserError("the address of the server has a question mark in it.", hint)
+        raise UserError("the address of the server contains a question mark.", hint)
     name = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{name}" + (f":{port}" if port is not None else "") + parts.path.rstrip("/")

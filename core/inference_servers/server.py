@@ -74,10 +74,10 @@ class ServerError(UserError):
         self.status = status
 
 
-async def together(works: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
+async def gather(coroutines: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
     """Run several coroutines that query the server concurrently, and return their results. If any of them raises,
     the others are cancelled."""
-    tasks = [asyncio.ensure_future(work) for work in works]
+    tasks = [asyncio.ensure_future(work) for work in coroutines]
     try:
         return list(await asyncio.gather(*tasks))
     finally:
@@ -89,7 +89,7 @@ class Server:
     """A server with the routes of OpenAI's API below `url`. Several threads can use it at once.
 
     Requests run in a separate thread with an event loop. `get` and `post` may be awaited only in that loop, that
-    is, in coroutines passed to `stream` or `now`.
+    is, in coroutines passed to `stream` or `run`.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class Server:
         ends with an error, or the caller stops iterating, the requests in flight are cancelled, so that the server
         can stop working on them.
         """
-        begun: deque[tuple[Item, Future[Answer]]] = deque()
+        pending: deque[tuple[Item, Future[Answer]]] = deque()
         rest, failed = iter(items), None
         try:
             while True:
@@ -136,18 +136,18 @@ class Server:
                 except UserError as error:
                     failed = error
                     break
-                begun.append((item, self._begin(ask(item))))
-                while begun and (len(begun) >= _WINDOW * self.at_once or begun[0][1].done()):
-                    yield from _first(begun)
-            while begun:
-                yield from _first(begun)
+                pending.append((item, self._begin(ask(item))))
+                while pending and (len(pending) >= _WINDOW * self.at_once or pending[0][1].done()):
+                    yield from _next_answer(pending)
+            while pending:
+                yield from _next_answer(pending)
             if failed is not None:
                 raise failed
         finally:
-            for _, future in begun:
+            for _, future in pending:
                 future.cancel()
 
-    def now(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+    def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
         """Run one coroutine that queries the server, and return its result."""
         future = self._begin(work)
         try:
@@ -229,19 +229,23 @@ class Server:
             ):
                 body = await read_bounded_async(response, LARGEST)
         except TimeoutError:
-            hint = "Look at what it does; start again to go on."
-            raise self._failed("the server does not end its answer.", hint, _SILENT) from None
+            hint = "Check what it is doing, then start again to continue."
+            raise self._failed("the server does not finish its answer.", hint, _SILENT) from None
         except httpx2.TimeoutException as error:
-            what = "cannot be reached" if isinstance(error, httpx2.ConnectTimeout) else "says nothing"
+            what = "cannot be reached" if isinstance(error, httpx2.ConnectTimeout) else "does not respond"
             raise self._failed(
-                f"the server {what}.", "Check that it runs; start again to go on.", _SILENT
+                f"the server {what}.", "Check that it runs, then start again to continue.", _SILENT
             ) from None
         except httpx2.ConnectError as error:
-            hint = "Start it, or check the address; what was scored before is kept."
-            raise self._failed(f"there is no server ({self._quoted(reason(error))}).", hint, _GONE) from None
+            hint = "Start it, or check the address. Earlier scores are kept."
+            raise self._failed(
+                f"the server cannot be reached ({self._quoted(reason(error))}).", hint, _GONE
+            ) from None
         except BROKEN as error:
-            hint = "Look at what it wrote; start again to go on."
-            raise self._failed(f"the server broke off ({self._quoted(reason(error))}).", hint, _GONE) from None
+            hint = "Check its log, then start again to continue."
+            raise self._failed(
+                f"the server broke the connection ({self._quoted(reason(error))}).", hint, _GONE
+            ) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise ServerError(f"{self.url}: {self._quoted(str(error))}", "Check the address.") from None
         return self._read(response, path, body)
@@ -254,12 +258,12 @@ class Server:
         status = response.status_code
         where = f"{self.url}: the server"
         if body is None:
-            raise ServerError(f"{where} answers {path} with over {LARGEST:,} bytes.", "Check what runs there.")
+            raise ServerError(f"{where} answered {path} with over {LARGEST:,} bytes.", "Check what runs there.")
         kind = response.headers.get("content-type", "").partition(";")[0].strip()
         if status == 200 and "json" not in kind and body.lstrip()[:1] not in (b"{", b"["):
             raise ServerError(
-                f"{where} answers {path} with {kind or 'something'!r:.60}, expected JSON: {self._error(body)}",
-                "Give the address of its interface, which ends in /v1.",
+                f"{where} answered {path} with {kind or 'something'!r:.60}, expected JSON: {self._error(body)}",
+                "Give the address of its API, which ends in /v1.",
                 status,
             )
         if status == 200:
@@ -269,20 +273,20 @@ class Server:
             except ValueError as error:
                 raise FailedAttemptError(
                     ServerError(
-                        f"{where} answers {path} with no JSON ({error}): {self._error(body)}", status=status
+                        f"{where} answered {path} with invalid JSON ({error}): {self._error(body)}", status=status
                     )
                 ) from None
             return value
         refusal = ServerError(
-            f"{where} answers {status} to {path}: {self._error(body)}",
+            f"{where} answered {path} with status {status}: {self._error(body)}",
             _hint(status, bool(self._key)),
             status,
         )
         raise failed_attempt(response, refusal)
 
     def _error(self, body: bytes) -> str:
-        """Return the error message in the body of an answer, shortened, or "nothing." if the body is empty."""
-        return self._quoted(error_text(body)) or "nothing."
+        """Return the error message in the body of an answer, shortened, or "no message." if the body is empty."""
+        return self._quoted(error_text(body)) or "no message."
 
     def _quoted(self, text: str) -> str:
         """Return text from the server on one line, shortened and without our API key, which some servers repeat."""
@@ -315,15 +319,15 @@ def _stop(loop: asyncio.AbstractEventLoop, client: httpx2.AsyncClient, thread: t
             thread.join(5)
 
 
-def _first(begun: "deque[tuple[Item, Future[Answer]]]") -> Iterator[tuple[Item, Answer] | None]:
-    """Wait for the answer to the first item, and take the two out of `begun`."""
-    item, future = begun[0]
+def _next_answer(pending: "deque[tuple[Item, Future[Answer]]]") -> Iterator[tuple[Item, Answer] | None]:
+    """Wait for the answer to the first item, and remove both from `pending`."""
+    item, future = pending[0]
     while not future.done():
         yield None
         wait([future], _LOOKS)
-    begun.popleft()
+    pending.popleft()
     if future.exception() is not None:
-        for other, answer in begun:
+        for other, answer in pending:
             if answer.done() and answer.exception() is None:
                 yield other, answer.result()
     yield item, future.result()
@@ -331,12 +335,11 @@ def _first(begun: "deque[tuple[Item, Future[Answer]]]") -> Iterator[tuple[Item, 
 
 def _hint(status: int, has_key: bool) -> str:
     if status in (401, 403):
-        other = "another key" if has_key else "the server's key"
-        return f"Put {other} into the environment as {KEY}."
+        return f"Set {KEY} to {'another key' if has_key else 'the key of the server'}."
     if status == 404:
-        return "Check the address, which ends in /v1 as a rule, and what the server serves."
+        return "Check the address, which usually ends in /v1, and the models on the server."
     if 300 <= status < 400:
-        return "Give the address that it leads to; redirections are not followed."
+        return "Give the address to which it redirects; redirects are not followed."
     if status == 429:
-        return "Start again later, to go on."
-    return "Look at what the server wrote."
+        return "Start again later to continue."
+    return "Check the server's log."

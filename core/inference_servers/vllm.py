@@ -26,7 +26,7 @@ import numpy as np
 from stepsight.core.arrays import Floats32
 from stepsight.core.inference_servers.server import Server, ServerError
 
-_HINT = "Check that a vLLM server runs there, and which version."
+_HINT = "Check that a vLLM server runs there, and its version."
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ async def find_model(server: Server, name: str) -> ServedModel:
     try:
         models = {str(entry["id"]): entry for entry in reversed(_list(listed("data")))}
     except (AttributeError, KeyError, TypeError, ValueError):
-        raise _foreign(server, "models") from None
+        raise _unexpected(server, "models") from None
     model = models.get(name)
     if model is None:
         names = ", ".join(map(repr, list(models)[::-1][:5])) or "none"
@@ -101,10 +101,10 @@ async def classify_tokens(
     try:
         rows = _rows(answer["data"][0]["data"], columns)
     except (KeyError, IndexError, TypeError, ValueError, binascii.Error):
-        raise _foreign(server, "/pooling") from None
+        raise _unexpected(server, "/pooling") from None
     if not np.isfinite(rows).all():
         raise ServerError(
-            f"{server.url}: the server answers with numbers that are not finite.", "Its weights overflow."
+            f"{server.url}: the server returned numbers that are not finite.", "Serve it in another data type."
         )
     return rows
 
@@ -128,11 +128,11 @@ async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Se
         return [float(likely[f"token_id:{token}"]) for token in tokens]
     except KeyError:
         raise ServerError(
-            f"{server.url}: the server does not give the probabilities of the tokens that it is asked for.",
-            "Take a newer vLLM, or serve the model as a classifier: see the manual, Evaluators.",
+            f"{server.url}: the server does not return the probabilities of the requested tokens.",
+            "Use a newer vLLM, or serve the model as a classifier: see the manual, Evaluators.",
         ) from None
     except (IndexError, TypeError, ValueError):
-        raise _foreign(server, "completions") from None
+        raise _unexpected(server, "completions") from None
 
 
 def _rows(value: Any, columns: int | None) -> Floats32:
@@ -156,5 +156,5 @@ def _list(value: Any) -> list[Any]:
     return value
 
 
-def _foreign(server: Server, path: str) -> ServerError:
-    return ServerError(f"{server.url}: the server's answer to {path} is not in vLLM's form.", _HINT)
+def _unexpected(server: Server, path: str) -> ServerError:
+    return ServerError(f"{server.url}: the server's answer to {path} is not in vLLM's format.", _HINT)

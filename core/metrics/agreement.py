@@ -93,8 +93,8 @@ def agreeing_with_others(ratings: Floats64, person: int, trace: Ints, weights: W
     unit.
     """
     own, others = ratings[person], np.delete(ratings, person, axis=0)
-    both = ~(np.isnan(own) | np.isnan(others))
-    return mean(((others == own) & both).sum(axis=0), trace, weights, NO_OVERLAP, counts=both.sum(axis=0))
+    is_shared = ~(np.isnan(own) | np.isnan(others))
+    return mean(((others == own) & is_shared).sum(axis=0), trace, weights, NO_OVERLAP, counts=is_shared.sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +112,8 @@ class RaterPair:
     def of(cls, first: Floats64, second: Floats64, trace: Ints) -> "RaterPair":
         """Build a pair from two people's ratings of all units, arrays of shape (units,) with NaN for missing
         ratings."""
-        both = ~(np.isnan(first) | np.isnan(second))
-        return cls(first[both].astype(np.int64), second[both].astype(np.int64), trace[both])
+        is_shared = ~(np.isnan(first) | np.isnan(second))
+        return cls(first[is_shared].astype(np.int64), second[is_shared].astype(np.int64), trace[is_shared])
 
     def __len__(self) -> int:
         return len(self.first)
@@ -144,9 +144,9 @@ def kappa(pair: RaterPair, weights: Weights) -> Floats64:
     It is undefined if the two people share no unit, or if both give one and the same label to every unit, in the
     sample or in a resample.
     """
-    kept, place = np.unique(pair.trace, return_inverse=True)
+    traces, place = np.unique(pair.trace, return_inverse=True)
     sides = [side == value for side in (pair.first, pair.second) for value in pair.values]
-    hits, *marginals = weighted_sums([pair.hit, *sides], place, weights[:, kept])
+    hits, *marginals = weighted_sums([pair.hit, *sides], place, weights[:, traces])
     firsts, seconds = np.split(np.array(marginals), 2)
     total = firsts.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -199,14 +199,14 @@ def _ordinal_alpha(units: _RatedUnits, weights: Weights) -> Floats64:
     counts = units.counts
     couples = list(combinations(range(counts.shape[1]), 2))
     others = counts.sum(axis=1) - 1
-    met = [counts[:, low] * counts[:, high] / others for low, high in couples]
-    drawn = weighted_sums([*met, *counts.T], units.trace, weights)
-    marginals = drawn[len(couples) :]
+    pairs = [counts[:, low] * counts[:, high] / others for low, high in couples]
+    sums = weighted_sums([*pairs, *counts.T], units.trace, weights)
+    marginals = sums[len(couples) :]
     below = np.cumsum(marginals, axis=0)
     observed, expected = np.zeros((2, len(weights)))
     for place, (low, high) in enumerate(couples):
         between = below[high] - below[low] + (marginals[low] - marginals[high]) / 2
-        observed += drawn[place] * between**2
+        observed += sums[place] * between**2
         expected += marginals[low] * marginals[high] * between**2
     alphas: Floats64 = 1 - (marginals.sum(axis=0) - 1) * observed / np.where(expected > 0, expected, np.nan)
     return alphas

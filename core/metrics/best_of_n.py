@@ -81,7 +81,7 @@ class Ties(StrEnum):
     FIRST = "first"
 
 
-def log_score(scores: StepScores, by: Aggregation) -> float:
+def log_score(scores: StepScores, rule: Aggregation) -> float:
     """Return the logarithm of a solution's score, which is -inf for a score of 0.
 
     Sums are rounded only once, so that solutions with the same validities in a different order tie. Raises
@@ -92,15 +92,15 @@ def log_score(scores: StepScores, by: Aggregation) -> float:
     # Rounding can lift the sum of two probabilities above 1.
     validity = np.clip(scores.validity.astype(np.float64), 0.0, 1.0)
     with np.errstate(divide="ignore"):
-        if by == Aggregation.MEAN:
+        if rule == Aggregation.MEAN:
             return float(np.log(math.fsum(validity.tolist()) / len(validity)))
         logs = np.log(validity)
-    if by == Aggregation.MIN:
+    if rule == Aggregation.MIN:
         return float(logs.min())
-    if by == Aggregation.LAST:
+    if rule == Aggregation.LAST:
         return float(logs[-1])
     total = math.fsum(logs.tolist())
-    return total if by == Aggregation.PRODUCT else total / len(logs)
+    return total if rule == Aggregation.PRODUCT else total / len(logs)
 
 
 def choose(method: RankingMethod, logs: ArrayLike, groups: ArrayLike) -> int:
@@ -152,13 +152,13 @@ class Ballots:
         silent = (groups == NO_ANSWER)[subsets]
         counts = ~silent | silent.all(axis=1, keepdims=True)
         # Against the best of those that vote: beside one that does not, their weights could all vanish.
-        top = np.where(counts, scored, -np.inf).max(axis=1, keepdims=True)
-        weights = np.exp(np.minimum(scored - top, 0.0))
+        highest = np.where(counts, scored, -np.inf).max(axis=1, keepdims=True)
+        weights = np.exp(np.minimum(scored - highest, 0.0))
         for place in range(subsets.shape[1]):
-            theirs = rows, answers[:, place]
-            votes = np.maximum(totals[theirs], 0.0) + weights[:, place]
-            totals[theirs] = np.where(counts[:, place], votes, totals[theirs])
-            best[theirs] = np.maximum(best[theirs], scored[:, place])
+            cells = rows, answers[:, place]
+            votes = np.maximum(totals[cells], 0.0) + weights[:, place]
+            totals[cells] = np.where(counts[:, place], votes, totals[cells])
+            best[cells] = np.maximum(best[cells], scored[:, place])
         won = totals == totals.max(axis=1, keepdims=True)
         return cls(answers, won, scored == best[rows[:, None], answers])
 
@@ -177,12 +177,12 @@ class Ballots:
         rows = np.arange(len(self.answers))
         if ties == Ties.FIRST:
             return correct[rows, self.first()].astype(np.float64)
-        standing, hits = np.zeros(self.won.shape), np.zeros(self.won.shape)
+        candidates, hits = np.zeros(self.won.shape), np.zeros(self.won.shape)
         for place in range(self.answers.shape[1]):
-            theirs = rows, self.answers[:, place]
-            standing[theirs] += self.stands[:, place]
-            hits[theirs] += self.stands[:, place] & correct[:, place]
-        shares = np.divide(hits, standing, out=np.zeros(hits.shape), where=standing > 0)
+            cells = rows, self.answers[:, place]
+            candidates[cells] += self.stands[:, place]
+            hits[cells] += self.stands[:, place] & correct[:, place]
+        shares = np.divide(hits, candidates, out=np.zeros(hits.shape), where=candidates > 0)
         probability: Floats64 = (shares * self.won).sum(axis=1) / self.won.sum(axis=1)
         return probability
 
@@ -245,12 +245,12 @@ def voted(
     for column, size in enumerate(min(size, count) for size in sizes):
         totals = (_members(count, size) @ cast).reshape(-1, len(votes), len(right))
         most = totals.max(axis=2, keepdims=True)
-        won = totals == most
-        chances = (won * right).sum(axis=2) / won.sum(axis=2)
+        is_winner = totals == most
+        chances = (is_winner * right).sum(axis=2) / is_winner.sum(axis=2)
         # One by one where nobody votes, weights have all but vanished, or one answer is right and wrong.
         again = most[..., 0] < _VANISHING
         if ties == Ties.FIRST:
-            again |= won.sum(axis=2) > 1
+            again |= is_winner.sum(axis=2) > 1
         if not np.isin(right, (0.0, 1.0)).all():
             again[:] = True
         for row, (method, logs) in enumerate(votes):
@@ -302,9 +302,9 @@ def _subsets(count: int, size: int) -> Ints:
 def _numbered(groups: Ints) -> Ints:
     """Number the distinct answers from 0 and return the number of each candidate. Every candidate without an answer
     gets a number of its own."""
-    alone = groups == NO_ANSWER
+    unanswered = groups == NO_ANSWER
     distinct = groups.astype(np.int64)
-    distinct[alone] = groups.max(initial=0) + 1 + np.arange(int(alone.sum()))
+    distinct[unanswered] = groups.max(initial=0) + 1 + np.arange(int(unanswered.sum()))
     numbers: Ints = np.unique(distinct, return_inverse=True)[1]
     return numbers
 

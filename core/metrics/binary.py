@@ -119,12 +119,12 @@ class _Ladder:
         rung = np.cumsum(begins, dtype=np.int32)
         rung_of_positive, rung_of_negative = rung - np.int32(1), rung - has_positive
         shape = int(rung[-1]) + 1, int(items.trace.max()) + 1
-        tie = ~items.gold & has_positive[value]
-        tied, place = np.unique(rung_of_positive[value[tie]], return_inverse=True)
+        is_tied = ~items.gold & has_positive[value]
+        tied, place = np.unique(rung_of_positive[value[is_tied]], return_inverse=True)
         return cls(
             counts(rung_of_positive[value[items.gold]], items.trace[items.gold], shape),
             counts(rung_of_negative[value[~items.gold]], items.trace[~items.gold], shape),
-            counts(place, items.trace[tie], (len(tied), shape[1])),
+            counts(place, items.trace[is_tied], (len(tied), shape[1])),
             tied,
         )
 
@@ -135,14 +135,14 @@ def _auc_chunk(ladder: _Ladder, weights: Weights) -> Floats64:
     Sums of counts are exact in single precision below 16 million. Products of sums are computed in double
     precision.
     """
-    drawn = np.ascontiguousarray(weights[:, : ladder.positive.shape[1]].T, np.float32)
-    positive, below = ladder.positive @ drawn, ladder.negative @ drawn
+    draws = np.ascontiguousarray(weights[:, : ladder.positive.shape[1]].T, np.float32)
+    positive, below = ladder.positive @ draws, ladder.negative @ draws
     np.cumsum(below, axis=0, out=below)
-    won = np.einsum("rd,rd->d", positive, below, dtype=np.float64)
-    won -= np.einsum("rd,rd->d", positive[ladder.tied], ladder.ties @ drawn, dtype=np.float64) / 2
+    wins = np.einsum("rd,rd->d", positive, below, dtype=np.float64)
+    wins -= np.einsum("rd,rd->d", positive[ladder.tied], ladder.ties @ draws, dtype=np.float64) / 2
     pairs = positive.sum(axis=0, dtype=np.float64) * below[-1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(pairs > 0, won / pairs, np.nan)
+        return np.where(pairs > 0, wins / pairs, np.nan)
 
 
 @dataclass(frozen=True)

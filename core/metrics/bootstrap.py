@@ -109,8 +109,8 @@ def weighted_totals(per_trace: NDArray[Any], weights: Weights) -> NDArray[Any]:
 
     The sums have the shape (draws, columns). They are computed and returned in the data type of `per_trace`.
     """
-    drawn = [chunk.astype(per_trace.dtype) @ per_trace for chunk in chunks(weights, weights.shape[1])]
-    return np.concatenate(drawn)
+    sums = [chunk.astype(per_trace.dtype) @ per_trace for chunk in chunks(weights, weights.shape[1])]
+    return np.concatenate(sums)
 
 
 def chunks(weights: Weights, numbers: int) -> Iterator[Weights]:
@@ -128,19 +128,19 @@ def mean(
     numbers: NDArray[Any],
     trace: AnyInts,
     weights: Weights | None,
-    lacking: str = "",
+    reason: str = "",
     counts: NDArray[Any] | None = None,
 ) -> Value:
     """Return the mean of numbers, or the share of True among flags. If `counts` are given, each number is the sum
     over that many items.
 
     `trace` is the index of the trace of each number. The mean has an interval over traces if `weights` (the
-    resamples) are given and there are items of several traces. If there are no items, it is undefined, with
-    `lacking` as the reason.
+    resamples) are given and there are items of several traces. If there are no items, it is undefined, for the
+    given `reason`.
     """
     counts = np.ones(len(numbers)) if counts is None else counts
     if not counts.any():
-        return Value.none(lacking)
+        return Value.none(reason)
     value = Value(float(numbers.sum() / counts.sum()))
     # Pairs of people share few of many traces.
     present, place = np.unique(trace[counts > 0], return_inverse=True)
@@ -198,9 +198,9 @@ class Statistic(Generic[Sample]):
         has several traces, an interval."""
         if reason := self.problem(sample):
             return Value.none(reason)
-        once = np.ones((1, int(sample.trace.max()) + 1), np.uint8)
+        ones = np.ones((1, int(sample.trace.max()) + 1), np.uint8)
         draws = None if weights is None else self.draws(sample, weights)
-        value = Value(float(self.draws(sample, once)[0]), self.note(sample), draws=draws)
+        value = Value(float(self.draws(sample, ones)[0]), self.note(sample), draws=draws)
         return value if draws is None or not np.ptp(sample.trace) else interval(value, draws)
 
 
@@ -210,8 +210,8 @@ def statistic(
     """Return a decorator that makes a metric of its draws (see `Statistic`)."""
 
     def decorate(draws: Callable[[Sample, Weights], Floats64]) -> Statistic[Sample]:
-        made = Statistic(draws, problem, note)
-        object.__setattr__(made, "__doc__", draws.__doc__)
-        return made
+        metric = Statistic(draws, problem, note)
+        object.__setattr__(metric, "__doc__", draws.__doc__)
+        return metric
 
     return decorate

@@ -99,7 +99,7 @@ def evidence_hits(changes: Sequence[Floats64], named: Sequence[int], trace: Ints
     values: dict[str, dict[int, Value]] = {"hit": {}, "above_next": {}, "above_chance": {}}
     for first in TOP:
         pairs = list(zip(changes, named, strict=True))
-        hits = np.array([hit(falls, step, first) for falls, step in pairs])
+        hits = np.array([hit(change, step, first) for change, step in pairs])
         following = np.array([float(step < first) for step in named])
         chance = np.array([min(first / len(later), 1.0) for later in changes])
         for name, numbers in (("hit", hits), ("above_next", hits - following), ("above_chance", hits - chance)):

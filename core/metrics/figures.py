@@ -56,13 +56,13 @@ class Subject:
         """The steps that have a share, which is NaN for the others."""
         table, share = self.table, self.table.share
         assert share is not None
-        kept = ~np.isnan(share)
+        has_share = ~np.isnan(share)
         # Rounding can lift the sum of two probabilities above 1.
-        validity = np.clip(table.validity[kept].astype(np.float64), 0.0, 1.0)
+        validity = np.clip(table.validity[has_share].astype(np.float64), 0.0, 1.0)
         # An evaluator of verdicts has no scores.
         if not self.outputs.has_scores:
             validity[:] = np.nan
-        return ShareItems(validity, share[kept], table.trace[kept])
+        return ShareItems(validity, share[has_share], table.trace[has_share])
 
     @cached_property
     def redundant_solutions(self) -> FirstErrors:
@@ -105,7 +105,7 @@ def spearman(items: ShareItems, weights: Weights) -> Value:
     x, y = (_ranks(numbers) - (len(items) + 1) / 2 for numbers in (items.validity, items.share))
     sums = np.zeros((weights.shape[1], 6))
     np.add.at(sums, items.trace, np.stack([np.ones(len(x)), x, y, x * x, y * y, x * y], axis=1))
-    totals = (weighted_totals(sums, drawn) for drawn in (np.ones_like(weights[:1]), weights))
+    totals = (weighted_totals(sums, counts) for counts in (np.ones_like(weights[:1]), weights))
     (number,), draws = map(_correlation, totals)
     if np.isnan(number):
         return Value.none("all scores or all shares are the same")
@@ -144,14 +144,14 @@ def order_within_traces(items: ShareItems, weights: Weights) -> Floats64:
 
     Pairs with equal shares do not count. Equal validities count one half, so that a constant has 0.5.
     """
-    won, pairs = np.zeros((2, weights.shape[1]))
+    wins, pairs = np.zeros((2, weights.shape[1]))
     order = np.argsort(items.trace, kind="stable")
     present, starts = np.unique(items.trace[order], return_index=True)
     for place, own in zip(present, np.split(order, starts[1:]), strict=True):
         share, validity = items.share[own], items.validity[own]
         above = (validity[:, None] - validity)[share[:, None] > share]
-        won[place], pairs[place] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
-    return ratio(won, pairs, np.arange(len(won)), weights)
+        wins[place], pairs[place] = (above > 0).sum() + (above == 0).sum() / 2, len(above)
+    return ratio(wins, pairs, np.arange(len(wins)), weights)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,9 @@ class FirstErrors:
             "their gold says too little": self.no_gold,
             "the evaluator says too little of them": self.no_verdict,
         }
-        parts = [f"{count:,} of {total:,} traces do not count: {why}" for why, count in reasons.items() if count]
+        parts = [
+            f"{count:,} of {total:,} traces do not count: {reason}" for reason, count in reasons.items() if count
+        ]
         return "; ".join(parts)
 
 
@@ -80,15 +82,15 @@ def first_errors(table: StepTable, threshold: float = 0.5, outputs: Outputs = Ou
     labelled[table.trace[table.valid == SILENT]] = False
     labelled |= gold != SILENT
     present = table.present
-    kept = np.flatnonzero(present & labelled & is_known)
+    counted = np.flatnonzero(present & labelled & is_known)
     called_wrong = predicted != SILENT
     if outputs.in_words and not (table.redundancy > 0).any():
         called_wrong |= table.solution == 0
     return FirstErrors(
-        gold[kept],
-        predicted[kept],
-        kept,
-        called_wrong[kept],
+        gold[counted],
+        predicted[counted],
+        counted,
+        called_wrong[counted],
         no_gold=int((present & ~labelled).sum()),
         no_verdict=int((present & labelled & ~is_known).sum()),
     )
@@ -107,15 +109,15 @@ def redundant_solutions(table: StepTable, outputs: Outputs, thresholds: Threshol
     else:
         unread = np.zeros(table.traces, np.bool_)
         unread[table.trace[np.isnan(table.validity)]] = True
-    kept = ~unread[judged.trace]
-    gold, predicted = (np.where(free[kept], SILENT, 0) for free in (judged.gold, judged.predicted))
+    is_read = ~unread[judged.trace]
+    gold, predicted = (np.where(free[is_read], SILENT, 0) for free in (judged.gold, judged.predicted))
     return FirstErrors(
         gold,
         predicted,
-        judged.trace[kept],
+        judged.trace[is_read],
         predicted != SILENT,
         no_gold=int(table.present.sum()) - len(judged),
-        no_verdict=int((~kept).sum()),
+        no_verdict=int((~is_read).sum()),
     )
 
 

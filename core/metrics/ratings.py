@@ -78,8 +78,8 @@ class Ratings:
         votes = self.counts[:, : len(LABEL_NAMES)]
         if not len(votes):
             return np.empty(0)
-        alone = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
-        return np.where(alone, votes.argmax(axis=1), np.nan).astype(np.float64)
+        is_unique = (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) == 1
+        return np.where(is_unique, votes.argmax(axis=1), np.nan).astype(np.float64)
 
     def of_traces(self, chosen: Sequence[int]) -> "Ratings":
         """Return the ratings of the chosen traces, in the order given."""

@@ -66,8 +66,8 @@ def items(
     otherwise they count as free of error.
     """
     if outputs == Outputs.CHECKS and errors == Errors.REDUNDANT:
-        nothing = np.zeros(0)
-        return Items(nothing, nothing > 0, nothing > 0, nothing.astype(np.int64))
+        empty = np.zeros(0)
+        return Items(empty, empty > 0, empty > 0, empty.astype(np.int64))
     trace = table.trace
     if errors == Errors.INVALID or outputs == Outputs.VALIDITY:
         scores = table.validity.astype(np.float64)

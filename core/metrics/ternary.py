@@ -38,14 +38,14 @@ def classify(table: StepTable, label: Label | None = None, tau: float = 0.5) -> 
     If `label` is given, it is predicted for steps where its probability is at least `tau`, and the more probable of
     the other two labels is predicted for all other steps.
     """
-    kept = (table.label != SILENT) & ~np.isnan(table.validity)
-    probs = table.probs[kept]
+    selected = (table.label != SILENT) & ~np.isnan(table.validity)
+    probs = table.probs[selected]
     predicted = probs.argmax(axis=1).astype(np.int8)
     if label is not None:
         rest = probs.copy()
         rest[:, label] = -1
         predicted = np.where(probs[:, label] >= tau, np.int8(label), rest.argmax(axis=1).astype(np.int8))
-    return Classified(probs, table.label[kept], predicted, table.trace[kept])
+    return Classified(probs, table.label[selected], predicted, table.trace[selected])
 
 
 def _no_steps(steps: Classified) -> str:
@@ -75,7 +75,7 @@ def _missing_classes(steps: Classified) -> list[str]:
 
 
 def _missing_note(steps: Classified) -> str:
-    return f"the gold has no {' or '.join(lacking)}" if (lacking := _missing_classes(steps)) else ""
+    return f"the gold has no {' or '.join(missing)}" if (missing := _missing_classes(steps)) else ""
 
 
 def _macro_auc_problem(steps: Classified) -> str:

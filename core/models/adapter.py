@@ -25,6 +25,7 @@ from stepsight.core.hubs.checkpoint_files import (
     ADAPTER,
     ADAPTER_PICKLE,
     ADAPTER_WEIGHTS,
+    NAME_BASE,
     read_adapter_file,
 )
 from stepsight.core.models import llada
@@ -34,7 +35,6 @@ _PREFIX = "base_model.model."
 _PAIR = re.compile(r"(?P<module>.+)\.lora_(?P<embedding>embedding_)?(?P<side>[AB])(?:\.[^.]+)??(?:\.weight)?")
 _WHOLE = re.compile(r"\.(?:modules_to_save(?:\.default)?|base_layer)(?=\.)")
 _MERGE = "Merge it with PEFT (merge_and_unload, then save_pretrained), and give that folder."
-_NAME_BASE = 'Name the base that it was trained on in stepsight.json, such as {"base": "OWNER/NAME"}.'
 _SIDES = ("lora_A.default.weight", "lora_B.default.weight")
 _OF_EMBEDDING = ("lora_embedding_A.default", "lora_embedding_B.default")
 # Initialisations that change the base.
@@ -91,7 +91,7 @@ class Adapter:
             name = self._candidate(f"{module}.weight", names)
             if name is None:
                 raise UserError(
-                    f"{self.folder}: the adapter changes {module}.weight, which its base does not have.", _NAME_BASE
+                    f"{self.folder}: the adapter changes {module}.weight, which its base does not have.", NAME_BASE
                 )
             first, second, scale = self._matrices(module)
             shape, changed = base.shape(names[name]), (len(second), first.shape[1])
@@ -101,9 +101,9 @@ class Adapter:
             )
             if shape != (changed[::-1] if is_turned else changed):
                 raise UserError(
-                    f"{self.folder}: the adapter changes {name} by a matrix of shape {changed}, in the base it has "
+                    f"{self.folder}: the adapter's change to {name} has shape {changed}, but in its base it has "
                     f"shape {shape}.",
-                    _NAME_BASE,
+                    NAME_BASE,
                 )
             changes[names[name]] = LowRank(first, second, scale, is_turned)
         # A head that the base does not have keeps its name.
@@ -121,12 +121,12 @@ class Adapter:
         first, second = (self.pairs[module].get(side) for side in sides)
         if first is None or second is None or first.ndim != 2 or second.ndim != 2 or len(first) != second.shape[1]:
             raise UserError(
-                f"{self.folder}: the matrices A and B of {module} do not fit each other.", "Copy it again."
+                f"{self.folder}: the matrices A and B of {module} do not fit together.", "Copy it again."
             )
         rank = self._module_value(module, "rank_pattern", "r")
         if len(first) != rank:
             raise UserError(
-                f"{self.folder}: {module} has rank {len(first)}, adapter_config.json says {rank:g}.",
+                f"{self.folder}: {module} has rank {len(first)}, but adapter_config.json says {rank:g}.",
                 "Copy it again.",
             )
         root = rank**0.5 if self.config.get("use_rslora") else rank

@@ -15,6 +15,7 @@ from stepsight.core.hubs.checkpoint_files import (
     ADAPTER,
     CARD,
     CONFIG,
+    NAME_BASE,
     SLOW_TOKENIZERS,
     TOKENIZER,
     is_hub_id,
@@ -228,15 +229,13 @@ class _Parts:
         named = self.text("base") if "base" in self.card else config.get("base_model_name_or_path")
         if not isinstance(named, str) or not named:
             if self.is_adapter:
-                raise UserError(
-                    f"{self.own}/{ADAPTER}: base_model_name_or_path is missing.", _name_base("OWNER/NAME")
-                )
+                raise UserError(f"{self.own}/{ADAPTER}: base_model_name_or_path is missing.", NAME_BASE)
             return None
         revision = None if "base" in self.card else config.get("revision")
         folder = self.elsewhere(named, "base", "its base model", weights=self.is_adapter, revision=revision)
         above = (*self.above, self.folder.resolve())
         if folder.resolve() in above:
-            raise UserError(f"{self.folder}: its base is itself, or an adapter of it.", _name_base("OWNER/NAME"))
+            raise UserError(f"{self.folder}: its base is itself, or an adapter of it.", NAME_BASE)
         return _open(folder, self.fetched, above)
 
     @cached_property
@@ -245,7 +244,7 @@ class _Parts:
         embeddings require. Raises `UserError` if there is neither."""
         folder = next((folder for folder in (self.own, self.folder) if (folder / CONFIG).is_file()), None)
         if folder is None and self.base is None:
-            raise UserError(f"{self.folder}: {CONFIG} is missing.", _name_base("OWNER/NAME"))
+            raise UserError(f"{self.folder}: {CONFIG} is missing.", NAME_BASE)
         config = dict(self.base.config) if folder is None and self.base else read_config_file(folder or self.own)
         if self.adapter and str(self.adapter.config.get("task_type")) == "TOKEN_CLS":
             names = config.get("architectures") or ["ForCausalLM"]
@@ -294,11 +293,11 @@ class _Parts:
                 return folder
         hint = f'Name the folder or OWNER/NAME that has it in {CARD}, such as {{"{key}": "OWNER/NAME"}}.'
         if not is_hub_id(named):
-            raise UserError(f"{self.folder}: {what}, {named!r:.120}, is not there.", hint)
+            raise UserError(f"{self.folder}: {what}, {named!r:.120}, cannot be found.", hint)
         try:
             return model_folder(named, part_revision, weights=weights)
         except UserError as error:
-            raise UserError(f"{self.folder}: {what}, {named!r}, is not there: {error.message}", hint) from None
+            raise UserError(f"{self.folder}: {what}, {named!r}, cannot be found: {error.message}", hint) from None
 
     def text(self, key: str) -> str:
         value = self.card[key]
@@ -323,10 +322,6 @@ def _check_added(checkpoint: Checkpoint) -> None:
         number = checkpoint.vocabulary.token_id(token)
         if size is not None and (number is None or number >= size):
             raise UserError(
-                f"{checkpoint.folder}: the token {token!r} gets the id {number}, the weights have {size} tokens.",
-                "Name the base that it was trained on in stepsight.json.",
+                f"{checkpoint.folder}: token {token!r} has the id {number}, but the weights have {size} tokens.",
+                NAME_BASE,
             )
-
-
-def _name_base(example: str) -> str:
-    return f'Name the folder or OWNER/NAME of its base in {CARD}, such as {{"base": "{example}"}}.'

@@ -54,7 +54,7 @@ def _check_device(name: str, dtype: str) -> None:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise UserError(f"there is no kind of device {name!r:.40}.", "Give cpu, cuda, cuda:N or auto.") from None
+        raise UserError(f"{name!r:.40} is not a device.", "Give cpu, cuda, cuda:N or auto.") from None
     if device.type == "cuda":
         _check_gpu(device)
     if dtype == STORED:
@@ -66,11 +66,15 @@ def _check_device(name: str, dtype: str) -> None:
 def _check_gpu(device: torch.device) -> None:
     count = torch.cuda.device_count()
     if not torch.cuda.is_available() or not count:
-        built = "was built without CUDA" if torch.version.cuda is None else "finds no GPU"
-        raise UserError(f"the device '{device}' is not there: PyTorch {built}.", "Choose another device: cpu.")
+        problem = "was built without CUDA" if torch.version.cuda is None else "finds no GPU"
+        raise UserError(
+            f"the device '{device}' is not available: PyTorch {problem}.", "Choose another device: cpu."
+        )
     if device.index is not None and device.index >= count:
         gpus = "one GPU, cuda:0" if count == 1 else f"{count} GPUs, cuda:0 to cuda:{count - 1}"
-        raise UserError(f"the device '{device}' is not there: this machine has {gpus}.", "Choose another device.")
+        raise UserError(
+            f"the device '{device}' is not available: this machine has {gpus}.", "Choose another device."
+        )
 
 
 @torch.inference_mode()

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.evaluator_summary import OWN_READING, Rereading
 from stepsight.core.hubs.checkpoint_files import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint
@@ -108,15 +108,13 @@ class ModelEvaluator(Evaluator):
         """
         if self.reading.window is not None:
             one_pass = self.is_causal or self.encoder.asks_each_step
-            try:
+            with located(named(trace)):
                 return encode_in_windows(self.encoder, trace, self.reading.window, one_pass=one_pass)
-            except UserError as error:
-                raise error.at(named(trace)) from None
         encoded = self.encoder.encode(trace)
         if len(encoded) <= self.context:
             return encoded
         raise UserError(
-            f"{named(trace)} has {len(encoded):,} tokens, {self.name} reads at most {self.context:,}.",
+            f"{named(trace)} has {len(encoded):,} tokens, but {self.name} reads at most {self.context:,}.",
             f"Shorten it (or read windows of it with --window {self.context}, or use --skip-too-long).",
         )
 
@@ -130,8 +128,8 @@ def check_numbers(name: str, probs: Iterable[Floats32], trace: Trace | None = No
     """Raise `UserError`, with a message that names trace and evaluator, if a probability is not a number."""
     if not all(np.isfinite(row).all() for row in probs):
         raise UserError(
-            f"{named(trace)}: probabilities of {name} are not numbers.",
-            "If its weights are in float16, take bfloat16 or float32 (--dtype); else they are damaged.",
+            f"{named(trace)}: {name} returned probabilities that are not numbers.",
+            "If its weights are in float16, use bfloat16 or float32 (--dtype); otherwise they are damaged.",
         )
 
 
@@ -153,13 +151,13 @@ def save_evaluator(
     a folder can hold no other head."""
     head = model.score
     if not isinstance(head, nn.Linear) or (head.bias is not None and head.bias.isinf().any()):
-        raise UserError("the evaluator's head is not a linear one of neg, neu and pos.", "Train one that is.")
+        raise UserError("the evaluator's head is not a linear layer for neg, neu and pos.", "Train such a head.")
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {name: value.detach().to("cpu", dtype).contiguous() for name, value in _named_tensors(model)}
     save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
     # float16 only makes the file smaller; the evaluator was trained and measured in float32.
-    more = {"dtype": "float32"} if dtype == torch.float16 else None
-    write_description(folder, model, encoder, provenance, thresholds, dtype_name(dtype), more)
+    extra = {"dtype": "float32"} if dtype == torch.float16 else None
+    write_description(folder, model, encoder, provenance, thresholds, dtype_name(dtype), extra)
 
 
 def write_description(
@@ -169,10 +167,10 @@ def write_description(
     provenance: Mapping[str, Any],
     thresholds: Thresholds | None = None,
     dtype: str = "float32",
-    more: Mapping[str, Any] | None = None,
+    extra: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the files that accompany weights of type `dtype`: config.json, tokenizer.json and stepsight.json. The
-    keys in `more` are added to stepsight.json."""
+    keys in `extra` are added to stepsight.json."""
     thresholds = thresholds or Thresholds()
     config = model.config.to_dict() | {"dtype": dtype}
     # A path on this machine.
@@ -189,7 +187,7 @@ def write_description(
         "attention": ATTENTIONS[bool(getattr(model.config, "is_causal", True))],
         "template": encoder.template.to_dict(),
         "thresholds": {"validity": thresholds.validity, "redundancy": thresholds.redundancy},
-        **(more or {}),
+        **(extra or {}),
         "provenance": dict(provenance),
     }
     _write_json(folder / CARD, card)
@@ -208,17 +206,17 @@ def _named_tensors(model: StepModel) -> Iterator[tuple[str, Tensor]]:
         yield f"score.{name}", value
 
 
-def fingerprint(checkpoint: Checkpoint, template: dict[str, Any], attention: str, *more: Any) -> str:
+def fingerprint(checkpoint: Checkpoint, template: dict[str, Any], attention: str, *extra: Any) -> str:
     """Return the SHA-256 of everything that determines an evaluator's scores.
 
     It covers every tensor (name, type, shape, bytes), what an adapter changes of its base, the tokenizer, the
-    template, the mask, and the values in `more`, which determine how the weights are read.
+    template, the mask, and the values in `extra`, which determine how the weights are read.
     """
     digest = hashlib.sha256()
     checkpoint.weights.update(digest)
     for path in checkpoint.tokenizer.read:
         digest.update(path.read_bytes())
-    values = [template, attention, *more, *(checkpoint.tokenizer.added and [checkpoint.tokenizer.added])]
+    values = [template, attention, *extra, *(checkpoint.tokenizer.added and [checkpoint.tokenizer.added])]
     digest.update(json.dumps(values, sort_keys=True).encode())
     return digest.hexdigest()
 

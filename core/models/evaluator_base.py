@@ -121,8 +121,8 @@ class RuleEvaluator(Evaluator):
         return 0
 
     def encode(self, trace: Trace) -> Encoded:
-        nothing = np.zeros(0, np.int64)
-        return Encoded(nothing, nothing, nothing)
+        empty = np.zeros(0, np.int64)
+        return Encoded(empty, empty, empty)
 
     @abstractmethod
     def judge(self, trace: Trace, mode: Mode) -> Judgment:

@@ -60,9 +60,9 @@ def is_native(dtype: str) -> bool:
     """True if PyTorch and oneDNN report that the processor has instructions for products in this data type."""
     if dtype == "float32":
         return True
-    able, instructions = _NATIVE[dtype]
+    query, instructions = _NATIVE[dtype]
     try:
-        is_computed = bool(getattr(_onednn(), able)())
+        is_computed = bool(getattr(_onednn(), query)())
         capabilities = torch.cpu.get_capabilities()
     except (AttributeError, RuntimeError):
         return False
@@ -110,5 +110,7 @@ def _is_usable(dtype: torch.dtype) -> bool:
             results["packed"] = _join(x, _pack(weight), expected, "add"), 2 * expected
     except (RuntimeError, AttributeError):
         return False
-    within = 1e-4 if dtype == torch.float32 else 3e-2
-    return all(bool((left - right).abs().max() <= within * right.abs().max()) for left, right in results.values())
+    tolerance = 1e-4 if dtype == torch.float32 else 3e-2
+    return all(
+        bool((left - right).abs().max() <= tolerance * right.abs().max()) for left, right in results.values()
+    )

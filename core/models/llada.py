@@ -79,7 +79,7 @@ def backbone_values(config: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(theta, bool) or not isinstance(theta, int | float):
         raise UserError(
             "config.json: the key 'rope_theta' is missing or not a number.",
-            "Copy config.json again: LLaDA's own code would take 10000, with which none was published.",
+            "Copy config.json again: LLaDA's own code would use 10000, as no published checkpoint does.",
         )
     for key in _STATED:
         if config.get(key) is None:
@@ -123,7 +123,7 @@ def _kv_heads(config: Mapping[str, Any]) -> int:
     expected = 1 if single else int(heads)
     if own not in (None, expected):
         raise UserError(
-            f"config.json: n_kv_heads is {own}, multi_query_attention is {single!r:.60}, which means {expected}.",
+            f"config.json: n_kv_heads is {own}, but multi_query_attention {single!r:.60} means {expected}.",
             "Copy it again.",
         )
     return expected

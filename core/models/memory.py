@@ -12,7 +12,7 @@ from stepsight.core.paths import format_bytes
 
 _BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 # On top of the weights: activations, and copies that a loader holds for a moment.
-_SHARE, _BESIDE = 1.15, 300_000_000
+_SHARE, _OVERHEAD = 1.15, 300_000_000
 # A child may take this much besides the weights, and this many times their bytes: they are mapped, converted to
 # another type, and copied by a loader. A second suffices for reading and hashing so many bytes.
 _OPENING, _COPIES, _SECONDS, _SPEED = 2_000_000_000, 5, 60, 50_000_000
@@ -21,7 +21,7 @@ _GROUP = Path("/sys/fs/cgroup")
 
 def needed_memory(parameters: int, dtype: str) -> int:
     """Estimate how many bytes an evaluator takes while scoring from its parameter count and data type."""
-    return round(_SHARE * parameters * _BYTES.get(dtype, 4)) + _BESIDE
+    return round(_SHARE * parameters * _BYTES.get(dtype, 4)) + _OVERHEAD
 
 
 def opening_bounds(size: int) -> Bounds:
@@ -89,12 +89,12 @@ def check_memory(name: str, needed: int, *, whole: bool = False) -> None:
     available = total_memory() if whole else free_memory()
     if available is None or needed <= available:
         return
-    has = f"this machine has {format_bytes(available)}" if whole else f"{format_bytes(available)} is free"
+    state = f"this machine has {format_bytes(available)}" if whole else f"{format_bytes(available)} is free"
     raise UserError(
-        f"{name} needs about {format_bytes(needed)} of memory; {has}.",
+        f"{name} needs about {format_bytes(needed)} of memory; {state}.",
         "Choose a smaller one, weights in bfloat16 (--dtype), or a machine with more memory."
         if whole
-        else "End what else needs memory, or wait for it, then try again.",
+        else "Close other programs, or wait for them to finish, then try again.",
     )
 
 
@@ -104,8 +104,8 @@ def _kept_of_files() -> int:
         lines = (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines()
     except OSError:
         return 0
-    kept = (line.split() for line in lines if line.startswith(("inactive_file ", "active_file ")))
-    return sum(int(words[1]) for words in kept)
+    fields = (line.split() for line in lines if line.startswith(("inactive_file ", "active_file ")))
+    return sum(int(words[1]) for words in fields)
 
 
 def _number(path: Path) -> int | None:

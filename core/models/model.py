@@ -167,7 +167,7 @@ def main_device(model: nn.Module, otherwise: torch.device | None = None) -> torc
     return next(devices, otherwise or torch.device("cpu"))
 
 
-def beside(model: nn.Module, part: Part, place: Placement) -> Part:
+def to_device_of(model: nn.Module, part: Part, place: Placement) -> Part:
     """Move a part, such as a score head, to the device of a model's weights, convert it to the data type of
     `place`, and return it."""
     return part.to(main_device(model), torch_dtype(place.dtype))
@@ -205,7 +205,9 @@ def looks_ahead(backbone: "PreTrainedModel") -> bool:
     backbone.train(training)
     if len(results) > 1:
         kind = backbone.config.model_type
-        raise UserError(f"a backbone of type {kind!r} cannot have the mask that was asked for.", "Leave it out.")
+        raise UserError(
+            f"a backbone of type {kind!r} does not support the requested attention mask.", "Leave the mask out."
+        )
     return results.pop()
 
 

@@ -301,10 +301,10 @@ class Queries:
             # mask.
             first = max(0, int(at.min()) - window + 1) // _BLOCK * _BLOCK
         places = torch.arange(first, int(at.max()) + 1)
-        seen = places <= at
-        seen = seen if window is None else seen & (places > at - window)
+        visible = places <= at
+        visible = visible if window is None else visible & (places > at - window)
         # PyTorch's kernel would make these numbers of a boolean mask in each layer.
-        mask = torch.zeros(seen.shape, dtype=dtype).masked_fill_(~seen, -math.inf)
+        mask = torch.zeros(visible.shape, dtype=dtype).masked_fill_(~visible, -math.inf)
         view = slice(first, first + len(places)), mask
         if mask.numel() <= _KEPT_MASK:
             self._masks[rows.start, window] = view
@@ -454,8 +454,8 @@ def _joined(parts: Sequence[tuple[Any, int, bool]], norm: Tensor) -> _Projection
     weights: list[Tensor] = []
     biases: list[Tensor] = []
     for part, heads, is_rotated in parts:
-        both = [part.weight * norm, *([] if part.bias is None else [part.bias])]
-        weight, *bias = [_side_by_side(rows, heads) for rows in both] if is_rotated else both
+        tensors = [part.weight * norm, *([] if part.bias is None else [part.bias])]
+        weight, *bias = [_side_by_side(rows, heads) for rows in tensors] if is_rotated else tensors
         weights.append(weight)
         biases += bias
     counts = [heads for _, heads, _ in parts]

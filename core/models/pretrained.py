@@ -195,7 +195,8 @@ def _check_size(network: PreTrainedModel, stored: int) -> None:
     named = sum(tensor.numel() for tensors in (network.parameters(), network.buffers()) for tensor in tensors)
     if named > 2 * stored + _NEW:
         raise UserError(
-            f"config.json is of a network with {named:,} weights, the files have {stored:,}.", "Copy it again."
+            f"config.json describes a network of {named:,} weights, but the files have {stored:,}.",
+            "Copy it again.",
         )
 
 
@@ -220,10 +221,10 @@ def _set_attention(config: PretrainedConfig, attention: str | None, folder: Path
 def _check_report(report: dict[str, Any], folder: Path) -> None:
     if report["missing_keys"]:
         names = sorted(report["missing_keys"])
-        raise UserError(f"{folder}: {len(names)} tensors are missing, the first is {names[0]}.", "Copy it again.")
+        raise UserError(f"{folder}: {len(names)} tensors are missing; the first is {names[0]}.", "Copy it again.")
     if report["mismatched_keys"]:
         name, shape, expected = sorted(report["mismatched_keys"])[0]
-        raise UserError(f"{folder}: {name} has shape {tuple(shape)}, the config asks for {tuple(expected)}.")
+        raise UserError(f"{folder}: {name} has shape {tuple(shape)}, but config.json requires {tuple(expected)}.")
 
 
 @contextmanager

@@ -29,7 +29,7 @@ EMBEDDING = "embed_tokens.weight"
 _PICKLE = "pytorch_model.bin"
 _INDEX = "pytorch_model.bin.index.json"
 # The bytes of tensors that a file may have beyond twice its size, which tied weights take.
-_BESIDE = 1_000_000
+_OVERHEAD = 1_000_000
 
 
 def pickle_files(folder: Path) -> list[Path]:
@@ -40,7 +40,7 @@ def pickle_files(folder: Path) -> list[Path]:
     files = [folder / name for name in read_shards(folder / _INDEX)]
     missing = next((file for file in files if not file.is_file()), None)
     if missing is not None:
-        raise UserError(f"{folder}: {missing.name} is missing, which {_INDEX} names.", "Copy it again.")
+        raise UserError(f"{folder}: {missing.name} is missing, although {_INDEX} names it.", "Copy it again.")
     return files
 
 
@@ -62,8 +62,8 @@ def read_pickle(path: Path) -> dict[str, Tensor]:
             )
     # Tensors that repeat numbers, or share them with many others, are written out in full.
     size, stored = sum(value.nbytes for value in values.values()), path.stat().st_size
-    if size > 2 * stored + _BESIDE:
-        raise UserError(f"{path}: its tensors take {size:,} bytes, the file has {stored:,}.", UNPICKLE)
+    if size > 2 * stored + _OVERHEAD:
+        raise UserError(f"{path}: its tensors take {size:,} bytes, but the file has {stored:,}.", UNPICKLE)
     return dict(values)
 
 
@@ -86,7 +86,7 @@ def _unreadable(path: Path, error: Exception) -> UserError:
             f"{path}: the pickle file needs more than tensors ({name:.80}); it can run code, so it is not read.",
             UNPICKLE,
         )
-    return UserError(f"{path}: not a whole file of weights ({message:.120}).", "Copy it again.")
+    return UserError(f"{path}: not a complete weights file ({message:.120}).", "Copy it again.")
 
 
 @dataclass(frozen=True, eq=False)

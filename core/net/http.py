@@ -125,13 +125,10 @@ def make_client(
     try:
         return kind(timeout=timeout, headers={**_HEADERS, **(headers or {})}, mounts=_DIRECT, **options)
     except (ImportError, ValueError, httpx2.InvalidURL) as error:
-        raise proxy_error(error) from None
-
-
-def proxy_error(error: Exception) -> UserError:
-    """Return the error to raise if a proxy named in the environment cannot be used."""
-    hint = "Name one by http:// or https:// in HTTP_PROXY, HTTPS_PROXY and ALL_PROXY, or unset them."
-    return UserError(f"the proxy that the environment names cannot be used ({reason(error):.200}).", hint)
+        raise UserError(
+            f"the proxy named in the environment cannot be used ({reason(error):.200}).",
+            "Set HTTP_PROXY, HTTPS_PROXY and ALL_PROXY to http:// or https:// addresses, or unset them.",
+        ) from None
 
 
 def failed_attempt(response: httpx2.Response, error: Exception) -> Exception:
@@ -198,7 +195,7 @@ def _unpacker(response: httpx2.Response) -> Callable[[bytes], Iterator[bytes]]:
     if packed in ("identity", ""):
         return lambda raw: iter((raw,))
     if packed not in _PACKED:
-        raise httpx2.DecodingError(f"the answer is packed by {packed:.40}")
+        raise httpx2.DecodingError(f"the answer is compressed by {packed:.40}")
     # This value distinguishes the header of gzip from that of zlib.
     stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
 
@@ -256,7 +253,7 @@ def read_lines(response: httpx2.Response, longest: int) -> Iterator[bytes]:
         if size > longest:
             raise httpx2.RemoteProtocolError(f"a line has more than {longest:,} bytes")
     if size:
-        raise httpx2.RemoteProtocolError("the answer breaks off")
+        raise httpx2.RemoteProtocolError("the answer ends in the middle of a line")
 
 
 def _message(value: object) -> str:

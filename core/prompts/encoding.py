@@ -51,8 +51,8 @@ class Pieces:
         must not get a space mark."""
         keys = list(zip(texts, continues, strict=True))
         # Read once, since another thread may replace it.
-        kept = self._kept
-        pieces = {piece: kept[piece] for piece in keys if piece in kept}
+        cached = self._kept
+        pieces = {piece: cached[piece] for piece in keys if piece in cached}
         for bare in (False, True):
             missing = list({text: None for text, flag in keys if flag == bare and (text, bare) not in pieces})
             if missing:
@@ -201,18 +201,18 @@ class Encoder:
     def _parts(self, trace: Trace) -> Iterable[_Part]:
         """Yield the tokens and texts of an input in order, with a mark at the end of each sub-step."""
         template = self.template
-        kept = template.read == Read.SEPARATOR
-        separator: list[_Part] = [*self.closing] if kept else [Mark.LEFT_OUT] * len(self.closing)
+        reads_separator = template.read == Read.SEPARATOR
+        separator: list[_Part] = [*self.closing] if reads_separator else [Mark.LEFT_OUT] * len(self.closing)
         yield from self._opening(trace)
         if template.opening:
             yield from separator
         for number, text in enumerate(trace.substeps, start=1):
-            *ahead, last = self._between if number > 1 and self._between else [""]
-            yield from ahead if isinstance(last, str) else [*ahead, last]
+            *leading, last = self._between if number > 1 and self._between else [""]
+            yield from leading if isinstance(last, str) else [*leading, last]
             yield from self._lines(
                 (last if isinstance(last, str) else "") + template.step_text(number, text), separator
             )
-            yield from [*separator, Mark.END] if kept else [Mark.END, *separator]
+            yield from [*separator, Mark.END] if reads_separator else [Mark.END, *separator]
 
     def _lines(self, text: str, separator: list[_Part]) -> Iterable[_Part]:
         """Yield the text of a step. If the template says so, the separator replaces the line breaks in it."""
@@ -268,7 +268,7 @@ class Encoder:
         if not ids:
             raise UserError(
                 f"the tokenizer gives no token for the separator {separator!r}.",
-                'Name another one in the template of stepsight.json, or leave it out: {"separator": "", '
+                'Name another separator in the template of stepsight.json, or leave it out: {"separator": "", '
                 '"read": "last"} reads each step at its own last token.',
             )
         return ids
@@ -311,12 +311,12 @@ class _Cutter:
     def windows(self) -> Iterator[Window]:
         """Yield the windows in the order of their blocks."""
         share = self._room // _SHARES
-        first, held = 0, 0
+        first, total = 0, 0
         for step, length in enumerate(self._lengths):
-            if step > first and held + length > (share if first else share + self._most_before):
+            if step > first and total + length > (share if first else share + self._most_before):
                 yield self._window(first, step)
-                first, held = step, 0
-            held += length
+                first, total = step, 0
+            total += length
         yield self._window(first, len(self._lengths))
 
     def _window(self, first: int, stop: int) -> Window:
@@ -347,8 +347,8 @@ class _Cutter:
 
     def _refused(self, step: int, tokens: int) -> UserError:
         return UserError(
-            f"step {step + 1} has {tokens:,} tokens with the problem, and a window has at most {self.size:,}.",
-            "Take larger windows if the evaluator can read them, or divide the step (or use --skip-too-long).",
+            f"step {step + 1} and the problem have {tokens:,} tokens, but a window has at most {self.size:,}.",
+            "Use larger windows if the evaluator can read them, or divide the step (or use --skip-too-long).",
         )
 
     @cached_property

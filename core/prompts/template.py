@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Strict, model_validator
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import located
 from stepsight.core.validation import STRICT, Record, invalid, validate
 
 
@@ -92,10 +92,8 @@ class PromptTemplate(Record):
     def from_dict(cls, values: Mapping[str, Any]) -> "PromptTemplate":
         """Create a template from a mapping. Raises `UserError` if a key is unknown, a value has the wrong type, or
         a text lacks its placeholder."""
-        try:
+        with located("the template"):
             return validate(cls, dict(values))
-        except UserError as error:
-            raise error.at("the template") from None
 
     def to_dict(self) -> dict[str, Any]:
         """Return a mapping from which `from_dict` rebuilds the template: prompt, separator, bos, and every value

@@ -34,7 +34,7 @@ SPACE = "▁"
 _BPE = 2
 _NORMAL, _UNKNOWN, _CONTROL, _USER_DEFINED = 1, 2, 3, 4
 _OTHER_KIND = (
-    "Put a tokenizer.json beside it. Transformers 4 makes one (version 5 may make another): "
+    "Add a tokenizer.json. Transformers 4 writes one (version 5 may write a different one): "
     "AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER), with the packages sentencepiece and protobuf."
 )
 
@@ -71,7 +71,7 @@ class SentencePiece:
         except (ValueError, IndexError, struct.error, UnicodeDecodeError):
             raise UserError(f"{path.name} is not a SentencePiece model.", "Copy it again.") from None
         if not model.is_plain:
-            raise UserError(f"{path.name} is not a BPE model with bytes, as those of Llama are.", _OTHER_KIND)
+            raise UserError(f"{path.name} is not a BPE model with byte fallback, like those of Llama.", _OTHER_KIND)
         return model
 
     @classmethod
@@ -152,7 +152,7 @@ def _added(piece: Piece) -> AddedToken:
 def _piece(fields: Mapping[int, int | bytes]) -> Piece:
     text, score, kind = fields.get(1, b""), fields.get(2, b"\0\0\0\0"), fields.get(3, _NORMAL)
     if not isinstance(text, bytes) or not isinstance(score, bytes) or not isinstance(kind, int):
-        raise ValueError("a piece of another form")
+        raise ValueError("a malformed piece")
     (number,) = struct.unpack("<f", score)
     return Piece(text.decode("utf-8"), number, kind)
 
@@ -175,7 +175,7 @@ def _fields(data: bytes) -> Iterator[_Field]:
         else:
             raise ValueError("a field of an unknown kind")
         if place + length > len(data):
-            raise ValueError("a field that is cut")
+            raise ValueError("a truncated field")
         yield tag >> 3, data[place : place + length]
         place += length
 
@@ -189,7 +189,7 @@ def _varint(data: bytes, place: int) -> tuple[int, int]:
         number |= (byte & 127) << shift
         if byte < 128:
             return number, place
-    raise ValueError("a number that does not end")
+    raise ValueError("a number without an end")
 
 
 _SETTINGS, _ADDED, _SPECIAL, _CONFIG = (
@@ -257,7 +257,7 @@ def _check_growth(tokenizer: Tokenizer) -> None:
             text = pattern.get("String", ".") if isinstance(pattern, dict) else "."
             growth *= max(1, ceil(len(content) / max(1, len(text))))
     if growth > _GROWTH:
-        raise UserError(f"{TOKENIZER} may write {growth:,} signs for each sign of a text.", "Choose another model.")
+        raise UserError(f"{TOKENIZER} may replace each character by {growth:,}.", "Choose another model.")
 
 
 def _converted(folder: Path) -> Tokenizer:
@@ -266,8 +266,8 @@ def _converted(folder: Path) -> Tokenizer:
     slow = next((name for name in SLOW_TOKENIZERS if (folder / name).is_file()), None)
     if slow:
         raise UserError(
-            f"{TOKENIZER} is missing, there is only {slow}.",
-            "Transformers makes it, once: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER).",
+            f"{TOKENIZER} is missing; there is only {slow}.",
+            "Transformers writes it: AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER).",
         )
     raise UserError(
         f"{TOKENIZER} is missing.",
@@ -304,17 +304,17 @@ def check_spaces(tokenizer: Tokenizer, folder: Path) -> None:
         state = (folder / SENTENCEPIECE).stat()
         own = _probed(folder, (state.st_size, state.st_mtime_ns))
         wrong = own is not None and [_tokens(tokenizer, text) for text in _PROBES] != own
-        hint = f"Delete it: StepSight makes one of {SENTENCEPIECE}. If that is another model's, delete that."
+        hint = f"Delete it, so that {SENTENCEPIECE} is used. If that is from another model, delete that instead."
     elif all(tokenizer.token_to_id(token) == number for token, number in _LLAMA.items()):
         marked = _read(folder / _SETTINGS).get("add_prefix_space") is not False
         first = f"{SPACE}a" if marked else "a"
         wrong = _tokens(tokenizer, _PROBES[0]) != [first, SPACE, f"{SPACE}a"]
-        hint = f"Delete it, and copy the {SENTENCEPIECE} of its model there: StepSight makes another of that."
+        hint = f"Replace it by the {SENTENCEPIECE} of its model."
     else:
         return
     if wrong:
         raise UserError(
-            f"{TOKENIZER} gives other tokens at spaces than its model, as Transformers 5 writes it.", hint
+            f"{TOKENIZER} treats spaces differently from its model, as files written by Transformers 5 do.", hint
         )
 
 

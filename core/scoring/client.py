@@ -184,8 +184,8 @@ class Client(AbstractScorer):
             yield
         except (AttributeError, IndexError, KeyError, OverflowError, TypeError, UserError, ValueError):
             raise UserError(
-                f"{self.address} gave an answer that no StepSight server of this version gives.",
-                "Check the address, and which version runs there.",
+                f"{self.address} gave an answer that this version of StepSight does not understand.",
+                "Check the address, and the version that runs there.",
             ) from None
 
     def _lines(
@@ -197,36 +197,36 @@ class Client(AbstractScorer):
         Items that the server postpones, or that are lost because the connection breaks, are requested again.
         """
         own = {} if self._name is None else {"evaluator": self._name}
-        left, retries = list(range(len(items))), self._retries()
-        while left:
+        remaining, retries = list(range(len(items))), self._retries()
+        while remaining:
             failed = self._failed("the answer ends too early")
-            done: set[int] = set()
+            received: set[int] = set()
             waits: list[float] = []
             try:
-                body = {**request, **own, field: [items[item] for item in left]}
+                body = {**request, **own, field: [items[item] for item in remaining]}
                 with self._response("POST", path, body) as response:
                     for text in read_lines(response, _LONGEST_LINE):
                         with self._understood():
                             line = parse_json(text)
                             place = line["index"]
-                            if type(place) is not int or not 0 <= place < len(left):
+                            if type(place) is not int or not 0 <= place < len(remaining):
                                 raise ValueError(f"there is no place {place!r:.20}")
                             if line.get("retry_after") is not None:
                                 waits.append(max(0.0, min(float(line["retry_after"]), _LONGEST_WAIT)))
                                 continue
                             if "error" in line:
                                 line = UserError(str(line["error"]), str(line["hint"]))
-                        done.add(place)
+                        received.add(place)
                         retries.progressed()
-                        yield left[place], line
+                        yield remaining[place], line
             except FailedAttemptError as error:
                 failed = error
             else:
                 if waits:
-                    busy = f"{self.address} has had no time for this for {self._patience:g} s."
+                    busy = f"{self.address} has been busy for {self._patience:g} s."
                     failed = FailedAttemptError(UserError(busy, "Try again later."), max(waits), costs=0)
-            left = [item for place, item in enumerate(left) if place not in done]
-            if left:
+            remaining = [item for place, item in enumerate(remaining) if place not in received]
+            if remaining:
                 time.sleep(retries.pause(failed))
 
     @contextmanager
@@ -261,9 +261,9 @@ class Client(AbstractScorer):
     def _retries(self) -> Retries:
         return Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, self._patience)
 
-    def _failed(self, why: str) -> FailedAttemptError:
+    def _failed(self, cause: str) -> FailedAttemptError:
         hint = "Check that stepsight app runs there, and the address."
-        return FailedAttemptError(UserError(f"{self.address} does not answer: {why}.", hint))
+        return FailedAttemptError(UserError(f"{self.address} does not answer: {cause}.", hint))
 
 
 def _chunks(traces: Iterable[Trace]) -> Iterator[list[tuple[Trace, Line]]]:

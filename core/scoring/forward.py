@@ -194,11 +194,11 @@ def assemble(rows: tuple[Floats32, ...], mode: Mode, *, causal: bool) -> StepSco
     Each result has the shape (reads, 3), or (reads, 4) with a spread. They are copied, because they are views of a
     whole batch, which would stay in memory as long as the scores.
     """
-    together = np.concatenate(rows)
+    probs = np.concatenate(rows)
     if causal:
-        scores = StepScores.from_rows(together)
+        scores = StepScores.from_rows(probs)
         return Hindsight.constant(scores) if mode == Mode.HINDSIGHT else scores
-    return Hindsight.from_packed(together) if mode == Mode.HINDSIGHT else StepScores(together)
+    return Hindsight.from_packed(probs) if mode == Mode.HINDSIGHT else StepScores(probs)
 
 
 class Forward(Protocol):
@@ -242,13 +242,13 @@ def chunks(inputs: Sequence[tuple[int, Input]], budget: int, *, padded: bool) ->
     batch: Numbered = []
     total = longest = 0
     for number, item in inputs:
-        widest = max(longest, item.length)
-        size = widest * (len(batch) + 1) if padded else total + item.new
+        width = max(longest, item.length)
+        size = width * (len(batch) + 1) if padded else total + item.new
         if batch and size > budget:
             yield batch
-            batch, total, widest = [], 0, item.length
+            batch, total, width = [], 0, item.length
         batch.append((number, item))
-        total, longest = total + item.new, widest
+        total, longest = total + item.new, width
     if batch:
         yield batch
 
@@ -281,38 +281,38 @@ class PaddedForward:
             yield from zip(numbers, rows, strict=True)
 
     def run_after(self, prefix: Input, inputs: Sequence[Input]) -> Iterator[tuple[int | None, Floats32]]:
-        kept, read = self._read(prefix)
+        cached, read = self._read(prefix)
         try:
             yield None, read
             # Inputs that share the same part of the prefix are run side by side.
             rests = [(number, item.after(prefix)) for number, item in enumerate(inputs)]
             rests.sort(key=lambda pair: (pair[1].start, pair[1].length))
             for start in dict.fromkeys(item.start for _, item in rests):
-                alike = [pair for pair in rests if pair[1].start == start]
-                for batch in chunks(alike, self.token_budget, padded=True):
+                group = [pair for pair in rests if pair[1].start == start]
+                for batch in chunks(group, self.token_budget, padded=True):
                     numbers, items = zip(*batch, strict=True)
                     with torch.inference_mode():
                         ids, _, ends = self._padded(items)
-                        hidden, _ = read_after(self.model.states, kept.first(start), ids)
+                        hidden, _ = read_after(self.model.states, cached.first(start), ids)
                         rows = _unpadded(self.model.probabilities_at(hidden, ends), items)
                     yield from zip(numbers, rows, strict=True)
                     yield None, read[:0]
         finally:
-            self.prefixes.put(kept)
+            self.prefixes.put(cached)
 
     @torch.inference_mode()
     def _read(self, prefix: Input) -> tuple[KeptPrefix, Floats32]:
         """Read the tokens of a prefix that no cached one has, or at which probabilities are read. Return the prefix
         and its probabilities."""
         ids = prefix.ids[: prefix.length]
-        kept, begun = self.prefixes.take(ids, prefix.first_read)
-        if begun == len(ids):
-            return kept, np.zeros((0, 3), np.float32)
-        rest = replace(prefix, start=begun)
+        cached, start = self.prefixes.take(ids, prefix.first_read)
+        if start == len(ids):
+            return cached, np.zeros((0, 3), np.float32)
+        rest = replace(prefix, start=start)
         tokens, _, ends = self._padded([rest])
-        hidden, layers = read_after(self.model.states, kept.first(begun), tokens)
+        hidden, layers = read_after(self.model.states, cached.first(start), tokens)
         (rows,) = _unpadded(self.model.probabilities_at(hidden, ends), [rest])
-        return kept if len(kept.ids) > len(ids) else KeptPrefix(ids, layers), rows
+        return cached if len(cached.ids) > len(ids) else KeptPrefix(ids, layers), rows
 
     def _padded(self, batch: Sequence[Input]) -> tuple[Tensor, Tensor, Tensor]:
         """Return the new tokens of the inputs, with the shape (rows, tokens), their mask, and the places among them

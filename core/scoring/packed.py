@@ -78,37 +78,37 @@ class PackedForward:
         budget = min(self.token_budget, max(64, -(-total // max(1, self._workers))))
         # Only a few batches are submitted to the workers in advance, so that two concurrent passes share the
         # workers and neither has to wait for the other to finish.
-        ahead: deque[tuple[tuple[int, ...], Future[list[Floats32]]]] = deque()
+        pending: deque[tuple[tuple[int, ...], Future[list[Floats32]]]] = deque()
         for batch in chunks(list(enumerate(inputs)), budget, padded=False):
             numbers, items = zip(*batch, strict=True)
             if self._pool is None:
                 yield from zip(numbers, self._run_batch(items), strict=True)
                 continue
-            ahead.append((numbers, self._pool.submit(self._run_batch, items)))
-            if len(ahead) > self._workers:
-                numbers, outputs = ahead.popleft()
+            pending.append((numbers, self._pool.submit(self._run_batch, items)))
+            if len(pending) > self._workers:
+                numbers, outputs = pending.popleft()
                 yield from zip(numbers, outputs.result(), strict=True)
-        for numbers, outputs in ahead:
+        for numbers, outputs in pending:
             yield from zip(numbers, outputs.result(), strict=True)
 
     def run_after(self, prefix: Input, inputs: Sequence[Input]) -> Iterator[tuple[int | None, Floats32]]:
         rests = [(number, item.after(prefix)) for number, item in enumerate(inputs)]
-        kept, begun = self.prefixes.take(prefix.ids[: prefix.length], prefix.first_read)
-        kept = self._with_room(kept, max([prefix.length, *(item.length for item in inputs)]))
+        cached, start = self.prefixes.take(prefix.ids[: prefix.length], prefix.first_read)
+        cached = self._with_room(cached, max([prefix.length, *(item.length for item in inputs)]))
         batches: list[Numbered] = list(chunks(rests, _NEW, padded=False)) or [[]]
         # The last of the new tokens run together with the first inputs.
-        earlier: list[Numbered] = [[] for _ in range(begun + _NEW, prefix.length, _NEW)]
+        earlier: list[Numbered] = [[] for _ in range(start + _NEW, prefix.length, _NEW)]
         try:
             for batch in earlier + batches:
-                stop = min(begun + _NEW, prefix.length)
-                own = prefix.reads[(prefix.reads >= begun) & (prefix.reads < stop)]
-                part = Input(prefix.ids, stop, own, begun)
-                first, *rows = self._run_batch([part, *(item for _, item in batch)], kept)
-                begun = stop
+                stop = min(start + _NEW, prefix.length)
+                own = prefix.reads[(prefix.reads >= start) & (prefix.reads < stop)]
+                part = Input(prefix.ids, stop, own, start)
+                first, *rows = self._run_batch([part, *(item for _, item in batch)], cached)
+                start = stop
                 yield None, first
                 yield from zip((number for number, _ in batch), rows, strict=True)
         finally:
-            self.prefixes.put(kept)
+            self.prefixes.put(cached)
 
     def _with_room(self, prefix: KeptPrefix, tokens: int) -> KeptPrefix:
         """Return the prefix, or a copy of it if it has no room for so many tokens."""
@@ -126,14 +126,14 @@ class PackedForward:
         return KeptPrefix(prefix.ids, layers)
 
     @torch.inference_mode()
-    def _run_batch(self, batch: Sequence[Input], kept: KeptPrefix | None = None) -> list[Floats32]:
+    def _run_batch(self, batch: Sequence[Input], prefix: KeptPrefix | None = None) -> list[Floats32]:
         """Run inputs side by side. If a prefix is given, each follows a part of it, and the tokens of the first are
         added to it."""
-        rows = _ROWS if self.is_prepared and kept is None else _FEW_ROWS
+        rows = _ROWS if self.is_prepared and prefix is None else _FEW_ROWS
         bounds = _bounds(batch)
         firsts, distinct = bounds, None
         longest = {id(item.ids): item for item in sorted(batch, key=lambda item: item.length)}
-        if kept is None and len(longest) < len(batch):
+        if prefix is None and len(longest) < len(batch):
             places = dict(zip(longest, _bounds(longest.values()), strict=False))
             firsts, distinct = [places[id(item.ids)] for item in batch], _tokens(longest.values(), rows)
         reads = np.concatenate([item.reads - item.start + at for item, at in zip(batch, bounds, strict=False)])
@@ -143,10 +143,10 @@ class PackedForward:
         elif not count:
             # Only keys and values are computed then, but a last layer takes one token at least.
             reads = np.zeros(1, np.int64)
-        attend = _Attend(self.network, batch, bounds, firsts, kept)
+        attend = _Attend(self.network, batch, bounds, firsts, prefix)
         hidden = self.network.states(*_tokens(batch, rows), attend, torch.from_numpy(reads), distinct)
-        if kept is not None and batch[0].length > len(kept.ids):
-            kept.ids = batch[0].ids[: batch[0].length]
+        if prefix is not None and batch[0].length > len(prefix.ids):
+            prefix.ids = batch[0].ids[: batch[0].length]
         probs: Floats32 = self.model.probabilities(hidden[:count]).numpy()
         return np.split(probs, np.cumsum([len(item.reads) for item in batch])[:-1])
 
@@ -194,9 +194,9 @@ class _Attend:
         batch: Sequence[Input],
         bounds: Sequence[int],
         firsts: Sequence[int],
-        kept: KeptPrefix | None,
+        prefix: KeptPrefix | None,
     ) -> None:
-        self._network, self._batch, self._kept = network, batch, kept
+        self._network, self._batch, self._prefix = network, batch, prefix
         self._spans = [slice(start, stop) for start, stop in pairwise(bounds)]
         self._firsts = [slice(start, start + item.new) for start, item in zip(firsts, batch, strict=False)]
         self._whole: Tensor | None = None
@@ -213,34 +213,34 @@ class _Attend:
         start = 0
         for number, (item, span, first) in enumerate(zip(self._batch, self._spans, self._firsts, strict=True)):
             source = span if layer else first
-            into = span if reads is None else slice(start, start + len(item.reads))
-            start = into.stop
+            target = span if reads is None else slice(start, start + len(item.reads))
+            start = target.stop
             new = key[source].transpose(0, 1), value[source].transpose(0, 1)
-            with self._with_prefix(layer, item, new, stays=number == 0) as (keys, values):
-                if into.start == into.stop:
+            with self._with_prefix(layer, item, new, persists=number == 0) as (keys, values):
+                if target.start == target.stop:
                     continue
                 if layer == 0 and reads is not None:
                     own = query[torch.from_numpy(item.reads - item.start + source.start)]
                 else:
-                    own = query[source if reads is None else into]
+                    own = query[source if reads is None else target]
                 at = self._queries[number] if reads is None else Queries(torch.from_numpy(item.reads))
                 result = self._network.attention(layer, own.transpose(0, 1)[None], keys, values, at)
-                attended[into] = result[0].transpose(0, 1)
+                attended[target] = result[0].transpose(0, 1)
         return attended
 
     @contextmanager
     def _with_prefix(
-        self, layer: int, item: Input, new: tuple[Tensor, Tensor], *, stays: bool
+        self, layer: int, item: Input, new: tuple[Tensor, Tensor], *, persists: bool
     ) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield the keys and values of an input, with those of the part of the prefix that it follows. They are
-        written to the prefix; unless they stay, what it held in their place is then restored."""
-        if self._kept is None:
+        written to the prefix; unless they persist, what it held in their place is then restored."""
+        if self._prefix is None:
             keys, values = new
             yield keys[None], values[None]
             return
-        pair = self._kept.layers[layer]
+        pair = self._prefix.layers[layer]
         places = [part[0, :, item.start : item.length] for part in pair]
-        before = [] if stays else [place.clone() for place in places]
+        before = [] if persists else [place.clone() for place in places]
         for place, part in zip(places, new, strict=True):
             place.copy_(part)
         try:
@@ -258,15 +258,15 @@ def _start(workers: int, threads: int) -> ThreadPoolExecutor:
     restored once all workers have set theirs.
     """
     before = torch.get_num_threads()
-    together = Barrier(workers + 1)
+    barrier = Barrier(workers + 1)
 
-    def settle() -> None:
+    def set_threads() -> None:
         torch.set_num_threads(threads)
-        together.wait()
+        barrier.wait()
 
     pool = ThreadPoolExecutor(workers, "score")
     for _ in range(workers):
-        pool.submit(settle)
-    together.wait()
+        pool.submit(set_threads)
+    barrier.wait()
     torch.set_num_threads(before)
     return pool

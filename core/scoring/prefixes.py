@@ -67,11 +67,11 @@ class PrefixCache:
         with self._lock:
             best = max(self._prefixes, key=lambda prefix: shared([prefix.ids, ids]), default=KeptPrefix(ids[:0]))
             common = shared([best.ids, ids])
-            begun = min(most, common)
+            count = min(most, common)
             if common < min(len(best.ids), len(ids)):
-                return KeptPrefix(best.ids[:begun], best.first(begun)), begun
+                return KeptPrefix(best.ids[:count], best.first(count)), count
             self._prefixes = [prefix for prefix in self._prefixes if prefix is not best]
-            return best, begun
+            return best, count
 
     def put(self, prefix: KeptPrefix) -> None:
         """Add a prefix as the most recent one. Those that were read longest ago give way to it."""
@@ -79,7 +79,7 @@ class PrefixCache:
             return
         with self._lock:
             self._prefixes.append(prefix)
-            while len(self._prefixes) > 1 and sum(len(kept.ids) for kept in self._prefixes) > self._most:
+            while len(self._prefixes) > 1 and sum(len(other.ids) for other in self._prefixes) > self._most:
                 self._prefixes.pop(0)
 
 
@@ -127,8 +127,8 @@ def can_continue(backbone: nn.Module) -> bool:
         whole = states(input_ids=ids)[:, 7:].float()
     except Exception:  # a backbone with another kind of cache can fail in any way, and is run from the start
         return False
-    within = 1e-4 if next(backbone.parameters()).dtype == torch.float32 else 5e-2
-    return torch.allclose(continued, whole, rtol=within, atol=within * float(whole.abs().max()))
+    tolerance = 1e-4 if next(backbone.parameters()).dtype == torch.float32 else 5e-2
+    return torch.allclose(continued, whole, rtol=tolerance, atol=tolerance * float(whole.abs().max()))
 
 
 def _rotates_by_length(backbone: nn.Module) -> bool:

@@ -10,7 +10,7 @@ from itertools import count, islice
 import numpy as np
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.evidence import LeaveOneOut, shortened
 from stepsight.core.judgment import Event, Judgment, Mode, NoJudgment, StepScore, judgments_of
 from stepsight.core.models.evaluator import ModelEvaluator
@@ -151,8 +151,8 @@ class Scorer(AbstractScorer):
         reading stops the work."""
         model = self.evaluator
         if isinstance(model, ModelEvaluator) and self.forward is not None:
-            apart = model.sees_later_steps or self._reads_windows or len(trace.substeps) == 1
-            if not apart and continues(model, self.forward):
+            is_separate = model.sees_later_steps or self._reads_windows or len(trace.substeps) == 1
+            if not is_separate and continues(model, self.forward):
                 yield from leave_out(model, self.forward, trace)
                 return
         scores: list[StepScores] = []
@@ -327,10 +327,8 @@ class NextSteps:
             unique.setdefault(text, number)
         encoded = []
         for text, number in unique.items():
-            try:
+            with located(f"candidate {number}"):
                 encoded.append(self._evaluator.encode(Trace.of(problem, [*steps, text])))
-            except UserError as error:
-                raise error.at(f"candidate {number}") from None
         return Candidates(tuple(candidates), tuple(unique), tuple(encoded))
 
     def tokens(self, candidates: Candidates) -> int:

@@ -137,7 +137,7 @@ _OF_A_STEP = re.compile(rf"\b(?:{any_of(REFERENCES)})[ \t]*$")
 _SENTENCE_ENDS = re.compile(r"(?:[.!?:;)\]$}*\"”][ \t]+|[。！？；：．”」』）][ \t]*)\(?$")
 
 
-def seen(text: str) -> str:
+def plain_marks(text: str) -> str:
     """Replace the variants of the characters in marks by plain ones. All characters keep their positions."""
     return text if text.isascii() else text.translate(_MARK_SIGNS)
 
@@ -146,17 +146,18 @@ def match_mark(marks: Marks, line: str) -> re.Match[str] | None:
     """Return the match of a mark at the beginning of a line, or None if there is no mark. The match's positions are
     valid in `line`."""
     for pattern in marks:
-        match = pattern.match(seen(line))
+        match = pattern.match(plain_marks(line))
+        if match is None:
+            continue
         # `**Step 1** We add`: without another sign, the emphasis has to end at the number.
-        if match and not (
-            "bare" in pattern.groupindex and match["bold"] and not match["close"] and _is_bare(match)
-        ):
+        is_bare = match.groupdict().get("bare") is not None and match.end() < len(line)
+        if not (is_bare and match["bold"] and not match["close"]):
             return match
     return None
 
 
-def _is_bare(match: re.Match[str]) -> bool:
-    return match["bare"] is not None and match.end() < len(match.string)
+_AROUND_NUMBERS = ("lead", "bold", "bare", "close")
+_PARTS = re.compile(r"\d+|[a-z]")
 
 
 def numbers_of(match: re.Match[str]) -> tuple[int, ...]:
@@ -181,19 +182,13 @@ def numbers_of(match: re.Match[str]) -> tuple[int, ...]:
     return (NUMBERS[unicodedata.normalize("NFC", text.lower())],)
 
 
-_PARTS = re.compile(r"\d+|[a-z]")
-
-
-def follow(numbers: tuple[int, ...], before: tuple[int, ...]) -> bool:
+def come_next(numbers: tuple[int, ...], before: tuple[int, ...]) -> bool:
     """True if the numbers of a mark come next after those of the mark before: 1.2, 1.1.1 and 2 after 1.1. The first
     mark of all comes after ()."""
     pairs = zip(numbers, before, strict=False)
     same = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
-    goes_on = same < len(numbers) and numbers[same] == 1 + (before[same] if same < len(before) else 0)
-    return goes_on and set(numbers[same + 1 :]) <= {1}
-
-
-_AROUND_NUMBERS = ("lead", "bold", "bare", "close")
+    is_next = same < len(numbers) and numbers[same] == 1 + (before[same] if same < len(before) else 0)
+    return is_next and set(numbers[same + 1 :]) <= {1}
 
 
 def _letter(text: str) -> int:

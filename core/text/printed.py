@@ -99,17 +99,17 @@ class _Parser:
     def parse(self) -> Any:
         value = self._value(0)
         if self._at < len(self._text):
-            raise ValueError(f"{self._text[self._at : self._at + 20].strip()!r} follows its end")
+            raise ValueError(f"unexpected {self._text[self._at : self._at + 20].strip()!r} after its end")
         return value
 
     def _next(self) -> tuple[str, str]:
         match = _TOKEN.match(self._text, self._at)
         if match is None or match.lastgroup is None:
             rest = self._text[self._at :].lstrip()
-            raise ValueError("it has no end" if rest[:1] in ("", "'", '"') else f"{rest[0]!r} is out of place")
+            raise ValueError("it has no end" if rest[:1] in ("", "'", '"') else f"unexpected {rest[0]!r}")
         self._at = match.end()
         if match.lastgroup == "more":
-            raise ValueError("a part of it was left out when it was printed, as '...'")
+            raise ValueError("'...' stands for a part that was not printed")
         return match.lastgroup, match[match.lastgroup]
 
     def _peek(self) -> str:
@@ -144,7 +144,7 @@ class _Parser:
             return self._object(depth)
         if token in _ENDS:
             return self._list(_ENDS[token], depth)
-        raise ValueError(f"{token!r} is out of place")
+        raise ValueError(f"unexpected {token!r}")
 
     def _list(self, end: str, depth: int) -> list[Any]:
         """Parse the rest of a list, which has a comma between any two values, or white space between all."""
@@ -160,7 +160,7 @@ class _Parser:
                 raise ValueError(f"a comma is missing before {self._text[self._at : self._at + 20]!r}")
             values.append(self._value(depth + 1))
         if 0 < commas < len(values) - 1:
-            raise ValueError("it has a comma between some of its values only")
+            raise ValueError("it has commas between only some of its values")
         self._next()
         return values
 
@@ -172,7 +172,7 @@ class _Parser:
                 raise ValueError("an object has a key without a value")
             value = self._value(depth + 1)
             if values.setdefault(str(key), value) != value:
-                raise ValueError(f"the key {key!r:.60} is there twice, with different values")
+                raise ValueError(f"the key {key!r:.60} occurs twice, with different values")
             if self._peek() == ",":
                 self._next()
         self._next()

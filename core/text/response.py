@@ -117,10 +117,10 @@ def unclosed_thought(text: str) -> str:
 def set_thoughts_aside(text: str) -> tuple[str, list[str]]:
     """Split a model's turn into its text and its thoughts without their tags. Nothing else is set aside, and a turn
     without a thought is returned to the letter."""
-    rest, aside = _set_thinking_aside(text, _THINKING)
+    rest, asides = _set_thinking_aside(text, _THINKING)
     if analysis := [match[1].strip() for match in _ANALYSIS.finditer(rest)]:
         rest = _TOKEN.sub("", _ANALYSIS.sub("", rest)).strip()
-    return rest, list(filter(None, [*map(thinking_in, aside), *analysis]))
+    return rest, list(filter(None, [*map(thinking_in, asides), *analysis]))
 
 
 def set_openings_aside(text: str) -> tuple[str, list[str]]:
@@ -130,21 +130,21 @@ def set_openings_aside(text: str) -> tuple[str, list[str]]:
     If no solution would remain, the whole text is returned as the solution. A response that was cut off in the
     middle of its thinking is therefore judged.
     """
-    rest, aside = _set_thinking_aside(text, _THINKING)
-    aside += [match[0].strip() for match in _ANALYSIS.finditer(rest) if match[1].strip()]
+    rest, asides = _set_thinking_aside(text, _THINKING)
+    asides += [match[0].strip() for match in _ANALYSIS.finditer(rest) if match[1].strip()]
     rest = _ANALYSIS.sub("", rest)
     rest, before, after = _set_turns_aside(rest)
     answered, working = _set_thinking_aside(rest, _WORKING)
     if working and (len(_ANSWER_TAG.sub("", answered).strip()) > _LONGEST_ANSWER or "\n" in _inner(answered)):
-        rest, aside = answered, [*aside, *working]
+        rest, asides = answered, [*asides, *working]
     rest = _inner(rest)
     if not rest.strip():
         return text, []
-    aside = [*before, *aside]
+    asides = [*before, *asides]
     opening = _opening(rest)
     if opening:
-        aside.append(rest[:opening].strip())
-    return rest[opening:].strip("\n"), [*aside, *after]
+        asides.append(rest[:opening].strip())
+    return rest[opening:].strip("\n"), [*asides, *after]
 
 
 def _inner(text: str) -> str:
@@ -185,25 +185,25 @@ def _set_turns_aside(text: str) -> tuple[str, list[str], list[str]]:
 
 
 def _set_thinking_aside(text: str, signs: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
-    aside: list[str] = []
+    asides: list[str] = []
     lower = text.lower()
     # If lower-casing changes the length, positions in one text are not valid in the other.
     lower = lower if len(lower) == len(text) else text
     for opener, closer in signs:
-        kept, position = [], 0
+        pieces, position = [], 0
         while (stop := lower.find(closer, position)) >= 0:
             # The opening sign may stand in the prompt, not in the answer.
             start = lower.find(opener, position, stop)
             start = start if start >= 0 else position
             stop += len(closer)
-            kept.append(text[position:start])
+            pieces.append(text[position:start])
             if text[start:stop].lower().replace(opener, "").replace(closer, "").strip():
-                aside.append(text[start:stop].strip())
+                asides.append(text[start:stop].strip())
             position = stop
         if position:
-            text = "".join((*kept, text[position:])).strip()
+            text = "".join((*pieces, text[position:])).strip()
             lower = text.lower() if len(text.lower()) == len(text) else text
-    return text, aside
+    return text, asides
 
 
 def _opening(text: str) -> int:

@@ -77,7 +77,7 @@ _UNSEEN = frozenset(f"{INVISIBLE}\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0").un
     map(chr, range(0xFE00, 0xFE10)), map(chr, range(0xE0100, 0xE01F0))
 )
 # Letters and digits, each above the Latin letter that it looks like.
-_DRAWN = str.maketrans(
+_LOOKALIKES = str.maketrans(
     # Cyrillic, Greek, Armenian, others.
     "аАвВсСԁеЕԌһНіІјЈкКӏМмоОрРԛԚѕЅтТԝԜхХуУүҮѵ" + "αΑΒϲϹΕΖηΗιΙκΚΜΝνοΟσρΡτΤυγΥχΧ" + "օՕսՍհոցՏ" + "ıɑɡȷ01I|",
     "aABBcCdeEGhHiljJkKlMMoOpPqQsSTTwWxXyYyYv" + "aABcCEZnHilkKMNvoOopPTTuyYxX" + "oOuUhngS" + "iagjolll",
@@ -133,11 +133,11 @@ def shows_nothing(text: str) -> bool:
 def _looks(text: str) -> set[str]:
     """Return forms of a text for comparing looks: texts that look alike share at least one form. Only the first
     form is case-sensitive: a capital i looks like a small l."""
-    seen = _visible(text)
-    drawn = seen.translate(_DRAWN)
+    visible = _visible(text)
+    lookalike = visible.translate(_LOOKALIKES)
     for pair, single in (("rn", "m"), ("vv", "w")):
-        drawn = drawn.replace(pair, single)
-    return {seen.casefold(), drawn.casefold()}
+        lookalike = lookalike.replace(pair, single)
+    return {visible.casefold(), lookalike.casefold()}
 
 
 def _visible(text: str) -> str:
@@ -171,9 +171,9 @@ def _between(sign: str, after: str) -> str:
 def _any_form(sign: str) -> str:
     forms = {sign, unicodedata.normalize("NFD", sign), *_SAME.get(sign, "")}
     # With an accent behind it, it is another letter.
-    accents = "".join(mark for mark in _ACCENTS if any(_is_one(form + mark) for form in (sign, sign.upper())))
+    accents = "".join(mark for mark in _ACCENTS if any(_is_single(form + mark) for form in (sign, sign.upper())))
     return f"(?:{'|'.join(map(re.escape, sorted(forms)))})" + (f"(?![{accents}])" if accents else "")
 
 
-def _is_one(text: str) -> bool:
+def _is_single(text: str) -> bool:
     return len(unicodedata.normalize("NFC", text)) == 1

@@ -13,10 +13,10 @@ from stepsight.core.text.marks import (
     STYLES,
     Marks,
     begins_step,
-    follow,
+    come_next,
     match_mark,
     numbers_of,
-    seen,
+    plain_marks,
     unmarked,
 )
 from stepsight.core.text.printed import read_step_list
@@ -222,7 +222,7 @@ def _numbered(lines: list[str], style: Marks) -> list[int]:
                 continue
             deepest = indent + 2
         elif indent > deepest or not (
-            follow(numbers, before) or (_is_first(match) and _begins_again(lines, index))
+            come_next(numbers, before) or (_is_first(match) and _begins_again(lines, index))
         ):
             continue
         starts.append(index)
@@ -269,7 +269,7 @@ def _items(lines: list[str], starts: list[int], style: Marks) -> list[str]:
 
 
 def _is_first(match: re.Match[str]) -> bool:
-    return follow(numbers_of(match), ())
+    return come_next(numbers_of(match), ())
 
 
 def _without_heading(lines: list[str]) -> tuple[list[str], list[str]]:
@@ -336,14 +336,14 @@ def _last_paragraph(lines: list[str]) -> int:
 def _broken(text: str, mark: re.Pattern[str]) -> list[str]:
     """Return the lines of a text, with a line break inserted before each step mark in the middle of a line. The
     result is empty if the text has fewer than two such marks."""
-    marks = list(mark.finditer(seen(text)))
+    marks = list(mark.finditer(plain_marks(text)))
     if len(marks) < 2:
         return []
     places: list[int] = []
     before: tuple[int, ...] = ()
     for match in outside(iter(marks), formulas(text)):
         numbers = numbers_of(match)
-        if follow(numbers, before) and begins_step(text, match):
+        if come_next(numbers, before) and begins_step(text, match):
             places.append(match.start())
             before = numbers
     if len(places) < 2:

@@ -106,8 +106,8 @@ class TraceColumns(TraceGold):
 
     def any_step(self, hit: Bools) -> Bools:
         """Return a mask of shape (n,) that selects the traces of which a step is hit. `hit` has shape (steps,)."""
-        met: Bools = np.logical_or.reduceat(hit, starts(self.counts)) if len(self) else np.zeros(0, np.bool_)
-        return met
+        matches: Bools = np.logical_or.reduceat(hit, starts(self.counts)) if len(self) else np.zeros(0, np.bool_)
+        return matches
 
 
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
@@ -177,8 +177,8 @@ class VerdictColumns:
         """Return a mask of the traces with the outcome `mistake`, where "wrong" means every outcome but right."""
         if mistake == "wrong":
             return self.mistaken
-        met: Bools = np.equal(self.mistake, OUTCOMES.index(Outcome(mistake)))
-        return met
+        matches: Bools = np.equal(self.mistake, OUTCOMES.index(Outcome(mistake)))
+        return matches
 
 
 def bins_of(scores: Floats32) -> NDArray[np.int8]:

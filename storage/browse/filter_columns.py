@@ -57,8 +57,8 @@ class Facet:
             return self.also[value]
         if value not in self.names:
             return np.zeros(len(self.codes), np.bool_)
-        met: Bools = np.equal(self.codes, self.names.index(value))
-        return met
+        matches: Bools = np.equal(self.codes, self.names.index(value))
+        return matches
 
     def count(self, chosen: Bools) -> dict[str, int]:
         """Return, for each value, the number of traces with it that the mask `chosen` of shape (n,) selects."""
@@ -146,10 +146,10 @@ class BrowseColumns:
         return self._meeting({other: mask for other, mask in self._conditions.items() if other != name})
 
     def _meeting(self, conditions: Mapping[str, Bools]) -> Bools:
-        met = np.ones(len(self.traces), np.bool_)
+        matches = np.ones(len(self.traces), np.bool_)
         for mask in conditions.values():
-            met &= mask
-        return met
+            matches &= mask
+        return matches
 
     def order(self, chosen: Bools) -> Ints:
         """Return the indices of the traces selected by the mask `chosen` of shape (n,), in the sort order."""
@@ -272,8 +272,8 @@ def cached_traces(store: Store, session: Session, dataset_id: int, version: Any)
 
 
 def _change_condition(verdicts: VerdictColumns, least: float) -> Bools:
-    met: Bools = verdicts.change >= np.float32(least)
-    return met
+    matches: Bools = verdicts.change >= np.float32(least)
+    return matches
 
 
 def _cells(kinds: NDArray[np.int8], bins: NDArray[np.int8]) -> NDArray[np.int8]:

@@ -41,7 +41,7 @@ def _check_bin(bin: str) -> str:
     kind, _, least = bin.partition("-")
     if bin and (kind not in STEP_GOLD + SOLUTION_GOLD or least not in _BINS):
         kinds = ", ".join(STEP_GOLD + SOLUTION_GOLD)
-        raise invalid(f"{bin!r:.40} found, expected one of {kinds} and where the bin begins, such as wrong-0.35.")
+        raise invalid(f"{bin!r:.40} found, expected one of {kinds} and the start of a bin, such as wrong-0.35.")
     return bin
 
 
@@ -49,7 +49,7 @@ def _check_length(length: str) -> str:
     least, _, most = length.partition("-")
     if not length or (_LENGTH.fullmatch(length) and (not most or int(least) <= int(most))):
         return length
-    raise invalid(f"{length!r:.40} found, expected a number of steps or two, the smaller first, such as 4-6.")
+    raise invalid(f"{length!r:.40} found, expected a number of steps, or a range such as 4-6.")
 
 
 def _check_meta(written: str) -> str:

@@ -90,7 +90,7 @@ class MetaCondition:
         if operator in (">=", "<=") and math.isnan(condition.number):
             raise UserError(f"{value!r:.60} found after {operator}, expected a number.")
         if operator == "~" and not value.strip():
-            raise UserError("Nothing found after ~, expected a part of a text.")
+            raise UserError("Nothing found after ~, expected part of a text.")
         return condition
 
     def __str__(self) -> str:
@@ -175,16 +175,16 @@ class MetaColumn:
         """Return a mask of shape (n,) that selects the traces that meet a condition. Requires `can_tell` to be
         True."""
         if condition.operator == ">=":
-            met = self.numbers >= condition.number
+            matches = self.numbers >= condition.number
         elif condition.operator == "<=":
-            met = self.numbers <= condition.number
+            matches = self.numbers <= condition.number
         else:
             named = np.array([condition.is_met(name, math.nan) for name in self.names], np.bool_)
-            met = named[self.codes] if len(named) else np.zeros(len(self.codes), np.bool_)
+            matches = named[self.codes] if len(named) else np.zeros(len(self.codes), np.bool_)
             if condition.operator == "=":
-                met = met | (self.numbers == condition.number)
+                matches = matches | (self.numbers == condition.number)
         chosen = np.zeros(self.traces, np.bool_)
-        chosen[self.places[met]] = True
+        chosen[self.places[matches]] = True
         return chosen
 
     def count(self, chosen: Bools) -> dict[str, int]:

@@ -75,11 +75,11 @@ def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomeP
     have_both = (first != SILENT) & (second != SILENT)
     counts = {}
     for error in (True, False):
-        some = have_both & (has_error == error)
-        pairs, numbers = np.unique(np.stack([first[some], second[some]]), axis=1, return_counts=True)
+        cases = have_both & (has_error == error)
+        pairs, numbers = np.unique(np.stack([first[cases], second[cases]]), axis=1, return_counts=True)
         counts[error] = {
-            (OUTCOMES[mine], OUTCOMES[theirs]): int(number)
-            for mine, theirs, number in zip(*pairs, numbers, strict=True)
+            (OUTCOMES[mine], OUTCOMES[other]): int(number)
+            for mine, other, number in zip(*pairs, numbers, strict=True)
         }
     return OutcomePairs(counts, int((~have_both).sum()), columns.on_redundancy)
 
@@ -118,7 +118,10 @@ def outcome_table(
             "first_error": None if row.first_error is None else row.first_error + 1,
             "redundant_steps": row.n_redundant,
         }
-        | {name: None if of[place] == SILENT else OUTCOMES[of[place]].value for name, of in codes.items()}
+        | {
+            name: None if outcomes[place] == SILENT else OUTCOMES[outcomes[place]].value
+            for name, outcomes in codes.items()
+        }
         for place, id in zip(places, trace_ids, strict=True)
         if place != SILENT and (row := summaries.get(id)) is not None
     ]
@@ -179,13 +182,13 @@ def outcomes_by(
     resampled = weights if weights is not None and weights.shape[1] == len(mistake) else None
     outcomes = []
     for value, conditions, places in groups:
-        kept = np.unique(places)
-        kept = kept[mistake[kept] != SILENT]
-        if len(kept):
-            codes = mistake[kept]
+        judged = np.unique(places)
+        judged = judged[mistake[judged] != SILENT]
+        if len(judged):
+            codes = mistake[judged]
             counts = dict(zip(OUTCOMES, np.bincount(codes, minlength=len(OUTCOMES)).tolist(), strict=True))
             hit = codes == OUTCOMES.index(Outcome.RIGHT)
-            outcomes.append(ValueOutcomes(value, conditions, counts, mean(hit, kept, resampled, "no trace")))
+            outcomes.append(ValueOutcomes(value, conditions, counts, mean(hit, judged, resampled, "no trace")))
     return outcomes
 
 

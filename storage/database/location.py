@@ -37,7 +37,7 @@ def locate(address: str | None = None) -> URL:
     try:
         url = make_url(address)
     except (ArgumentError, ValueError):
-        raise UserError("The address of the store cannot be read.", _EXPECTED) from None
+        raise UserError("The address of the store is invalid.", _EXPECTED) from None
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
         return _sqlite(url.database or "")
     if url.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
@@ -71,7 +71,7 @@ def _default_file() -> Path:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(
-            f"{path.parent}: the folder cannot be made ({error.strerror}).", f"Name a store with {VARIABLE}."
+            f"{path.parent}: the folder cannot be created ({error.strerror}).", f"Set {VARIABLE} to another path."
         ) from None
     return path
 

@@ -134,7 +134,7 @@ def read_stored(text: str | bytes | float) -> Any:
     try:
         return parse_json(text)
     except ValueError as error:
-        raise DamagedError(f"a JSON column of the store holds something else ({error}).") from None
+        raise DamagedError(f"a JSON column of the store has invalid content ({error}).") from None
 
 
 _adapter = cache(TypeAdapter[Any])

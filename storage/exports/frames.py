@@ -114,11 +114,11 @@ def frame(
     # The parts are emptied as they are joined: there is never a second copy of the whole.
     joined = _joined(parts)
     place = joined.columns["trace"]
-    made = _frame(joined, chosen, stored.name, substeps=substeps)
+    table = _frame(joined, chosen, stored.name, substeps=substeps)
     if metadata is False:
-        return made
+        return table
     columns = _metadata(metas, place, None if metadata is True else metadata, stored.name)
-    return pd.concat([made, pd.DataFrame(columns, copy=False)], axis="columns") if columns else made
+    return pd.concat([table, pd.DataFrame(columns, copy=False)], axis="columns") if columns else table
 
 
 def named_evaluators(
@@ -229,9 +229,9 @@ class _Rows:
         judgment, place = np.repeat(np.arange(len(sizes)), sizes), within(sizes)
         own = np.repeat(starts(gold.sizes)[judgments.trace], sizes) + place
         # An evaluator of whole solutions has one row per trace.
-        kept = shown.has_steps[judgments.evaluator[judgment]] | (place == 0)
-        judgment, own, place = (values[kept] for values in (judgment, own, place))
-        probs, spread = probs[kept], spread[kept]
+        has_row = shown.has_steps[judgments.evaluator[judgment]] | (place == 0)
+        judgment, own, place = (values[has_row] for values in (judgment, own, place))
+        probs, spread = probs[has_row], spread[has_row]
         redundancy, silent = probs[:, 1], unsaid(probs)
         if not substeps and gold.has_substeps:
             step = gold.owners[own]
@@ -302,24 +302,24 @@ def _joined(parts: list[JudgmentColumns]) -> JudgmentColumns:
 def _frame(
     part: JudgmentColumns, evaluators: Sequence[StoredEvaluator], dataset: str, *, substeps: bool
 ) -> pd.DataFrame:
-    given = part.columns
+    source = part.columns
     # Two evaluators may have one name.
     names = list(dict.fromkeys(evaluator.name for evaluator in evaluators))
     of_name = np.array([names.index(evaluator.name) for evaluator in evaluators], np.int16)
     columns: dict[str, Any] = {
-        "dataset": _category(np.zeros(len(given["trace"]), np.int8), [dataset]),
-        "trace": _category(given["trace"], part.traces),
-        "step": _integers(given["step"]),
-        "substep": _integers(given["substep"]),
-        "gold": _category(given["gold"], GOLD),
-        "evaluator": _category(of_name[given["evaluator"]], names),
-        "fingerprint": _category(given["evaluator"], [evaluator.fingerprint for evaluator in evaluators]),
-        "mode": _category(given["mode"], [mode.value for mode in MODES]),
-        **{name: pd.arrays.BooleanArray(given[name] == 1, given[name] == SILENT) for name in _VERDICTS},
-        "rationale": _category(given["rationale"], part.rationales),
+        "dataset": _category(np.zeros(len(source["trace"]), np.int8), [dataset]),
+        "trace": _category(source["trace"], part.traces),
+        "step": _integers(source["step"]),
+        "substep": _integers(source["substep"]),
+        "gold": _category(source["gold"], GOLD),
+        "evaluator": _category(of_name[source["evaluator"]], names),
+        "fingerprint": _category(source["evaluator"], [evaluator.fingerprint for evaluator in evaluators]),
+        "mode": _category(source["mode"], [mode.value for mode in MODES]),
+        **{name: pd.arrays.BooleanArray(source[name] == 1, source[name] == SILENT) for name in _VERDICTS},
+        "rationale": _category(source["rationale"], part.rationales),
     }
     shown = [name for name in COLUMNS if substeps or name != "substep"]
-    return pd.DataFrame({name: columns[name] if name in columns else given[name] for name in shown}, copy=False)
+    return pd.DataFrame({name: columns[name] if name in columns else source[name] for name in shown}, copy=False)
 
 
 def _category(places: NDArray[Any], categories: Sequence[str]) -> pd.Categorical:
@@ -346,7 +346,9 @@ def _metadata(
     for name in chosen:
         if name not in traces:
             shown = ", ".join(sorted(traces)[:12]) or "none"
-            raise UserError(f"The metadata of {dataset} has no plain values {name!r:.60}.", f"It has {shown}.")
+            raise UserError(
+                f"The metadata of {dataset} has no field {name!r:.60} of plain values.", f"It has {shown}."
+            )
     return {f"{_META}{name}": _values([fields.get(name) for fields in flat]).take(place) for name in chosen}
 
 

@@ -77,7 +77,7 @@ def read_rows(session: Session, gold: TraceGold, evaluator_ids: Sequence[int]) -
     for start, size, blob in zip(starts(sizes), sizes, spreads, strict=True):
         if blob is not None:
             if len(blob) != size * 4:
-                raise DamagedError("judgments: not as many spreads as their trace has steps.")
+                raise DamagedError("judgments: the spreads do not match the steps of their trace.")
             spread[start : start + size] = np.frombuffer(blob, "<f4")
     return JudgmentRows(
         trace=trace[order],

@@ -6,7 +6,7 @@ To add a kind, write its module and add a line to `KINDS`.
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.trace import Trace
 from stepsight.storage.importers import chat, inspect_logs, plain, stepwise
 from stepsight.storage.importers.benchmarks import (
@@ -18,7 +18,7 @@ from stepsight.storage.importers.benchmarks import (
     processbench,
     strict_prmbench,
 )
-from stepsight.storage.importers.rows.fields import ASIDE, JUDGED, canonical, check_texts, located
+from stepsight.storage.importers.rows.fields import ASIDE, JUDGED, canonical, check_texts
 from stepsight.storage.importers.rows.kind import FileKind, OnBad, Row, Rows
 
 KINDS: dict[str, FileKind] = {
@@ -55,8 +55,8 @@ def find_kind(name: str, thoughts: str = "") -> FileKind:
     if kind.with_thoughts is None:
         if not thoughts:
             return kind
-        able = ", ".join(sorted(THINKING))
-        raise UserError(f"{name} has no thoughts to set aside or to judge.", f"The kinds that have are {able}.")
+        kinds = ", ".join(sorted(THINKING))
+        raise UserError(f"{name} has no thoughts to set aside or to judge.", f"Kinds with thoughts: {kinds}.")
     if thoughts not in ("", ASIDE, JUDGED):
         raise UserError(f"thoughts is {thoughts!r:.40}.", f"Expected {ASIDE} or {JUDGED}.")
     return kind.with_thoughts(thoughts or ASIDE)

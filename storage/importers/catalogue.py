@@ -236,7 +236,7 @@ def fetch(file: PublicFile, progress: Progress = lambda fetched, size: None) -> 
     except OSError as error:
         raise UserError(
             f"{path}: cannot be written ({(error.strerror or str(error)).lower()}).",
-            f"Make room there, or name another folder with {CACHE_VARIABLE}.",
+            f"Free some space there, or set {CACHE_VARIABLE} to another folder.",
         ) from None
     return path
 
@@ -286,7 +286,7 @@ def _download(url: str, digest: str, path: Path, progress: Progress) -> None:
             kind = "SHA-256" if len(actual) == 64 else "the Git name"
             raise UserError(
                 f"{url}: the content has {kind} {actual}, expected {digest}.",
-                "The file was changed or damaged on its way; nothing of it was kept.",
+                "It was changed or damaged in transit, and has been deleted. Fetch it again.",
             )
         os.replace(partial, path)
     finally:
@@ -301,7 +301,9 @@ def _receive(client: httpx2.Client, url: str, partial: Path, progress: Progress)
         with client.stream("GET", url, follow_redirects=True) as response:
             if response.is_error:
                 status = f"{response.status_code} {response.reason_phrase}".strip()
-                raise failed_attempt(response, UserError(f"{url}: the server answers {status}.", _BY_HAND))
+                raise failed_attempt(
+                    response, UserError(f"{url}: the server answered with status {status}.", _BY_HAND)
+                )
             length = None if "content-encoding" in response.headers else response.headers.get("content-length")
             size = min(_MOST, int(length)) if length is not None else None
             with open(partial, "wb") as out:

@@ -99,8 +99,8 @@ def _with_tools(turns: Iterable[tuple[Mapping[str, Any], str, str, list[str]]], 
     aside: list[str] = []
     for message, role, text, thoughts in turns:
         if role == _SOLVER:
-            answer, within = set_thoughts_aside(text)
-            thoughts = [*thoughts, *within]
+            answer, own_thoughts = set_thoughts_aside(text)
+            thoughts = [*thoughts, *own_thoughts]
             lines = [*(thoughts if is_judged else ()), answer, *map(_call, _calls(message))]
             steps.append("\n".join(line for line in lines if line.strip()))
             aside += () if is_judged else thoughts
@@ -118,10 +118,10 @@ def _calls(message: Mapping[str, Any]) -> list[Any]:
 def _call(call: Any) -> str:
     inner = call.get("function") if isinstance(call, dict) else None
     # With Inspect, the name stands in place of the object.
-    name, given = (inner.get("name"), inner) if isinstance(inner, dict) else (inner, call)
+    name, details = (inner.get("name"), inner) if isinstance(inner, dict) else (inner, call)
     if not isinstance(name, str):
-        raise UserError(f"a call of a tool is {describe(call)} without a name.", _HINT)
-    arguments = given.get("arguments")
+        raise UserError(f"a tool call is {describe(call)}, without a name.", _HINT)
+    arguments = details.get("arguments")
     return f"{name}({arguments if isinstance(arguments, str) else _json(arguments)})"
 
 
@@ -170,7 +170,7 @@ def _turn(message: Any, number: int, names: Mapping[str, str]) -> tuple[str, str
     parts = [part for part in content if not _is_thought(part)] if isinstance(content, list) else [content]
     texts: list[Any] = [part.get("text") if isinstance(part, dict) else part for part in parts]
     if not all(isinstance(text, str) for text in texts):
-        raise UserError(f"message {number} has something other than text.", _HINT)
+        raise UserError(f"message {number} contains something other than text.", _HINT)
     role = str(message.get(names["role"]))
     return _ROLES.get(role, role), "".join(texts)
 

@@ -163,7 +163,7 @@ class _RowsSeen:
             )
         if self._labels == {0, 1} or self._labels == {0}:
             raise UserError(
-                f"{name}: the labels are 0 and 1 alone, and 0 may be wrong, or valid but redundant.",
+                f"{name}: the labels are only 0 and 1, and 0 may mean wrong, or valid but redundant.",
                 "Say which: labels_as=validity, or labels_as=ratings.",
             )
 

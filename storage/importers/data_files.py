@@ -270,18 +270,16 @@ def choose_part(names: Iterable[str], where: str, part: str = "") -> FolderPart:
         if refused.error and not refused.files:
             raise refused.error.at(str(PurePosixPath(where, refused.name)))
     chosen = [choice for choice in parts if part in ("", choice.name) or choice.name.endswith(f"/{part}")]
-    every = list(dict.fromkeys(choice.name for choice in parts))
-    if not every:
+    part_names = list(dict.fromkeys(choice.name for choice in parts))
+    if not part_names:
         unread = unread_files(names)
         there_are = f"; there are {unread}" if unread else ""
-        raise UserError(
-            f"{where}: no file of data{there_are}.", f"Expected files that end in {', '.join(SUFFIXES)}."
-        )
-    shown = ", ".join(every[:_SHOWN]) + (", …" if len(every) > _SHOWN else "")
+        raise UserError(f"{where}: no data file{there_are}.", f"Expected files that end in {', '.join(SUFFIXES)}.")
+    shown = ", ".join(part_names[:_SHOWN]) + (", …" if len(part_names) > _SHOWN else "")
     if not chosen:
         raise UserError(f"{where} has no part {part!r:.60}.", f"It has {shown}.")
     if len({choice.name for choice in chosen}) > 1:
-        raise UserError(f"{where} has {len(every)} parts: {shown}.", "Name one of them (--part).")
+        raise UserError(f"{where} has {len(part_names)} parts: {shown}.", "Name one of them (--part).")
     first = chosen[0]
     if first.error:
         raise first.error.at(where)
@@ -298,8 +296,8 @@ def unread_files(names: Iterable[str], read: Collection[str] = ()) -> str:
         if name not in read and not is_hidden(path := PurePosixPath(name))
         if path.name not in _ABOUT and not _DESCRIBING.fullmatch(path.name)
     ]
-    more = f" and {len(unread) - _SHOWN:,} others" if len(unread) > _SHOWN else ""
-    return ", ".join(unread[:_SHOWN]) + more
+    rest = f" and {len(unread) - _SHOWN:,} others" if len(unread) > _SHOWN else ""
+    return ", ".join(unread[:_SHOWN]) + rest
 
 
 def is_data(path: PurePosixPath) -> bool:
@@ -370,6 +368,6 @@ def _numbering_error(names: Sequence[str]) -> UserError | None:
         missing = next((number for number in range(first, first + count) if number not in numbers), None)
         if missing is not None:
             name = f"{match[0][: match.start(2)]}{missing:0{len(match[2])}}{match[3]}{total}"
-            more = f", and {count - len(numbers) - 1:,} more" if count - len(numbers) > 1 else ""
-            return UserError(f"{name} is missing{more}.", "Copy the whole folder.")
+            rest = f", and {count - len(numbers) - 1:,} more" if count - len(numbers) > 1 else ""
+            return UserError(f"{name} is missing{rest}.", "Copy the whole folder.")
     return None

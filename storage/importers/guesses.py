@@ -131,8 +131,8 @@ def _guess_problem(table: FirstRows) -> tuple[str, list[Doubt]]:
 def _solutions(table: FirstRows, problem: str = "") -> list[_Column]:
     """Return the columns that may hold solutions, those whose names say most first."""
     own = (*_STEPS, "completions") if are_stepwise(table.rows) else _STEPS
-    every = (_column(table, name, own) for name in table.names if name != problem)
-    columns = [column for column in every if _may_hold_solutions(column)]
+    candidates = (_column(table, name, own) for name in table.names if name != problem)
+    columns = [column for column in candidates if _may_hold_solutions(column)]
     within_own = tuple(f"{column.name}." for column in columns if column.is_own)
     # The texts in objects are columns too.
     objects = {column.name.rpartition(".")[0] for column in columns}
@@ -280,8 +280,8 @@ def _readings(row: Row, name: str, is_own: bool = False) -> Iterator[ColumnReadi
         parent, _, key = name.rpartition(".")
         # The items of a list may hold a text each.
         path = f"{name}.0" if find_value(row, f"{name}.0") is not ABSENT else f"{parent}.0.{key}"
-        of = f"the first of {len(value)} solutions" if len(value) > 1 else "the only solution"
-        yield ColumnReading({"steps": path}, f"{of}: {_outline(value[0])}")
+        position = f"the first of {len(value)} solutions" if len(value) > 1 else "the only solution"
+        yield ColumnReading({"steps": path}, f"{position}: {_outline(value[0])}")
     else:
         yield from _readings(row, f"{name}.0")
 

@@ -106,9 +106,11 @@ def _label_columns(table: FirstRows, columns: ColumnMap) -> tuple[list[str], lis
             continue
         if labels := _lists(table, name):
             # Something in the lists has to be the label of a step.
-            given = [label for some in labels for label in some if not is_missing(label)]
-            are_labels = any(map(are_shares, labels)) or any(meaning(label, RATINGS) is not None for label in given)
-            (lists if are_labels or not given else others).append(name)
+            present = [label for row_labels in labels for label in row_labels if not is_missing(label)]
+            are_labels = any(map(are_shares, labels)) or any(
+                meaning(label, RATINGS) is not None for label in present
+            )
+            (lists if are_labels or not present else others).append(name)
         else:
             (marks if len(_numbers(table, name)) == len(values) else others).append(name)
     return lists, marks, others

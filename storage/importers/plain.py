@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from itertools import islice
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.files.jsonl import SHARES, format_trace, open_input, read_trace
 from stepsight.core.trace import Label, Trace
 from stepsight.storage.importers.rows.fields import (
@@ -22,7 +22,6 @@ from stepsight.storage.importers.rows.fields import (
     are_shares,
     check_texts,
     is_missing,
-    located,
     meaning,
 )
 from stepsight.storage.importers.rows.kind import FileKind, Row, json_rows
@@ -43,14 +42,14 @@ def draw_plain(path: str, most: int, seed: int) -> list[Trace]:
     standard input."""
     rng = random.Random(seed)
     rest = iter(read_plain(sys.stdin.buffer if path == "-" else path, "standard input" if path == "-" else path))
-    kept = dict(enumerate(islice(rest, most)))
-    places = list(kept)
+    sample = dict(enumerate(islice(rest, most)))
+    places = list(sample)
     for number, trace in enumerate(rest, start=most):
         slot = rng.randrange(number + 1)
         if slot < most:
-            del kept[places[slot]]
-            kept[number], places[slot] = trace, number
-    return [kept[place] for place in sorted(kept)]
+            del sample[places[slot]]
+            sample[number], places[slot] = trace, number
+    return [sample[place] for place in sorted(sample)]
 
 
 def read(row: Row) -> Trace:

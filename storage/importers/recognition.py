@@ -197,7 +197,7 @@ def _recognise_rows(rows: Sequence[Row], name: str, *, of_json: bool) -> Finding
 def _is_scores(row: Row, guess: Guess) -> bool:
     """True if a row holds scores. Beside a problem and solutions, which files of evaluations have, these must be as
     many as the solution has steps."""
-    if any(isinstance(held, dict) and _WORDS in held for held in (row, *row.values())):
+    if any(isinstance(value, dict) and _WORDS in value for value in (row, *row.values())):
         return True
     columns = guess.columns
     if not columns.problem or not (columns.steps or guess.doubts):

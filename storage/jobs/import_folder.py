@@ -149,7 +149,7 @@ def _rename_equal(files: Sequence[InspectedFile], root: Path) -> Iterator[Inspec
     paths = (file.path.relative_to(root) for file in files)
     names = ("-".join((*path.parts[:-1], stem_of(path))) for path in paths)
     placed = [_with_name(file, name) for file, name in zip(files, names, strict=True)]
-    plain, by_name = (Counter(map(_dataset, some)) for some in (files, named))
+    plain, by_name = (Counter(map(_dataset, group)) for group in (files, named))
     for file, other, last in zip(files, named, placed, strict=True):
         is_alone = plain[_dataset(file)] == 1 or not _dataset(file)
         yield file if is_alone else other if by_name[_dataset(other)] == 1 else last

@@ -186,7 +186,7 @@ def _import_upload(store: Store, file_import: FileImport, progress: Progress) ->
     except NotFoundError:
         return _stored_before(store, file_import)
     if file_import.sha256 != upload.sha256:
-        raise NotFoundError(f"{upload.name}: not the file that was to be added.", "Choose that one again.")
+        raise NotFoundError(f"{upload.name}: not the file to be added.", "Choose that file again.")
     source = UploadSource(upload)
     parts = _watched(source, upload.size, progress)
     # Until then, this process has read no part of a stranger's file; it never reads files of traces.
@@ -231,7 +231,7 @@ def _stored_before(store: Store, file_import: FileImport) -> Imported:
     for dataset in list_datasets(store):
         if dataset.name == file_import.dataset and dataset.sha256 == file_import.sha256:
             return Imported(f"{dataset.name}: stored.", dataset.id, dataset.left_out)
-    raise NotFoundError("The file that was to be added is no longer here.", "Choose it again.")
+    raise NotFoundError("The file to be added is no longer here.", "Choose it again.")
 
 
 def _watched(source: UploadSource, size: int, progress: Progress) -> Iterable[bytes]:

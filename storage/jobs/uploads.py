@@ -94,13 +94,13 @@ class Receiving:
             self._file.write(content)
         except OSError as fault:
             raise UserError(
-                f"{self._path.parent}: cannot be written ({fault.strerror}).", "Make room there."
+                f"{self._path.parent}: cannot be written ({fault.strerror}).", "Free some space there."
             ) from None
 
     def finish(self) -> Upload:
         """Keep the file, and return it. Raises `UserError` if bytes are missing."""
         if self._received < self._size:
-            raise UserError(f"{self._name}: {self._received:,} of {self._size:,} bytes are here.", _AGAIN)
+            raise UserError(f"{self._name}: {self._received:,} of {self._size:,} bytes have arrived.", _AGAIN)
         self._file.close()
         with self._store.write() as session:
             _check_quota(session, self._user_id, self._size)
@@ -130,7 +130,7 @@ def uploads_folder(store: Store) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as fault:
         what = f"{folder}: cannot be written ({fault.strerror})."
-        raise UserError(what, "Make room there, or allow writing.") from None
+        raise UserError(what, "Free some space there, or allow writing.") from None
     return folder
 
 
@@ -147,8 +147,8 @@ def check_disk(store: Store, name: str, size: int, folder: Path | None = None) -
     free = shutil.disk_usage(folder).free
     if free < _WRITTEN * size + _RESERVE:
         raise UserError(
-            f"{name}: {format_bytes(size)}, and {format_bytes(free)} are free in {folder}.",
-            f"Make room there: adding it takes {format_bytes(_WRITTEN * size + _RESERVE)} for a while.",
+            f"{name}: {format_bytes(size)}, but {folder} has only {format_bytes(free)}.",
+            f"Free some space there: adding it takes {format_bytes(_WRITTEN * size + _RESERVE)} for a while.",
         )
 
 
@@ -239,7 +239,7 @@ def _check_quota(session: Session, user_id: int, size: int) -> None:
     taken = select(func.coalesce(func.sum(UploadRow.size), 0)).where(UploadRow.user_id == user_id)
     if session.scalars(taken).one() + size > _ROOM:
         raise ConflictError(
-            "Too many of your files wait to be added.", "Add or remove them first; each is kept for a day."
+            "Too many of your files are waiting to be added.", "Add or remove them first; each is kept for a day."
         )
 
 

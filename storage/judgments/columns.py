@@ -242,7 +242,7 @@ def join_scores(blobs: Sequence[bytes], sizes: Ints) -> Floats32:
     Raises `DamagedError` if a length does not fit, or if a value is not a probability."""
     lengths = np.fromiter(map(len, blobs), np.int64, len(blobs))
     if (lengths != sizes * len(Label) * 4).any():
-        raise DamagedError("judgments: not as many scores as their trace has steps.")
+        raise DamagedError("judgments: the scores do not match the steps of their trace.")
     probs = np.frombuffer(b"".join(blobs), "<f4").astype(np.float32, copy=False)
     if len(probs) and not are_probabilities(probs):
         raise DamagedError("judgments: a value is not a probability.")

@@ -228,7 +228,7 @@ def _judgment(trace: StoredTrace, row: JudgmentRow | TriangleRow, evaluator: Eva
     result = unpack(data, mode, row.spread)
     stale = row.digest != trace.digest
     if not stale and len(result) != len(trace.substeps):
-        raise DamagedError(f"judgments: {len(result)} rows, the trace {trace.id!r} has {len(trace.substeps)}.")
+        raise DamagedError(f"judgments: {len(result)} rows, but the trace {trace.id!r} has {len(trace.substeps)}.")
     return StoredJudgment(
         trace,
         mode,

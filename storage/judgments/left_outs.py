@@ -65,7 +65,7 @@ def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores
     earlier, added = {} if stored is None else stored.rows(), scores.rows()
     pairs += [(earlier[i], added[i]) for i in earlier.keys() & added.keys()]
     if not all(np.allclose(before, after, atol=_SAME) for before, after in pairs):
-        raise UserError(f"there are other scores of trace {trace.id!r}.", "Give another name (--evaluator).")
+        raise UserError(f"trace {trace.id!r} already has other scores.", "Give another name (--evaluator).")
     if stored is not None:
         scores = LeaveOneOut.of(scores.whole, dict(sorted((earlier | added).items())))
     save_left_out(session, evaluator_id, trace, scores)

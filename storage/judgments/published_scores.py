@@ -144,7 +144,7 @@ def parse_scores(row: Row) -> PublishedScores:
     if isinstance(identifier, bool) or not isinstance(identifier, str | int | None):
         raise UserError(f"the field 'id' is {describe(identifier)}, expected text or a whole number.")
     name = None if identifier is None else str(identifier)
-    words = next((held for held in (row, *row.values()) if isinstance(held, dict) and _WORDS[0] in held), None)
+    words = next((value for value in (row, *row.values()) if isinstance(value, dict) and _WORDS[0] in value), None)
     if words is not None:
         return _words(words, name)
     scores = field_of(row, "scores")
@@ -182,7 +182,7 @@ def merged(first: PublishedScores, second: PublishedScores) -> PublishedScores:
     if first.left_out.keys() & second.left_out.keys():
         raise UserError(f"the same step of {second.id!r} is left out earlier in the file.", "Give each step once.")
     if not np.array_equal(first.rows, second.rows):  # type: ignore[arg-type]
-        raise UserError(f"the scores of {second.id!r} with nothing left out are not those of an earlier row.")
+        raise UserError(f"the complete scores of {second.id!r} differ from those of an earlier row.")
     return replace(first, left_out={**first.left_out, **second.left_out})
 
 

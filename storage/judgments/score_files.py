@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy.orm import Session
 
-from stepsight.core.errors import UserError, counted
+from stepsight.core.errors import UserError, counted, located
 from stepsight.core.evaluator_summary import CAUSAL, OWN_READING, split_reading
 from stepsight.core.evidence import LeaveOneOut
 from stepsight.core.files.compression import unpacked
@@ -114,7 +114,8 @@ def import_score_lines(
             is_there = session.get(JudgedRow, (target.id, row.id)) is not None
             if is_there and row.info.get("files", {}).get(target.name, sha256) != sha256:
                 raise UserError(
-                    f"{name}: {row.name!r} has other scores of {target.name}.", "Give another name (--evaluator)."
+                    f"{name}: {row.name!r} already has other scores of {target.name}.",
+                    "Give another name (--evaluator).",
                 )
             amend_evaluator(session, row.id, {"files": dict(row.info.get("files", {})) | {target.name: sha256}})
         seen = _AttentionSeen()
@@ -169,17 +170,15 @@ def read_scores(
 
     rows: list[Located] = []
     left_out: dict[str | None, int] = {}
-    every = ((where, scores_row) for where, row in json_rows(hashed(), name) for scores_row in score_rows(row))
-    for where, row in every:
+    all_scores = ((where, scores_row) for where, row in json_rows(hashed(), name) for scores_row in score_rows(row))
+    for where, row in all_scores:
         see(row)
-        try:
+        with located(where):
             scores = parse_scores(row)
             if scores.left_out and scores.id in left_out:
                 place = left_out[scores.id]
                 rows[place] = rows[place][0], merged(rows[place][1], scores)
                 continue
-        except UserError as error:
-            raise error.at(where) from None
         if scores.left_out:
             left_out[scores.id] = len(rows)
         rows.append((where, scores))
@@ -195,19 +194,19 @@ def outputs_of(rows: Sequence[Located]) -> Outputs:
     for where, row in rows:
         if row.outputs != first.outputs:
             raise UserError(
-                f"{where}: a row of kind {row.outputs}, the first is of kind {first.outputs}.",
+                f"{where}: a row of kind {row.outputs}, but the first is of kind {first.outputs}.",
                 "Use one kind per file.",
             )
         if row.evaluator != first.evaluator:
             raise UserError(
-                f"{where}: a row of {row.evaluator}, the first is of {first.evaluator}.",
+                f"{where}: a row of {row.evaluator}, but the first is of {first.evaluator}.",
                 "Use one evaluator per file.",
             )
         if row.recorded is None and bool(row.left_out) != bool(first.left_out):
-            raise UserError(f"{where}: some rows have a step left out, others none.", "Use one kind per file.")
+            raise UserError(f"{where}: some rows leave a step out, others do not.", "Use one kind per file.")
         if (row.id is None) != (first.id is None):
             has = ("an id", "none") if first.id is None else ("no id", "one")
-            raise UserError(f"{where}: {has[0]}, the first row has {has[1]}.", "Give every row an id, or none.")
+            raise UserError(f"{where}: {has[0]}, but the first row has {has[1]}.", "Give every row an id, or none.")
     return first.outputs
 
 
@@ -254,10 +253,8 @@ def _judgments(
 ) -> Iterator[Judgment]:
     for trace in traces:
         where, row = matches[trace.id]
-        try:
+        with located(where):
             yield row.judgment(trace, mode, on_redundancy)
-        except UserError as error:
-            raise error.at(where) from None
 
 
 @dataclass
@@ -292,12 +289,10 @@ def _save_left_out(
     named = {id for id, (_, row) in matches.items() if row.left_out}
     for trace in iterate_named(store, dataset_id, named) if named else ():
         where, row = matches[trace.id]
-        try:
+        with located(where):
             scores = row.leave_one_out(trace)
             add_left_out(session, evaluator.id, trace, scores)
             seen.note_left_out(scores)
-        except UserError as error:
-            raise error.at(where) from None
 
 
 def _save_attention(session: Session, evaluator: StoredEvaluator, seen: _AttentionSeen) -> None:
@@ -320,7 +315,7 @@ def _register(session: Session, name: str, outputs: Outputs, path: str) -> Store
     row = add_evaluator(session, fixed | {"name": name, "info": more | {"outputs": outputs.value}}, lock=True)
     if row.outputs != outputs:
         raise UserError(
-            f"{path}: scores of kind {outputs}, {name!r} has scores of kind {row.outputs}.",
+            f"{path}: scores of kind {outputs}, but {name!r} has scores of kind {row.outputs}.",
             "Give another name (--evaluator).",
         )
     return row

@@ -188,7 +188,7 @@ def decide(
             )
         majority, _ = vote([annotation.labels[step] for annotation in annotations])
         if not reason and (label is None or label != majority):
-            raise UserError(missing, "Say in a few words why: it is not what most annotators said.")
+            raise UserError(missing, "Explain in a few words why you disagree with most annotators.")
         guideline = select(func.max(GuidelineRow.version)).where(GuidelineRow.campaign_id == campaign_id)
         event = EventRow(
             campaign_id=campaign_id,
@@ -220,7 +220,7 @@ def _labelled(session: Session, item: ItemRow, step: int) -> list[SubmittedAnnot
         raise UserError(f"There is no step {step + 1}: the trace has {n_steps}.")
     annotations = read_annotations(session, item.campaign_id, item.id)
     if not annotations:
-        raise UserError("Nobody has submitted labels of this trace.", "Decide once somebody has.")
+        raise UserError("Nobody has submitted labels for this trace.", "Decide once somebody has.")
     return annotations
 
 

@@ -159,7 +159,7 @@ class NewEvent(Model):
         if self.kind in _VALUES:
             validate(_VALUES[self.kind], self.new, f"the value of {self.kind}")
         elif self.new is not None:
-            raise UserError(f"{self.kind} came with {self.new!r:.40}.", "It takes nothing.")
+            raise UserError(f"{self.kind} has the value {self.new!r:.40}.", "It takes none.")
 
 
 def _text(what: str) -> Any:

@@ -63,7 +63,7 @@ def load_slot(session: Session, public_id: str) -> Slot:
     if rows is None:
         raise NotFoundError(
             f"There is no assignment {public_id!r}.",
-            "Start labelling: a trace that you hold comes first.",
+            "Start labelling: a trace that you already have comes first.",
         )
     return Slot(*rows)
 

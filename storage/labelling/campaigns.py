@@ -167,7 +167,7 @@ def _draw(plan: CampaignPlan, ids: Sequence[int]) -> Sequence[int]:
         return ids
     if plan.sample > len(ids):
         raise UserError(
-            f"The sample is {plan.sample:,}, and {counted(len(ids), 'trace meets', 'traces meet')} the conditions.",
+            f"The sample is {plan.sample:,}, but {counted(len(ids), 'trace meets', 'traces meet')} the conditions.",
             "Take fewer, or all.",
         )
     drawn = set(random.Random(f"sample {plan.seed}").sample(range(len(ids)), plan.sample))
@@ -188,7 +188,7 @@ def _create(
     session: Session, plan: CampaignPlan, dataset_id: int, ids: Sequence[int], population: int, user: User
 ) -> Campaign:
     if session.scalar(select(CampaignRow.id).where(CampaignRow.name == plan.name)) is not None:
-        raise ConflictError(f"There is a campaign {plan.name!r} already.", "Choose another name.")
+        raise ConflictError(f"There is already a campaign {plan.name!r}.", "Choose another name.")
     settled = {"population": None if plan.sample is None else population}
     row = CampaignRow(
         name=plan.name,

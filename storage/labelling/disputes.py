@@ -110,17 +110,15 @@ def open_dispute(
     gold, possible = trace.steps[step].gold, gold_values(store, trace.dataset_id)
     if proposed not in possible:
         offered = ", ".join(value or "null" for value in possible)
-        raise UserError(f"The proposal is {proposed!r:.40}, and the gold can say {offered} here.")
+        raise UserError(f"The proposal is {proposed!r:.40}, expected {offered}.")
     if proposed == gold:
-        raise UserError(f"The gold says {gold or 'nothing'} of this step already.", "Propose something else.")
+        raise UserError(f"The gold label of this step is already {gold or 'empty'}.", "Propose something else.")
     with store.write() as session:
         mine = (Dispute.trace_id == trace_id, Dispute.step == step, Dispute.user_id == user.id)
         same = Dispute.proposed.is_not_distinct_from(proposed)
         earlier = session.scalar(select(Dispute.id).where(*mine, same, Dispute.state == DisputeState.OPEN).limit(1))
         if earlier is not None:
-            raise ConflictError(
-                "You have disputed this label already.", f"It is dispute {earlier}; add to that one."
-            )
+            raise ConflictError("You have already disputed this label.", f"Add to dispute {earlier}.")
         row = Dispute(
             trace_id=trace_id,
             digest=trace.digest,
@@ -257,7 +255,7 @@ def _check_acceptance(session: Session, dispute: Dispute) -> None:
     for other in session.scalars(accepted):
         if other.proposed != dispute.proposed:
             raise ConflictError(
-                f"Dispute {other.id} of this step is accepted, which says {other.proposed or 'nothing'}.",
+                f"Dispute {other.id} on this step, which proposes {other.proposed or 'no label'}, is accepted.",
                 "Reject that one first.",
             )
 
@@ -279,12 +277,13 @@ def make_patch(
     disputes = list_disputes(store, DisputeFilter(dataset=dataset.name, state=state))
     changed = [dispute for dispute in disputes if dispute.changed]
     chosen: dict[tuple[str, int], Dispute] = {}
-    for dispute in sorted((one for one in disputes if not one.changed), key=lambda one: one.id):
+    unchanged = [dispute for dispute in disputes if not dispute.changed]
+    for dispute in sorted(unchanged, key=lambda dispute: dispute.id):
         first = chosen.setdefault((dispute.trace, dispute.step), dispute)
         if first.proposed != dispute.proposed:
             raise UserError(
-                f"Disputes {first.id} and {dispute.id} of one step are {state}, and say"
-                f" {first.proposed or 'nothing'} and {dispute.proposed or 'nothing'}.",
+                f"Disputes {first.id} and {dispute.id} on the same step are {state}, but propose"
+                f" {first.proposed or 'no label'} and {dispute.proposed or 'no label'}.",
                 "Reject one of them first.",
             )
     if not chosen:
@@ -351,7 +350,7 @@ def apply_patch(gold: Gold, patch: Patch) -> Gold:
         value = gold_of_codes(label[row], valid[row])
         if value != change.old:
             raise UserError(
-                f"{where}: the gold says {value or 'nothing'}, the patch changes {change.old or 'nothing'}.",
+                f"{where}: the gold label is {value or 'empty'}, but the patch changes {change.old or 'none'}.",
                 "Export the patch again.",
             )
         label[row], valid[row] = codes_of_gold(change.new)

@@ -54,22 +54,22 @@ def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[
     of_dataset = select(TraceRow.id, TraceRow.text_digest).join(DatasetRow, DatasetRow.id == TraceRow.dataset_id)
     chosen = set(ids)
     rows = session.execute(of_dataset.where(DatasetRow.name == plan.dataset))
-    taken = {text for id, text in rows if id in chosen}
+    used = {text for id, text in rows if id in chosen}
     most = plan.qualification_items + math.ceil(len(ids) * plan.gold_rate / (1 - plan.gold_rate)) + _SPARE
     sources = (plan.gold_dataset,) if plan.gold_dataset is not None else (plan.dataset, GALLERY)
     for name in sources:
-        others = [id for id, text in _with_full_gold(session, name) if text not in taken]
+        others = [id for id, text in _with_full_gold(session, name) if text not in used]
         for having in _shown_beside(session, plan):
             others = _unremarkable(others, ids, having)
         if len(others) >= least:
             return rng.sample(others, min(most, len(others)))
-    few = (
+    shortage = (
         f"fewer than {least} traces outside the campaign have" if least > 1 else "no trace outside the campaign has"
     )
-    ways = "Draw a sample of the traces (--sample), name" if plan.gold_dataset is None else "Name"
+    advice = "Draw a sample of the traces (--sample), name" if plan.gold_dataset is None else "Name"
     raise UserError(
-        f"{' and '.join(sources)}: {few} gold for all that is labelled.",
-        f"{ways} another dataset for the gold items, or ask for none. They need an answer and scores where the"
+        f"{' and '.join(sources)}: {shortage} gold for all that is labelled.",
+        f"{advice} another dataset for the gold items, or ask for none. They need an answer and scores where the"
         " others have those and the campaign shows them.",
     )
 
@@ -107,5 +107,5 @@ def _unremarkable(others: Sequence[int], ids: Sequence[int], having: Collection[
     If all of `ids` are in `having`, only members are kept. If none of `ids` is, only non-members are kept.
     Otherwise, all are kept.
     """
-    met = {id in having for id in ids}
-    return [id for id in others if (id in having) in met]
+    memberships = {id in having for id in ids}
+    return [id for id in others if (id in having) in memberships]

@@ -48,11 +48,11 @@ def check_kinds(kinds: tuple[str, ...]) -> tuple[str, ...]:
     """Return `kinds`, or raise `UserError` if there are none or too many, or if two differ only in case."""
     if not 1 <= len(kinds) <= MOST_KINDS:
         raise UserError(f"There are {len(kinds)} kinds of error.", f"Name 1 to {MOST_KINDS}.")
-    met: set[str] = set()
+    seen: set[str] = set()
     for kind in kinds:
-        if kind.casefold() in met:
+        if kind.casefold() in seen:
             raise UserError(f"The kind of error {kind!r} is named twice.", "Name each once.")
-        met.add(kind.casefold())
+        seen.add(kind.casefold())
     return kinds
 
 
@@ -102,11 +102,11 @@ def _check_names(conditions: object) -> object:
     return conditions
 
 
-def _option(default: Any, title: str | None, description: str | None, **more: Any) -> Any:
+def _option(default: Any, title: str | None, description: str | None, **options: Any) -> Any:
     """Return a field with a title on the form and a description on the command line. `words` of `more` are the
     choices on the form, by value; the other arguments are bounds."""
-    words = more.pop("words", None)
-    return Field(default, title=title, description=description, json_schema_extra={"words": words}, **more)
+    words = options.pop("words", None)
+    return Field(default, title=title, description=description, json_schema_extra={"words": words}, **options)
 
 
 class CampaignSettings(Model):

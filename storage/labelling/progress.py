@@ -107,15 +107,15 @@ def _qualification(session: Session, campaign: Campaign, user_id: int) -> str | 
     slots = select(SlotRow.state, SlotRow.item_id, ItemRow.trace_id).join(ItemRow, ItemRow.id == SlotRow.item_id)
     rows = session.execute(slots.where(*mine).order_by(ItemRow.place).limit(items)).all()
     by_id = {trace.trace_id: trace for trace in load_traces(session, traces([row.trace_id for row in rows]))}
-    done = right = 0
+    finished = right = 0
     for state, item_id, trace_id in rows:
         log, trace = read_events(session, item_id, user_id), by_id[trace_id]
         end = next((place for place, event in enumerate(log, start=1) if event.kind == "submit"), 0)
-        done += end > 0 or state == SKIPPED
+        finished += end > 0 or state == SKIPPED
         if end:
             annotation = fold(log[:end], len(trace.steps), stepwise=campaign.stepwise)
             right += _is_right(annotation.labels, trace)
-    return f"{done} of {items} done" if done < items else f"{right} of {items} right"
+    return f"{finished} of {items} done" if finished < items else f"{right} of {items} right"
 
 
 def _is_right(labels: Sequence[str | None], trace: Trace) -> bool:

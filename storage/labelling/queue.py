@@ -171,8 +171,8 @@ def _assignment(session: Session, campaign: Campaign, slot: SlotRow) -> Assignme
 
 def _held_by_user(campaign: Campaign, user: User) -> Select[SlotRow]:
     mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id, SlotRow.state == LEASED)
-    held = select(SlotRow).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
-    return held.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
+    slots = select(SlotRow).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
+    return slots.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
 
 
 def _free(campaign: Campaign, user: User) -> Select[SlotRow]:

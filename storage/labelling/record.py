@@ -73,17 +73,17 @@ def record(store: Store, public_id: str, user: User, event: NewEvent) -> Recorde
         log = read_events(session, slot.item.id, user.id)
         if len(log) >= MOST_EVENTS and event.kind not in ("submit", "skip", "withdraw"):
             raise UserError(
-                f"This trace has {len(log):,} changes of yours.", "Submit or skip it; no more are stored."
+                f"You have changed this trace {len(log):,} times.", "Submit or skip it; no more changes are stored."
             )
         folded = Fold(log, slot.trace.n_steps, stepwise=slot.settings.stepwise)
         annotation = folded.annotation()
-        of = None
+        target = None
         if event.cause:
-            of = _resolve(event, annotation, log)
-            new = of.old if event.cause == "undo" else of.new
-            event = event.model_copy(update={"kind": of.kind, "step": of.step, "new": new})
+            target = _resolve(event, annotation, log)
+            new = target.old if event.cause == "undo" else target.new
+            event = event.model_copy(update={"kind": target.kind, "step": target.step, "new": new})
         _check_event(slot, annotation, event)
-        stored = _insert(session, slot, annotation, user, event, of)
+        stored = _insert(session, slot, annotation, user, event, target)
         _update_slot(session, slot, event)
         folded.add(stored)
         return RecordedEvent(stored.id, stored.moment, False, folded.annotation())
@@ -109,8 +109,8 @@ def _repeat(session: Session, earlier: EventRow, slot: Slot, event: NewEvent) ->
     `ConflictError` if the stored event has different content."""
     same = (earlier.slot_id, earlier.cause) == (slot.row.id, event.cause)
     if event.cause:
-        of = None if event.of is None else find_event(session, earlier.user_id, event.of)
-        same = same and (event.of is None or (of is not None and of.id == earlier.of))
+        target = None if event.of is None else find_event(session, earlier.user_id, event.of)
+        same = same and (event.of is None or (target is not None and target.id == earlier.of))
     else:
         same = same and (earlier.kind, earlier.step, earlier.new) == (event.kind, event.step, event.new)
     if not same:
@@ -124,7 +124,7 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
     if event.kind == "withdraw" and not event.cause:
         # A person can withdraw what they submitted at any time.
         if slot.row.state == SKIPPED:
-            raise ConflictError("This trace was skipped or withdrawn already.", "Go on with the next trace.")
+            raise ConflictError("This trace has already been skipped or withdrawn.", "Go on with the next trace.")
         return
     check_open(slot)
     if slot.row.state == SKIPPED:
@@ -134,9 +134,9 @@ def _check_slot(slot: Slot, event: NewEvent) -> None:
             raise ConflictError("The annotation is not submitted.", "Go on labelling.")
         if slot.settings.is_final:
             hint = "Withdraw it if it should not count."
-            raise ConflictError("What is shown after submission has been shown: the annotation stays.", hint)
+            raise ConflictError("You have seen what is shown after submission, so the annotation is final.", hint)
     elif slot.row.state == SUBMITTED:
-        raise ConflictError("The annotation is submitted already.", "Take it back to change something.")
+        raise ConflictError("The annotation has already been submitted.", "Take it back to change something.")
     if event.guideline not in (None, slot.guideline):
         raise ConflictError(
             f"The guideline has changed: version {slot.guideline} is current, and the page shows version"
@@ -153,7 +153,7 @@ def _resolve(event: NewEvent, annotation: Annotation, log: Sequence[EventRow]) -
         raise UserError(f"There is nothing to {event.cause}.")
     if event.of not in (None, stack[-1]):
         raise ConflictError(
-            "Something else has been done in the meantime.", "Look at the labels as they are now, then do it again."
+            "The labels have changed in the meantime.", "Look at them as they are now, then try again."
         )
     return next(logged for logged in log if logged.key == stack[-1])
 
@@ -168,7 +168,7 @@ def _check_event(slot: Slot, annotation: Annotation, event: NewEvent) -> None:
         raise UserError(f"There is no step {step + 1}.", f"The trace has {slot.trace.n_steps}.")
     if event.revealed is not None and event.revealed > annotation.revealed:
         raise UserError(
-            f"The page shows {event.revealed} steps, and {annotation.revealed} are revealed.", "Reload it."
+            f"The page shows {event.revealed} steps, but {annotation.revealed} are revealed.", "Reload it."
         )
     if event.kind == "error" and not event.cause and event.new not in (None, *slot.settings.error_kinds):
         raise UserError(
@@ -188,7 +188,7 @@ def _check_evidence(slot: Slot, annotation: Annotation, event: NewEvent) -> None
         raise UserError("All steps are seen in this campaign.", "Only stepwise campaigns ask what changed a label.")
     seen = min(annotation.revealed, slot.trace.n_steps)
     if event.new >= seen:
-        raise UserError(f"Step {event.new + 1} is not there to be linked to.", f"Name one of the first {seen}.")
+        raise UserError(f"Step {event.new + 1} cannot be linked to yet.", f"Name one of the first {seen}.")
     if event.new <= step:
         raise UserError(f"Step {step + 1} cannot be changed by step {event.new + 1}.", "Name a later step.")
 
@@ -219,7 +219,7 @@ def _check_complete(slot: Slot, annotation: Annotation) -> None:
 
 
 def _insert(
-    session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent, of: EventRow | None
+    session: Session, slot: Slot, annotation: Annotation, user: User, event: NewEvent, target: EventRow | None
 ) -> EventRow:
     old: str | int | None = annotation.revealed if event.kind == "reveal" else None
     if event.kind in UNDOABLE:
@@ -228,7 +228,7 @@ def _insert(
         **event.model_dump(include={"kind", "step", "new", "cause", "key", "seconds"}),
         **slot.of_event(user),
         old=old,
-        of=None if of is None else of.id,
+        of=None if target is None else target.id,
         revealed=annotation.revealed if slot.settings.stepwise else None,
     )
     session.add(stored)

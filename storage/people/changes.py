@@ -84,7 +84,9 @@ class Changeable(ABC, Generic[Row]):
                     raise dependents.obstacle
                 self.remove(session, row)
         except IntegrityError:
-            raise ConflictError("Something has come to refer to it meanwhile.", "Look again.") from None
+            raise ConflictError(
+                "Something else refers to it by now.", "Reload the page, then check again."
+            ) from None
         by, extent = user.name if user else LOCAL, "; ".join(dependents.lines)
         _LOG.info("%s deleted: %s %s (%s)", by, self.kind, dependents.name, extent)
         return dependents
@@ -116,7 +118,7 @@ def busy(working: Sequence[str]) -> ConflictError | None:
 
 def name_taken(kind: str, name: str) -> ConflictError:
     """Return the error for a name that another thing of the same kind has."""
-    return ConflictError(f"There is a {kind} {name!r:.80}.", "Choose another name.")
+    return ConflictError(f"There is already a {kind} {name!r:.80}.", "Choose another name.")
 
 
 def count(session: Session, *conditions: ColumnElement[bool]) -> int:

@@ -117,7 +117,7 @@ def add_user(store: Store, name: str, role: Role, password: str | None) -> User:
         if existing is not None:
             state = "" if existing.ended is None else " and deactivated"
             raise UserError(
-                f"There is a user {existing.name!r} already, {existing.role}{state}.",
+                f"There is already a user {existing.name!r}, {existing.role}{state}.",
                 "Choose another name."
                 if existing.ended is None
                 else "Set a new password to reactivate the account.",
@@ -237,8 +237,8 @@ def find_row(session: Session, name: str) -> UserRow | None:
     """Return the row of the user with this name, or else of the first whose name is the same in the form in which
     passwords are compared. The search takes equally long if there is none."""
     newest_first = select(UserRow.id, UserRow.name).order_by(UserRow.id.desc())
-    ids = {taken: id for id, taken in session.execute(newest_first)}
-    forms = {as_compared(taken): id for taken, id in ids.items()}
+    ids = {existing: id for id, existing in session.execute(newest_first)}
+    forms = {as_compared(existing): id for existing, id in ids.items()}
     return session.get(UserRow, ids.get(name) or forms.get(as_compared(name)) or 0)
 
 
@@ -246,11 +246,11 @@ def check_new_name(session: Session, name: str) -> None:
     """Raise `UserError` if the name is invalid or taken, or if people could take it for that of another user."""
     check_name(name, "the name of the user")
     if shows_nothing(name):
-        raise UserError("The name of the user shows nothing.", "Give a name that can be read.")
+        raise UserError("The name of the user has no visible character.", "Give a name that can be read.")
     if find_row(session, name) is not None or as_compared(name) == LOCAL:
         raise UserError(f"The name {name!r:.80} is in use.", "Choose another name.")
-    if any(reads_alike(name, taken) for taken in (LOCAL, *session.scalars(select(UserRow.name)))):
-        raise UserError(f"The name {name!r:.80} reads like one that is in use.", "Choose another name.")
+    if any(reads_alike(name, existing) for existing in (LOCAL, *session.scalars(select(UserRow.name)))):
+        raise UserError(f"The name {name!r:.80} looks like one that is in use.", "Choose another name.")
 
 
 def _existing(session: Session, name: str) -> UserRow:

@@ -49,8 +49,8 @@ class RefusedRows:
             return
         if self.count == 1:
             ((_, error),) = self._first
-            mend = f"{error.hint} Or leave it out" if error.hint else "Fix it, or leave it out"
-            raise UserError(error.message, f"{mend} {self._leave_out}.")
+            advice = f"{error.hint} Or leave it out" if error.hint else "Fix it, or leave it out"
+            raise UserError(error.message, f"{advice} {self._leave_out}.")
         counts = f"{self.count:,} of {self.count + good:,} rows are bad, so that nothing was stored"
         raise self._refusal(f"{counts}; fix them, or leave them out {self._leave_out}.")
 
@@ -66,8 +66,8 @@ class RefusedRows:
 
     def _refusal(self, counts: str) -> UserError:
         lines = [f"  {place}: {_without_place(self._name, place, error)}" for place, error in self._first]
-        more = [f"  and {self.count - _SHOWN:,} more"] if self.count > _SHOWN else []
-        return UserError("\n".join([f"{self._name}: {counts}", *lines, *more]))
+        rest = [f"  and {self.count - _SHOWN:,} more"] if self.count > _SHOWN else []
+        return UserError("\n".join([f"{self._name}: {counts}", *lines, *rest]))
 
 
 class LeftOutRows:
@@ -150,7 +150,7 @@ def _list(path: Path, lines: list[str]) -> None:
         raise UserError(f"{path}: cannot be read ({fault.strerror}).", _OTHER_LISTING) from None
     # The errors may differ, because a repeated import finds the good rows stored.
     if list(map(_place, listed)) != list(map(_place, lines)):
-        raise UserError(f"{path}: there already, and not the list of the rows left out now.", _OTHER_LISTING)
+        raise UserError(f"{path}: already exists, with other rows than those left out now.", _OTHER_LISTING)
 
 
 def _place(line: str) -> object:

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import SpooledTemporaryFile, gettempdir
 from typing import IO, Protocol
 
-from stepsight.core.errors import UserError, counted
+from stepsight.core.errors import UserError, counted, located
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.row_conditions import RowConditions
 from stepsight.core.files.text_lines import stem_of
@@ -197,12 +197,12 @@ class FileContent:
     notes: tuple[str, ...]
 
 
-def row_lines(located: Iterable[tuple[str, Trace]], bad: BadRows) -> Generator[bytes, None, int]:
+def row_lines(traces: Iterable[tuple[str, Trace]], bad: BadRows) -> Generator[bytes, None, int]:
     """Yield the rows that store traces, as lines of JSON for `WaitingRows`, and return their number. `bad` gets the
     traces that cannot be stored."""
     lines: list[bytes] = []
     size = count = 0
-    for rows in rows_of(located, bad):
+    for rows in rows_of(traces, bad):
         lines.append(json.dumps(rows, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
         size += len(lines[-1])
         count += 1
@@ -265,14 +265,14 @@ class WaitingRows:
         self.count += lines.count(b"\n")
         if self.written > self._most:
             raise UserError(
-                f"{self._name}: its traces take more than {format_bytes(self._most)} where they are stored.",
+                f"{self._name}: its traces take more than {format_bytes(self._most)} of disk space.",
                 "Split the file, or leave out what its rows repeat.",
             )
         try:
             self._file.write(lines)
         except OSError as fault:
             where = f"{gettempdir()}: cannot be written ({fault.strerror})."
-            raise UserError(where, "Make room there, or set TMPDIR to another folder.") from None
+            raise UserError(where, "Free some space there, or set TMPDIR to another folder.") from None
 
     def __iter__(self) -> Iterator[list[TraceRows]]:
         self._file.seek(0)
@@ -293,9 +293,9 @@ class WantedTraces:
     counts their labelled steps."""
 
     def __init__(
-        self, located: Iterable[tuple[str, Trace]], where: RowConditions, change: Change | None = None
+        self, traces: Iterable[tuple[str, Trace]], where: RowConditions, change: Change | None = None
     ) -> None:
-        self._located = located
+        self._traces = traces
         self._where = where
         self._change = change
         self.given_up = self.kept = self.labelled = 0
@@ -306,7 +306,7 @@ class WantedTraces:
         return dict(self._where.left_out)
 
     def __iter__(self) -> Iterator[tuple[str, Trace]]:
-        for place, trace in self._located:
+        for place, trace in self._traces:
             if not self._where.hold(trace.meta):
                 continue
             changed = self._change(trace) if self._change else trace
@@ -323,10 +323,8 @@ class WantedTraces:
 
     def check(self, name: str) -> None:
         """Raise `UserError` if traces were read but none of them is wanted. `name` is the file name."""
-        try:
+        with located(name):
             self._where.check()
-        except UserError as error:
-            raise error.at(name) from None
         if self.given_up and not self.kept:
             raise UserError(f"{name}: no trace has the rest of its solution.", "Leave --continued out.")
 

@@ -139,9 +139,9 @@ def find_trace(store: Store, dataset: str, id: str) -> StoredTrace:
 
 def list_trace_ids(store: Store, dataset_id: int, *conditions: ColumnElement[bool]) -> Sequence[int]:
     """Return the database ids of a dataset's traces that meet the conditions, in file order."""
-    within = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id, *conditions)
+    ids = select(TraceRow.id).where(TraceRow.dataset_id == dataset_id, *conditions)
     with store.read() as session:
-        return session.scalars(within.order_by(TraceRow.position)).all()
+        return session.scalars(ids.order_by(TraceRow.position)).all()
 
 
 def iterate_traces(store: Store, dataset_id: int, *conditions: ColumnElement[bool]) -> Iterator[StoredTrace]:
@@ -155,9 +155,9 @@ def iterate_traces(store: Store, dataset_id: int, *conditions: ColumnElement[boo
 
 def iterate_named(store: Store, dataset_id: int, names: Collection[str]) -> Iterator[StoredTrace]:
     """Like `iterate_traces`, but yield only the traces whose ids are in `names`."""
-    within = select(TraceRow.id, TraceRow.external_id).where(TraceRow.dataset_id == dataset_id)
+    ids = select(TraceRow.id, TraceRow.external_id).where(TraceRow.dataset_id == dataset_id)
     with store.read() as session:
-        rows = session.execute(within.order_by(TraceRow.position)).all()
+        rows = session.execute(ids.order_by(TraceRow.position)).all()
     for batch in trace_batches(store, [row.id for row in rows if row.external_id in names]):
         yield from batch
 

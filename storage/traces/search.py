@@ -65,8 +65,8 @@ def find_text(session: Session, trace_ids: NDArray[np.int64], phrase: str) -> ND
     the text `phrase`, and the one whose id it is."""
     if not len(trace_ids):
         return np.zeros(0, np.bool_)
-    within = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}
-    named = session.scalars(_NAMED, within | {"name": phrase.strip()}).all()
+    bounds = {"first": int(trace_ids.min()), "last": int(trace_ids.max())}
+    named = session.scalars(_NAMED, bounds | {"name": phrase.strip()}).all()
     phrase = searchable(phrase).strip()
     if session.get_bind().dialect.name == "sqlite":
         if len(phrase) >= INDEXED_LENGTH:
@@ -75,10 +75,10 @@ def find_text(session: Session, trace_ids: NDArray[np.int64], phrase: str) -> ND
             statement, values = _SHORT, {"pattern": _pattern(phrase)}
         else:
             statement, values = _SHORT_FOLDED, {"pattern": _pattern(phrase.lower())}
-        matches = np.fromstring(session.scalar(statement, values | within) or "", np.int64, sep=" ")
+        matches = np.fromstring(session.scalar(statement, values | bounds) or "", np.int64, sep=" ")
     else:
         statement, values = _postgresql(phrase)
-        matches = np.array(session.scalars(statement, values | within).all(), np.int64)
+        matches = np.array(session.scalars(statement, values | bounds).all(), np.int64)
     return np.isin(trace_ids, [*matches, *named])
 
 

@@ -127,11 +127,11 @@ class TraceWriter:
             self._refresh()
 
     def _recognise(self, digest: str, position: int, rows: TraceRows) -> None:
-        ours = position >= self._start
+        is_new = position >= self._start
         if digest == rows.digest:
-            self.repeated += ours
-            self.unchanged += not ours
-        elif ours:
+            self.repeated += is_new
+            self.unchanged += not is_new
+        elif is_new:
             raise UserError(
                 f"{rows.where}: the id {rows.id!r} is used earlier in the file with other content.",
                 "Give every trace an id of its own.",
@@ -149,8 +149,8 @@ class TraceWriter:
         stored = list(zip(ids, new, strict=True))
         for model, parts in ((StepRow, _step_values), (SubstepRow, _substep_values)):
             all_rows = chain.from_iterable(parts(id, rows) for id, rows in stored)
-            while some := list(islice(all_rows, _ROWS)):
-                self._session.execute(insert(model), some, execution_options=_ONE_STATEMENT)
+            while chunk := list(islice(all_rows, _ROWS)):
+                self._session.execute(insert(model), chunk, execution_options=_ONE_STATEMENT)
         index_texts(self._session, [(id, rows.texts) for id, rows in stored])
         if self.added >= self._refresh_at:
             self._refresh()
@@ -180,7 +180,7 @@ def _open_dataset(session: Session, name: str, kind: str, source: str) -> int:
     dataset_id, stored_kind = session.execute(statement).one()
     if stored_kind != kind:
         raise UserError(
-            f"The dataset {name!r} is of kind {stored_kind}, the file is imported as {kind}.",
+            f"The dataset {name!r} is of kind {stored_kind}, but the file is imported as {kind}.",
             "Give the dataset another name.",
         )
     return int(dataset_id)
@@ -233,11 +233,11 @@ def _check(where: str, trace: Trace) -> None:
         written.encode()
         # PostgreSQL would store it, and fail wherever the field is read.
         if _NUL.search(written):
-            raise UserError("a text holds a NUL byte.", "Remove it.")
+            raise UserError("a text contains a NUL byte.", "Remove it.")
     except UserError as error:
         raise error.at(where) from None
     except UnicodeEncodeError:
-        raise UserError(f"{where}: a text holds half of a surrogate pair.", "Save the text as UTF-8.") from None
+        raise UserError(f"{where}: a text contains half of a surrogate pair.", "Save the text as UTF-8.") from None
     except RecursionError:
         raise UserError(f"{where}: the row is nested too deep.", "Check the kind of the file.") from None
 

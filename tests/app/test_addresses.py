@@ -63,7 +63,7 @@ def read(**query):
         ("browse", {"cell": "neg-wrong"}, "cell: 'neg-wrong' found"),
         ("browse", {"sort": "colour"}, "The order is 'colour'."),
         ("browse", {"sort": "--steps"}, "The order is '-steps'."),
-        ("browse", {"q": "a\x00b"}, "the text to search for holds a NUL byte."),
+        ("browse", {"q": "a\x00b"}, "the text to search for contains a NUL byte."),
         ("browse", {"q": "x" * 1001}, "expected at most 1000 characters."),
         ("evidence", {"kind": "odd"}, "expected one of wrong-to-right, right-to-wrong, unjudged, stayed."),
         ("results", {"mode": "hindsight"}, "mode is 'hindsight', expected one of offline, online"),

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from stepsight.core.keyed_cache import BESIDE, KeyedCache
+from stepsight.core.keyed_cache import OVERHEAD, KeyedCache
 
 LIMIT = 1_000_000
 
@@ -25,15 +25,15 @@ def test_an_entry_is_loaded_once_for_each_version():
     assert [memory.get("a", version, load, len) for version in (1, 1, 2, 2, 1)] == [
         "0000000001", "0000000001", "0000000002", "0000000002", "0000000003",
     ]  # fmt: skip
-    assert memory.nbytes == 10 + BESIDE
+    assert memory.nbytes == 10 + OVERHEAD
 
 
 def test_the_least_recently_used_entry_is_dropped_first():
-    memory, load = KeyedCache(3 * (10 + BESIDE)), Loader()
+    memory, load = KeyedCache(3 * (10 + OVERHEAD)), Loader()
     for key in ("a", "b", "c", "a", "d"):
         memory.get(key, 0, load, len)
     # Four of ten bytes each are too many: b goes, since a was asked for again.
-    assert (load.loads, memory.nbytes) == (4, 3 * (10 + BESIDE))
+    assert (load.loads, memory.nbytes) == (4, 3 * (10 + OVERHEAD))
     for key in ("a", "c", "d"):
         memory.get(key, 0, load, len)
     assert load.loads == 4
@@ -46,7 +46,7 @@ def test_an_entry_larger_than_all_is_kept_until_the_next():
     memory, load = KeyedCache(5), Loader()
     assert memory.get("a", 0, load, len) == memory.get("a", 0, load, len)
     memory.get("b", 0, load, len)
-    assert memory.nbytes == 10 + BESIDE
+    assert memory.nbytes == 10 + OVERHEAD
 
 
 def test_one_thread_loads_and_the_others_wait_for_it():
@@ -77,15 +77,15 @@ def test_a_failed_load_leaves_nothing():
 
 
 def test_many_small_entries_are_held_to_the_limit_too():
-    memory = KeyedCache(100 * BESIDE)
+    memory = KeyedCache(100 * OVERHEAD)
     for key in range(5_000):
         memory.get(key, 0, str, len)
-    assert memory.nbytes <= 100 * BESIDE
+    assert memory.nbytes <= 100 * OVERHEAD
     assert [memory.find(key) is None for key in (4_899, 4_900)] == [True, False]
 
 
 def test_a_newer_version_waits_and_computations_under_way_are_not_dropped():
-    memory, begun, go = KeyedCache(BESIDE), Event(), Event()
+    memory, begun, go = KeyedCache(OVERHEAD), Event(), Event()
 
     def load() -> str:
         begun.set()
@@ -103,7 +103,7 @@ def test_a_newer_version_waits_and_computations_under_way_are_not_dropped():
     found = memory.find("a")
     assert found is not None
     assert (found.result(), found.version) == ("new", 2)
-    assert memory.nbytes == 3 + BESIDE
+    assert memory.nbytes == 3 + OVERHEAD
 
 
 def test_a_failure_is_raised_in_all_waiters_and_for_a_while(monkeypatch):

@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.errors import UserError, counted
+from stepsight.core.errors import UserError, counted, located
 from stepsight.core.files.row_conditions import from_mapping
 from stepsight.core.trace import LABEL_NAMES, Trace
 from stepsight.storage.importers.benchmarks.prm800k import KIND, beside_the_paper
-from stepsight.storage.importers.rows.fields import located
 from stepsight.training.data.leakage import Benchmarks
 from stepsight.training.data.sources import open_origin
 from stepsight.training.data.sources_config import CONTINUED, GENERATED, Data, describe, file_kind
@@ -188,10 +187,8 @@ class Mixture:
                         trace, outcome = continue_trace(trace)
                     tally[outcome] += 1
                 yield number, trace
-        try:
+        with located(self._name(at)):
             where.check()
-        except UserError as error:
-            raise error.at(self._name(at)) from None
 
     def _altered(self, at: int, trace: Trace, rng: random.Random) -> Trace | None:
         """Return the trace in the form that its source asks for: stopping at one step, with a planted error, or

@@ -11,14 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.paths import data_files, portable_name
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import find_kind, parse_row
 from stepsight.storage.importers.column_mapping import columns_kind
-from stepsight.storage.importers.rows.fields import located, text
+from stepsight.storage.importers.rows.fields import text
 from stepsight.storage.importers.rows.kind import FileKind, Row, Rows, json_rows
 from stepsight.storage.labelling.campaigns import Campaign, find_campaign, list_campaigns
 from stepsight.storage.labelling.consensus import LabelledTraces
@@ -159,10 +159,8 @@ def _open_files(
     parse: Callable[[Row, str], T],
 ) -> SourceReading[T]:
     """Return a reading of the files that match the path of an origin. The record refers to each by its name."""
-    try:
+    with located(f"{key}.path"):
         files = data_files(origin.path or "", root)
-    except UserError as error:
-        raise error.at(f"{key}.path") from None
 
     def read(record: dict[str, Any]) -> Iterator[T]:
         entries = record["files"] = []

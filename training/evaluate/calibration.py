@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.figures import Subject
 from stepsight.core.metrics.reasoneval import Errors, Level
@@ -99,10 +99,8 @@ def calibrate(
     if not len(table):
         raise UserError(f"{where}: there is no judgment.", "Score the dataset first: stepsight score.")
     items = Subject(table, evaluator.outputs, Thresholds()).items(errors, Level.STEP)
-    try:
+    with located(f"{where}, {errors} errors"):
         choice = choose(items, errors, goal, recall)
-    except UserError as error:
-        raise error.at(f"{where}, {errors} errors") from None
     in_force = find_calibration(store, evaluator.id)
     chosen, wrong = OF_ERRORS[errors], int((~items.gold).sum())
     how: dict[str, Any] = {

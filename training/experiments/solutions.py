@@ -4,13 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from stepsight.core.errors import UserError, counted
+from stepsight.core.errors import UserError, counted, located
 from stepsight.core.files.row_conditions import parse_conditions
 from stepsight.core.trace import Trace
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers.column_mapping import ColumnMap, find_value
 from stepsight.storage.importers.data_files import DataFiles, find_data
-from stepsight.storage.importers.rows.fields import located
 from stepsight.storage.importers.rows.kind import FileKind, Row
 from stepsight.storage.traces.bad_rows import LeftOutRows, RefusedRows
 from stepsight.storage.traces.imports import import_source

@@ -10,7 +10,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from torch import nn
 from transformers import LlamaConfig, PreTrainedModel, set_seed
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.whole_files import read_json
 from stepsight.core.formats.heads import HEADS
@@ -192,11 +192,9 @@ def _encoder(config: TrainConfig, mixture: Mixture, root: Path) -> tuple[Encoder
         tokenizer = learn_tokenizer(mixture, config.vocabulary)
         return Encoder(tokenizer, PromptTemplate(separator=SEPARATOR)), tokenizer.get_vocab_size()
     folder = init_folder(config.tokenizer, root)
-    try:
+    with located(str(folder)):
         tokenizer = TokenizerFiles(folder).load()
         encoder = Encoder(tokenizer, _template(folder, tokenizer))
-    except UserError as error:
-        raise error.at(str(folder)) from None
     size = tokenizer.get_vocab_size()
     if size > config.vocabulary:
         raise UserError(
@@ -216,11 +214,9 @@ def _from_backbone(checkpoint: Checkpoint, config: TrainConfig) -> tuple[Encoder
     folder, frozen = checkpoint.folder, config.lora is not None
     place = Placement(dtype="bfloat16" if frozen and config.bf16 else "float32")
     backbone = load_backbone(checkpoint, place)
-    try:
+    with located(str(folder)):
         tokenizer = checkpoint.tokenizer.load()
         encoder = Encoder(tokenizer, _template(folder, tokenizer, frozen))
-    except UserError as error:
-        raise error.at(str(folder)) from None
     set_seed(config.seed)
     if frozen and tokenizer.get_vocab_size() > int(backbone.config.vocab_size):
         raise UserError(
@@ -270,10 +266,8 @@ def _set_mask(backbone: PreTrainedModel, attention: str, folder: Path) -> None:
     if attention == "bidirectional" and getattr(backbone.config, "sliding_window", None) is not None:
         # A sliding window would hide distant tokens on both sides.
         backbone.config.sliding_window = None
-    try:
+    with located(str(folder)):
         is_bidirectional = looks_ahead(backbone)
-    except UserError as error:
-        raise error.at(str(folder)) from None
     if is_bidirectional != (attention == "bidirectional"):
         kind = backbone.config.model_type
         raise UserError(f"{folder}: a backbone of type {kind!r} cannot be {attention}.", "Choose another one.")

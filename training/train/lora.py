@@ -165,7 +165,7 @@ def save_adapter(
     stored.save_pretrained(str(folder))
     held = read_config_file(base.folder)
     kept = held.get("dtype") or held.get("torch_dtype") or dtype_name(model.model.dtype)
-    write_description(folder, model, encoder, provenance, dtype=str(kept), more={BASE_HASH: base.sha256})
+    write_description(folder, model, encoder, provenance, dtype=str(kept), extra={BASE_HASH: base.sha256})
 
 
 def _stored_name(name: str, model: StepModel) -> str:

@@ -68,7 +68,7 @@ class _MarkedSolution(RowFields):
             # A program that reads "N/A" as a gap writes null or NaN.
             if not (is_missing(error) or says_not_applicable(error)):
                 raise UserError(
-                    f"the solution is marked correct, yet {_FIRST_ERROR!r} is {describe(error)}.",
+                    f"the solution is marked correct, but {_FIRST_ERROR!r} is {describe(error)}.",
                     'Expected "N/A".',
                 )
             return None

@@ -122,11 +122,11 @@ def _with_deletions(solution: Row, other: Row) -> Row:
     return solution | {kind: deleted for kind, deleted in steps.items() if deleted}
 
 
-def _solution(held: Any, problem_id: str, number: int) -> Row:
-    held = check_object(held, "a solution")
-    problem = check_object(field(held, "problem"), "the field 'problem'")
-    steps = [field(check_object(step, "a step"), "text") for step in listed(held, "steps")]
-    facts = {name: held[theirs] for theirs, name in _FACTS.items() if theirs in held}
+def _solution(solution: Any, problem_id: str, number: int) -> Row:
+    solution = check_object(solution, "a solution")
+    problem = check_object(field(solution, "problem"), "the field 'problem'")
+    steps = [field(check_object(step, "a step"), "text") for step in listed(solution, "steps")]
+    facts = {name: solution[key] for key, name in _FACTS.items() if key in solution}
     named = {"problem_id": problem_id, "candidate_index": number, "problem": field(problem, "question")}
     return named | {"answer": problem.get("ground_truth"), "steps": steps} | facts
 

@@ -10,8 +10,7 @@ import json
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError, ValidationInfo
@@ -50,15 +49,6 @@ _ERROR_VALUE = re.compile(
 )
 _LONGEST_ERROR = 30
 _MOST_IN_CELL = {32_767: "Excel", 65_535: "LibreOffice"}
-
-
-@contextmanager
-def located(where: str) -> Iterator[None]:
-    """Prefix the message of a `UserError` raised in the `with` block with `where`."""
-    try:
-        yield
-    except UserError as error:
-        raise error.at(where) from None
 
 
 def field(row: Row, key: str) -> Any:
@@ -184,7 +174,7 @@ def check_texts(trace: Trace) -> None:
     for number, step in enumerate(trace.steps, start=1):
         for substep in step.substeps:
             if not substep.isascii() and is_blank(substep):
-                raise UserError(f"step {number} shows nothing.", "Remove it or give it a text.")
+                raise UserError(f"step {number} has no visible text.", "Remove it or give it a text.")
 
 
 def rest(row: Row, *used: str) -> dict[str, Any]:
@@ -306,7 +296,8 @@ def from_spreadsheet(value: str, what: str) -> str:
     an error value, or was cut."""
     if len(value) <= _LONGEST_ERROR and _ERROR_VALUE.fullmatch(value.strip()):
         raise UserError(
-            f"{what} is {value.strip()!r}, an error value of a spreadsheet.", "Mend its formula, or give it a text."
+            f"{what} is {value.strip()!r}, an error value of a spreadsheet.",
+            "Correct its formula, or give it a text.",
         )
     if len(value) >= min(_MOST_IN_CELL) // 2:
         # Some programs count signs beyond 65,535 twice, and some write one sign as seven.
@@ -314,8 +305,8 @@ def from_spreadsheet(value: str, what: str) -> str:
         programs = [_MOST_IN_CELL[length] for length in lengths if length in _MOST_IN_CELL]
         if programs:
             raise UserError(
-                f"{what} ends at the most characters of a cell of {programs[0]}, which cuts longer ones.",
-                "Take the text from where it was before. If it is whole, add a space at its end.",
+                f"{what} is as long as a cell of {programs[0]} can be, so it may have been cut off.",
+                "Take the text from its source. If it is complete, add a space at its end.",
             )
     return unescaped(value)
 
@@ -403,8 +394,8 @@ class NumbersSeen:
         """Raise `UserError` if some traces have shares and others whole numbers."""
         if self._shares and self._whole:
             raise UserError(
-                f"{self._shares}: labels that are shares, and at {self._whole} whole numbers, which may be labels.",
-                "Say that all are shares: choose their columns (stepsight import any, with labels_as=shares).",
+                f"{self._shares} has shares, but {self._whole} has whole numbers, which may be labels.",
+                "If all are shares, choose their columns (stepsight import any, with labels_as=shares).",
             )
 
 

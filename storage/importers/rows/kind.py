@@ -7,7 +7,7 @@ from enum import StrEnum
 from itertools import chain
 from typing import Any, Protocol
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.files.jsonl import read_row
 from stepsight.core.files.text_lines import decode_line, utf8_lines
 from stepsight.core.files.whole_files import STRICT, check_depth
@@ -192,10 +192,8 @@ class FileKind:
 
     def parse(self, row: Row, where: str) -> Trace:
         """Turn a row into a trace. Raises `UserError`, with a message that starts with `where`, if it is none."""
-        try:
+        with located(where):
             return self.read(row)
-        except UserError as error:
-            raise error.at(where) from None
 
 
 class EndlessThoughts:
@@ -242,5 +240,6 @@ def check_label_fields(fields: Iterable[str], where: str) -> None:
         )
     if names >= _OF_ARGILLA:
         raise UserError(
-            f"{where}: labels that Argilla exported, which are not read.", "Give them as tasks of Label Studio."
+            f"{where}: labels that Argilla exported, which cannot be imported.",
+            "Give them as tasks of Label Studio.",
         )

@@ -69,7 +69,8 @@ def csv_rows(lines: Iterable[bytes], name: str, on_bad: OnBad | None = None) -> 
                 yield where, {key: read(cell) for key, cell in row if cell or key not in nameless}
                 continue
             error = UserError(
-                f"{where}: {len(cells)} cells, the header has {len(names)}.", "Put texts with separators in quotes."
+                f"{where}: {len(cells)} cells, but the header has {len(names)}.",
+                "Put texts with separators in quotes.",
             )
             if on_bad is None:
                 raise error
@@ -220,7 +221,7 @@ def _names(header: list[str], name: str) -> list[str]:
     check_columns(len(header), name)
     cells = (_BREAKS.sub(" ", unescaped(cell)).strip() for cell in header)
     names = [cell or f"column {place}" for place, cell in enumerate(cells, start=1)]
-    twice = sorted(column for column, count in Counter(names).items() if count > 1)
-    if twice:
-        raise UserError(f"{name}: the column {twice[0]!r:.60} is there twice.", "Give each a name of its own.")
+    repeated = sorted(column for column, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise UserError(f"{name}: the column {repeated[0]!r:.60} occurs twice.", "Give each column its own name.")
     return names

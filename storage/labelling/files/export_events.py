@@ -162,7 +162,7 @@ class EventLine(NewEvent):
         for name in ("old", "new"):
             value = getattr(self, name)
             if value is not None and not is_value_of(self.kind, value):
-                raise UserError(f"{name} is {describe(value)}, which no event {self.kind!r} has.", AGAIN)
+                raise UserError(f"{name} is {describe(value)}, but events {self.kind!r} have none.", AGAIN)
         return self
 
     def check_steps(self, steps: int) -> None:
@@ -170,7 +170,7 @@ class EventLine(NewEvent):
         if self.step is not None and self.step >= steps:
             raise UserError(f"the step is {self.step}, expected 0 to {steps - 1}.")
         if self.kind == SUGGEST and (self.new is None or len(self.new) != steps):
-            raise UserError("a suggestion that is no label, or null, per step.")
+            raise UserError("the suggestions are not a label or null per step.")
         if self.kind == EVIDENCE and self.new is not None and not (self.step or 0) < self.new < steps:
             raise UserError(
                 f"step {self.step} is linked to step {self.new}.", "A link is to a later step of the trace."

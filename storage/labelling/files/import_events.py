@@ -8,7 +8,7 @@ from sqlalchemy import insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.validation import validate
 from stepsight.storage.database.labelling_schema import (
     CampaignAnnotatorRow,
@@ -19,7 +19,7 @@ from stepsight.storage.database.labelling_schema import (
     SlotRow,
 )
 from stepsight.storage.database.schema import DatasetRow, TraceRow, UserRow, check_name
-from stepsight.storage.importers.rows.fields import field, located
+from stepsight.storage.importers.rows.fields import field
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.judgments.evaluators import add_evaluator
 from stepsight.storage.labelling.files.export_events import (
@@ -122,20 +122,20 @@ class EventImporter:
             raise UserError("neither a guideline nor an item nor an event.", AGAIN)
 
     def _compare(self, campaign_id: int) -> None:
-        ours = iterate_rows(self._session, campaign_id)
-        first = next(ours)
+        stored = iterate_rows(self._session, campaign_id)
+        first = next(stored)
         # As they are read: a log may lack settings that were added after it was written.
         head = first | {"campaign": validate(CampaignLine, first["campaign"], "the campaign")}
         last = self._head[0]
-        for mine, theirs in zip_longest(chain([head], ours), chain([self._head], self._rows)):
-            last = theirs[0] if theirs is not None else last
-            if theirs is None or mine != theirs[1]:
+        for mine, given in zip_longest(chain([head], stored), chain([self._head], self._rows)):
+            last = given[0] if given is not None else last
+            if given is None or mine != given[1]:
                 raise UserError(
-                    f"{last}: the campaign {self.name!r} is in the store, and not the same from here on.",
+                    f"{last}: the campaign {self.name!r} in the store differs from here on.",
                     "Import into a store that does not have it.",
                 )
-            self.events += "event" in theirs[1]
-            self.items += "event" not in theirs[1] and "item" in theirs[1]
+            self.events += "event" in given[1]
+            self.items += "event" not in given[1] and "item" in given[1]
         self.repeated = True
 
     def _create_campaign(self) -> int:
@@ -168,7 +168,7 @@ class EventImporter:
         try:
             self._session.execute(insert(GuidelineRow).values(**values, created_by=created_by))
         except IntegrityError:
-            raise UserError("the guideline is in the file twice.", AGAIN) from None
+            raise UserError("the guideline occurs twice.", AGAIN) from None
 
     def _item(self, line: ItemLine) -> None:
         traces = (
@@ -197,13 +197,13 @@ class EventImporter:
 
     def _event(self, line: EventLine) -> dict[str, Any]:
         if line.item not in self._steps:
-            raise UserError(f"the item is {line.item}, which no line before it has.")
+            raise UserError(f"the item is {line.item}, which is in no earlier line.")
         if line.slot is not None and (line.item, line.slot) not in self._slots:
             raise UserError(f"the slot is {line.slot}, which item {line.item} does not have.")
         item_id, steps, digest = self._steps[line.item]
         line.check_steps(steps)
         if line.digest != digest:
-            raise UserError("the event is about another text than its item.")
+            raise UserError("the event is about a different text than its item.")
         user_id = self.persons.id(line.annotator)
         return {name: getattr(line, name) for name in EVENT} | {
             "kind": line.kind,
@@ -219,7 +219,7 @@ class EventImporter:
         mine = (EventRow.campaign_id == self._id, EventRow.user_id == user_id, EventRow.key == key)
         event_id = self._session.scalar(select(EventRow.id).where(*mine))
         if event_id is None:
-            raise UserError(f"it refers to the event {key!r:.80}, which no line before it has.")
+            raise UserError(f"it refers to the event {key!r:.80}, which is in no earlier line.")
         return event_id
 
     def _flush(self) -> None:
@@ -276,11 +276,11 @@ def _check_version(head: Row) -> None:
     """Raise `UserError` if the format or version in the first line of the file is not the current one."""
     if head.get("format") != FORMAT:
         raise UserError(
-            f"the file is of {head.get('format')!r}, expected {FORMAT!r}.",
+            f"the format is {head.get('format')!r}, expected {FORMAT!r}.",
             "Write the log of a campaign with stepsight export labels NAME FILE --format events.",
         )
     if head.get("version") != VERSION:
         raise UserError(
-            f"the file is of version {head.get('version')!r} of {FORMAT!r}, expected {VERSION}.",
+            f"the version of {FORMAT!r} is {head.get('version')!r}, expected {VERSION}.",
             "Update StepSight, or export the campaign again.",
         )

@@ -10,14 +10,13 @@ from pathlib import Path
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from stepsight.core.errors import UserError, counted
+from stepsight.core.errors import UserError, counted, located
 from stepsight.core.files.jsonl import open_input
 from stepsight.core.files.text_lines import first_sign
 from stepsight.storage.database.labelling_schema import CampaignRow
 from stepsight.storage.database.schema import DatasetRow, check_name
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import guess_kind
-from stepsight.storage.importers.rows.fields import located
 from stepsight.storage.importers.rows.kind import LabelSource, Row, check_label_fields, json_rows, label_source
 from stepsight.storage.labelling.files.import_events import EventImporter
 from stepsight.storage.labelling.files.label_studio import LabelStudioImporter
@@ -110,12 +109,12 @@ def import_label_lines(
     it, and `annotator` if the file does.
     """
     user = get_user(store, user_id)
-    done = import_labels(
+    imported = import_labels(
         store, name, user, campaign=campaign, dataset=dataset or None, annotator=annotator or None, lines=lines
     )
     with store.read() as session:
-        of = select(CampaignRow.dataset_id).where(CampaignRow.name == done.campaign)
-        return done, session.scalars(of).one()
+        dataset_id = select(CampaignRow.dataset_id).where(CampaignRow.name == imported.campaign)
+        return imported, session.scalars(dataset_id).one()
 
 
 def _dataset_of(session: Session, path: str, campaign: str, dataset: str | None) -> str:
@@ -134,7 +133,7 @@ def _dataset_of(session: Session, path: str, campaign: str, dataset: str | None)
 def _not_labels(row: Row, where: str) -> UserError:
     if "answers" in row:
         return UserError(
-            f"{where}: labels as JSON Lines, which are not read back.",
+            f"{where}: labels as JSON Lines, which cannot be imported.",
             "Import the log of the campaign (stepsight export labels CAMPAIGN FILE --format events).",
         )
     kind = guess_kind(row)

@@ -177,7 +177,7 @@ class LabelStudioImporter:
         view = read_settings(CampaignSettings, self._row.settings).view
         if view is not CampaignView.WHOLE:
             raise UserError(
-                f"the annotation is of the view whole, the campaign {self.name!r} is {view}.",
+                f"the annotation is of the view whole, but the campaign {self.name!r} is {view}.",
                 "Import it as another campaign (--campaign).",
             )
         mine = ItemRow.campaign_id == self._row.id
@@ -421,12 +421,12 @@ class TraceIndex:
         (trace,) = same
         name = f"trace {trace.id!r} of {self._dataset!r}"
         pairs = zip_longest(_texts(labelled), _texts(trace)[: len(labelled.steps)], fillvalue="")
-        step, theirs, ours = next(
-            (step, theirs, ours)
-            for step, (theirs, ours) in enumerate(pairs, start=1)
-            if _words(theirs) != _words(ours)
+        step, given, stored = next(
+            (step, given, stored)
+            for step, (given, stored) in enumerate(pairs, start=1)
+            if _words(given) != _words(stored)
         )
-        return UserError(f"step {step} is {theirs!r:.60}, and that of {name} {ours!r:.60}.", hint)
+        return UserError(f"step {step} is {given!r:.60}, but that of {name} is {stored!r:.60}.", hint)
 
 
 def _fits(labelled: Trace, trace: Trace, form: Callable[[str], object]) -> bool:

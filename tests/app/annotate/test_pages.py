@@ -147,7 +147,7 @@ def test_a_bad_act_is_told_and_nothing_is_stored(store, client, ann):
         (label | {"new": "good"}, 422, "the value of label is 'good', expected one of neg"),
         (label | {"shows_equations": True}, 422, "unknown key shows_equations."),
         (label | {"guideline": 1}, 409, "The guideline has changed: version 2 is current"),
-        ({"kind": "comment", "step": 0, "new": "a\x00", "key": "k"}, 422, "the comment holds a NUL byte."),
+        ({"kind": "comment", "step": 0, "new": "a\x00", "key": "k"}, 422, "the comment contains a NUL byte."),
         ({"key": "k"}, 422, "the key kind is missing."),
         ([], 422, "The body is not a JSON object."),
     ):
@@ -362,7 +362,7 @@ def test_a_campaign_is_made_amended_and_closed(shared, pages):
     before = list_campaigns(shared)
     for fields, status, message in (
         # The name stays taken.
-        (FORM, 409, "There is a campaign 'by form' already."),
+        (FORM, 409, "There is already a campaign 'by form'."),
         (FORM | {"name": ""}, 422, "the name of the campaign"),
         (FORM | {"shows": "scores", "evaluator": "7"}, 404, "There is no evaluator 7."),
         ([], 422, "The body is not a JSON object."),

@@ -195,9 +195,7 @@ def test_a_label_is_disputed_once_and_the_dispute_is_accepted(store, opened):
             page.get_by_label("Why").fill("It is $2$.")
             page.get_by_role("button", name="File the dispute").click()
             expect(page.locator("h1:text-is('Dispute 1'), .notice")).to_be_visible()
-        expect(page.locator(".notice")).to_have_text(
-            "You have disputed this label already. It is dispute 1; add to that one."
-        )
+        expect(page.locator(".notice")).to_have_text("You have already disputed this label. Add to dispute 1.")
         expect(page.get_by_label("Why")).to_have_value("It is $2$.")
         page.goto("/annotate/disputes/1")
         expect(page.locator(".entries .katex")).to_have_count(1)

@@ -450,7 +450,7 @@ def test_two_windows_on_one_trace_agree(store, opened):
         said(page, 1, "pos")
         do(store, assignment.slot, me, "label", 2, "neu")
         page.keyboard.press("z")
-        expect(page.locator(".notice")).to_contain_text("Something else has been done in the meantime.")
+        expect(page.locator(".notice")).to_contain_text("The labels have changed in the meantime.")
         said(page, 2, "neu")
         # What is typed here is not lost without a word once the other window submits.
         other.bring_to_front()

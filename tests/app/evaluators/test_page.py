@@ -138,7 +138,7 @@ def test_a_model_too_large_for_this_machine_is_not_offered_and_is_refused(
 
 def test_a_full_disk_is_refused_before_it_is_begun(client, sqlite_store, monkeypatch):
     monkeypatch.setattr(hub_cache, "free_disk", lambda folder: 1000)
-    assert "more on the disk, 1 kB are free" in fetch(client).json()["error"]
+    assert "of disk space, but" in fetch(client).json()["error"]
     assert list_jobs(sqlite_store) == []
 
 
@@ -191,7 +191,7 @@ def test_one_that_does_not_load_fails_with_its_reason_and_the_server_goes_on(
     assert Worker(sqlite_store).work_one()
     failed = get_job(sqlite_store, job)
     assert failed.state == State.FAILED
-    assert failed.reason.startswith(f"{SMALL} is here, but does not load: ")
+    assert failed.reason.startswith(f"{SMALL} was fetched, but cannot be loaded: ")
     assert evaluators.names == ["tiny"]
     page = page_of(client)
     assert failed.reason in page.text
@@ -202,7 +202,7 @@ def test_one_that_does_not_load_fails_with_its_reason_and_the_server_goes_on(
     page = page_of(client)
     assert "Not fetched" not in [one.text for one in page.all("h2")]
     (said,) = [one.text for one in page.all("small", cls="reason") if "Not fetched: " in one.text]
-    assert f"{SMALL} is here, but does not load" in said
+    assert f"{SMALL} was fetched, but cannot be loaded" in said
     assert client.post("/api/v1/score", json={"problem": "1?", "steps": ["1"]}).status_code == 200
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from stepsight.app.web.background_cache import BackgroundCache, Pending
 from stepsight.core.errors import UserError
-from stepsight.core.keyed_cache import BESIDE
+from stepsight.core.keyed_cache import OVERHEAD
 from tests.messages import refused
 
 
@@ -63,7 +63,7 @@ def test_no_more_run_at_once_than_there_are_places_and_no_more_wait_than_may():
 
 
 def test_the_least_recently_used_result_is_forgotten_first():
-    cache = BackgroundCache(kept=100 + 2 * BESIDE)
+    cache = BackgroundCache(kept=100 + 2 * OVERHEAD)
     for key in "abc":
         cache.get(key, lambda: "x", lambda result: 40, patience=120)
     assert [cache.has_newest(key) for key in "abc"] == [False, True, True]

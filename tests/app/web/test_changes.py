@@ -23,7 +23,7 @@ def test_the_scores_of_an_evaluator_are_deleted_from_the_dialog_of_the_dataset(c
     assert evaluators_of(sqlite_store, traces[0].dataset_id) == []
     # Somebody else has the dialog open still.
     again = client.post(address.replace("scores?", "scores/delete?"))
-    assert (again.status_code, again.json()["error"]) == (404, "sums: no scores of this evaluator.")
+    assert (again.status_code, again.json()["error"]) == (404, "sums has no scores of this evaluator.")
 
 
 def test_a_campaign_is_deleted_once_every_event_was_downloaded(client, sqlite_store):

@@ -321,7 +321,7 @@ def test_a_trace_that_the_server_refuses_is_left_out():
     with chat_server(answer) as chat, asking(chat) as critic:
         assert [judgment.trace.id for judgment in judged(critic, [long, fine])] == ["fine"]
         ((reason, counted),) = critic.tally.silent.items()
-    assert reason.startswith("it was refused: ")
+    assert reason.startswith("the server refused it: ")
     assert reason.endswith("the request exceeds the available context size (4096)")
     assert counted == (1, "long")
 

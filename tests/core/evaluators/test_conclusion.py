@@ -95,7 +95,7 @@ def test_where_nobody_blames_a_step_it_says_who_and_how_little_that_means():
 
 def test_equations_alone_do_not_reassure():
     # Two of the four steps state equations.
-    assert said() == "No equation fails, in 2 of 4 steps. Most errors are of another kind."
+    assert said() == "The equations in 2 of 4 steps hold. Most errors are of another kind."
     checks = opinion(scores(1, 1, 1, 1), outputs=Outputs.CHECKS, name="equations")
     assert said(checks) == said()
     nothing = Trace.of("Which?", ["It is red.", "So red."])
@@ -119,7 +119,7 @@ def test_redundant_and_cleared_steps_are_named():
         ([[0, 0, 1], [1, 0, 0], [0, 0, 0], [0, 0, 0]], 0.0, "critic blames step 2."),
         ([[0, 0, 0]] * 4, 0.0, "critic finds an error and names no step."),
         ([[0, 0, 1]] * 4, 1.0, "No step is called wrong by critic."),
-        ([[0, 0, 0]] * 4, None, "critic says nothing of the steps."),
+        ([[0, 0, 0]] * 4, None, "critic says nothing about the steps."),
         ([[0, 1, 0], [0, 0, 1], [0, 0, 1], [0, 0, 1]], 0.0, "critic calls step 1 redundant."),
     ],
 )
@@ -132,7 +132,7 @@ def test_verdicts_in_words(probs, solution, expected):
 def test_an_evaluator_of_whole_solutions_gives_its_number():
     rewarding = opinion(scores(0, 0, 0, 0), name="rm", outputs=Outputs.SOLUTION, solution=0.731)
     assert said(rewarding) == (
-        "No equation fails, in 2 of 4 steps. Most errors are of another kind. rm gives the whole solution 0.731."
+        "The equations in 2 of 4 steps hold. Most errors are of another kind. rm gives the whole solution 0.731."
     )
     assert said(rewarding, trace=WRONG) == "Step 2 is wrong: 6 * 4 is 24, not 26."
 

@@ -221,7 +221,7 @@ def test_the_fingerprint_covers_all_that_the_server_reveals(tmp_path):
     assert len(found) == 4
     assert first.fingerprint != load_evaluator(tmp_path / "model").fingerprint
     assert (first.dtype, first.parameters, first.context) == ("served", 0, 256)
-    assert "Its weights cannot be seen" in first.described
+    assert "Its weights are not accessible" in first.described
 
 
 def test_a_language_model_served_as_a_classifier_is_the_same(tmp_path):

@@ -98,5 +98,5 @@ def test_a_tokenizer_json_as_transformers_5_writes_it_is_refused(tmp_path, model
     parts["normalizer"]["normalizers"].pop(0)
     (tmp_path / "tokenizer.json").write_text(json.dumps(parts))
     (tmp_path / "tokenizer.model").unlink()
-    with pytest.raises(Exception, match="as Transformers 5 writes it"):
+    with pytest.raises(Exception, match="as files written by Transformers 5 do"):
         TokenizerFiles(tmp_path).load()

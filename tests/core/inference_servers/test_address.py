@@ -61,11 +61,6 @@ def test_names_and_folders_are_no_addresses():
     assert not any(map(is_address, ["mini-bidir", "runs/vllm", "Qwen/Qwen2.5-Math-PRM-7B", "equations"]))
 
 
-def test_the_root_of_a_server():
-    assert ServerAddress("vllm", "http://h/team/v1", "m").root == "http://h/team"
-    assert ServerAddress("vllm", "http://h/api", "m").root == "http://h/api"
-
-
 def test_options_that_there_are():
     address = parse_address("vllm:http://h/v1#m,tokenizer=x")
     address.check_options({"tokenizer"})

@@ -10,7 +10,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.inference_servers import server as module
-from stepsight.core.inference_servers.server import Server, ServerError, together
+from stepsight.core.inference_servers.server import Server, ServerError, gather
 from tests.cases import each
 from tests.local_server import Reply, ScriptedServer
 from tests.messages import refused
@@ -44,7 +44,7 @@ def echo(request):
 def refusal(answer, **options):
     """The error with which a request ends, and what was asked until then."""
     with serving(answer) as (url, asked), Server(url, **options) as server, refused(ServerError) as caught:
-        server.now(server.post("echo", 1))
+        server.run(server.post("echo", 1))
     return caught.value, asked
 
 
@@ -69,8 +69,8 @@ def test_answers_come_in_the_order_of_the_items():
 
 def test_routes_below_the_address_and_of_the_server_itself():
     with serving(echo) as (url, asked), Server(url) as server:
-        server.now(server.get("models"))
-        server.now(server.post("/pooling", {}))
+        server.run(server.get("models"))
+        server.run(server.post("/pooling", {}))
     assert [request.path for request in asked] == ["/v1/models", "/pooling"]
 
 
@@ -121,14 +121,14 @@ def test_a_refusal_is_waited_for_as_long_as_the_server_says():
         return Reply(429, headers={"retry-after": "0.2"}) if request.number == 1 else echo(request)
 
     with serving(refuses) as (url, _), Server(url) as server:
-        assert server.now(server.post("echo", 1)) == {"echo": 1}
+        assert server.run(server.post("echo", 1)) == {"echo": 1}
     assert times[1] - times[0] >= 0.2
 
 
 def test_a_server_that_is_busy_for_too_long(monkeypatch):
     monkeypatch.setattr(module, "_PATIENCE", 0.05)
     error, _ = refusal(lambda request: Reply(429, {"error": {"message": "slow down"}}))
-    assert (error.status, error.hint) == (429, "Start again later, to go on.")
+    assert (error.status, error.hint) == (429, "Start again later to continue.")
 
 
 def test_a_lasting_failure_is_reported_in_the_servers_words():
@@ -181,7 +181,7 @@ def test_a_server_that_breaks_off():
         return None if request.number % 2 else echo(request)
 
     with serving(breaks) as (url, _), Server(url, at_once=1) as server:
-        assert server.now(server.post("echo", 1)) == {"echo": 1}
+        assert server.run(server.post("echo", 1)) == {"echo": 1}
     _, asked = refusal(lambda request: None)
     assert len(asked) == 6
 
@@ -288,7 +288,7 @@ def test_a_failing_request_ends_the_others_of_its_item():
         return None
 
     async def ask(item):
-        return await together(server.post("echo", part) for part in ("slow", item))
+        return await gather(server.post("echo", part) for part in ("slow", item))
 
     with serving(one_fails) as (url, _), Server(url) as server:
         with refused(ServerError):

@@ -166,7 +166,7 @@ def test_a_proxy_that_cannot_be_used_is_named(monkeypatch, proxy):
     with Server("http://127.0.0.1:1") as server:
         for _ in range(2):
             with refused():
-                server.now(server.get("models"))
+                server.run(server.get("models"))
 
 
 @pytest.mark.parametrize(

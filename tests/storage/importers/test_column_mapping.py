@@ -305,7 +305,7 @@ def test_a_text_that_only_looks_like_an_error_value_is_kept(text):
 def test_a_text_that_a_spreadsheet_cut_is_refused(text, cut):
     for row in ({"q": text, "s": "a"}, {"q": "?", "s": text}, {"q": "?", "s": f'["{text[4:]}"]'}):
         if cut:
-            with pytest.raises(UserError, match=r"the most characters of a cell of (Excel|LibreOffice)"):
+            with pytest.raises(UserError, match=r"as long as a cell of (Excel|LibreOffice)"):
                 parse(row, **NAMES)
         else:
             parse(row, **NAMES)

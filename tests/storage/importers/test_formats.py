@@ -124,7 +124,7 @@ def test_reading_goes_row_by_row():
 
 @pytest.mark.parametrize("fields", [{"problem": "nan"}, {"steps": ["a", "\u200b\ufeff"]}])
 def test_plain_files_without_a_store_are_checked_alike(fields):
-    with pytest.raises(UserError, match=r"nothing|missing"):
+    with pytest.raises(UserError, match=r"no visible text|missing"):
         list(read_plain([json.dumps(plain_row(1) | fields).encode()], "f"))
 
 

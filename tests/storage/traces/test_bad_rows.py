@@ -25,7 +25,7 @@ WHAT = [
     "not JSON (Expecting value: line 1 column 1 (char 0)). Write one JSON object per line.",
     "1 label for 2 steps. Give one label per step, null where unlabelled.",
     "the id '1' is used earlier in the file with other content. Give every trace an id of its own.",
-    "a text holds a NUL byte. Remove it.",
+    "a text contains a NUL byte. Remove it.",
 ]
 
 

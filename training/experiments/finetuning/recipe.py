@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.files.jsonl import read_file
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.validation import STRICT, invalid
-from stepsight.storage.importers.rows.fields import located, text
+from stepsight.storage.importers.rows.fields import text
 from stepsight.training.runs.optimisation import Betas, Optimisation, Precision, Seed
 from stepsight.training.train.config import Expected
 

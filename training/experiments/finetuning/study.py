@@ -23,7 +23,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, PositiveInt
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.files.whole_files import write_json
 from stepsight.core.files.yaml_files import read_yaml, validate_yaml
 from stepsight.core.paths import data_files
@@ -110,10 +110,8 @@ class Study(Record):
 def read_study(path: Path) -> Study:
     """Read and check the study in a YAML file. Raises `UserError`, naming file and key, if it is invalid."""
     study = validate_yaml(Study, path)
-    try:
+    with located(str(path)):
         study.recipe_for(path.parent)
-    except UserError as error:
-        raise error.at(str(path)) from None
     return study
 
 

@@ -24,7 +24,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PositiveInt, model_validator
 from pydantic.dataclasses import dataclass
 
-from stepsight.core.errors import UserError
+from stepsight.core.errors import UserError, located
 from stepsight.core.files.yaml_files import validate_yaml
 from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
@@ -165,10 +165,8 @@ def read_design(path: str | Path) -> Design:
     """Read and check the design in a YAML file. Raises `UserError`, naming file and key, if it is invalid."""
     design = validate_yaml(Design, path)
     for run in design.runs():
-        try:
+        with located(f"{path}: {run.name}"):
             design.config(run)
-        except UserError as error:
-            raise error.at(f"{path}: {run.name}") from None
     return design
 
 
