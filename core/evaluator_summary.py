@@ -7,7 +7,6 @@ one in windows of whole steps (see `core.prompts.encoding`).
 
 import hashlib
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any
@@ -104,16 +103,15 @@ class Rereading(Record):
     def note(self, name: str) -> str:
         """Return a note on the scores of the evaluator called `name`, which has this reading: that it was not
         trained for the reading, and that it reads windows. It is "" for the evaluator's own reading."""
-        return " ".join(self._notes(name.removesuffix(str(self))))
-
-    def _notes(self, name: str) -> Iterator[str]:
+        name, notes = name.removesuffix(str(self)), []
         if self.reading is not None:
-            yield f"{name} was not trained to be read {self.label}."
+            notes.append(f"{name} was not trained to be read {self.label}.")
         if self.window is not None:
-            yield (
+            notes.append(
                 f"{name} reads a long solution in windows of at most {self.window:,} tokens: it judges a step with "
                 "the problem and the steps near it, and steps further away cannot change the verdict."
             )
+        return " ".join(notes)
 
 
 def causal_attention(reading: Reading) -> str:

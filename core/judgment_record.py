@@ -65,7 +65,7 @@ class StepRecord(_RecordPart):
     pos: Probability | None = _null("Probability that it is correct and useful; null unless three-way.")
     validity: Probability | None = _null("neu + pos; null if `outputs` is verdict or checks.")
     redundancy: Probability | None = _null("neu; null unless `outputs` is three-way.")
-    spread: StrictFloat | None = _null("Standard deviation of validity in an ensemble; null of any other.")
+    spread: StrictFloat | None = _null("Standard deviation of validity in an ensemble; null for any other.")
     valid: StrictBool | None = _null("True if validity reaches its threshold, or by a verdict in words.")
     redundant: StrictBool | None = _null("True if redundancy reaches its threshold, or by a verdict in words.")
 
@@ -97,8 +97,10 @@ class ModeRecord(_RecordPart):
 class ThresholdsRecord(_RecordPart):
     """The thresholds at which the verdicts were made."""
 
-    validity: StrictFloat = Field(description="Least validity of what is valid.")
-    redundancy: StrictFloat | None = Field(description="Least redundancy; null unless three-way.")
+    validity: StrictFloat = Field(description="Least validity of a valid step or solution.")
+    redundancy: StrictFloat | None = Field(
+        description="Least redundancy of a redundant one; null unless three-way."
+    )
 
     @classmethod
     def of(cls, thresholds: Thresholds, outputs: Outputs) -> "ThresholdsRecord":
@@ -119,18 +121,18 @@ class LeftOutRecord(_RecordPart):
 class JudgmentRecord(_RecordPart):
     """The judgment of one trace by one evaluator in one mode. Every key is always present; null means no value."""
 
-    format: Literal["stepsight-judgment"] = Field(default=FORMAT, description="Tells it from other objects.")
+    format: Literal["stepsight-judgment"] = Field(default=FORMAT, description="Identifies the format.")
     version: Literal[1] = Field(default=1, description="Version of the format.")
     id: str | None = _null("Id of the trace within its dataset; null if it has none.")
     evaluator: str = Field(description="Name of the evaluator.")
     fingerprint: str = Field(description="Hash of its weights and their type, its tokenizer and its template.")
     outputs: Outputs = Field(
-        description="What it gives. three-way: neg, neu and pos of each sub-step; validity: one number for each; "
-        "solution: one for the whole; verdict: one on the whole in words, and the steps that it blames; checks: "
+        description="The kind of outputs. three-way: neg, neu and pos of each sub-step; validity: a number for "
+        "each; solution: one for the whole; verdict: a verdict on the whole, and the steps that it blames; checks: "
         "verdicts on what can be checked."
     )
     mode: Mode = Field(description="offline, online, or hindsight, which gives the other two as well.")
-    thresholds: ThresholdsRecord = Field(description="Those that the verdicts were made with.")
+    thresholds: ThresholdsRecord = Field(description="The thresholds of the verdicts.")
     online: ModeRecord | None = _null(
         "With nothing after the step in view; null in mode offline, or without scores."
     )
@@ -143,13 +145,15 @@ class JudgmentRecord(_RecordPart):
         "The sentence that heads the result: what is wrong, where, how sure that is, and who says so; null in "
         "files of stored judgments, or if the trace has changed since."
     )
-    solution_score: StrictFloat | None = _null("Its own number for the whole; of a verdict 1 is right, 0 wrong.")
-    rationale: str | None = _null("The reasons that it gives.")
+    solution_score: StrictFloat | None = _null(
+        "Its own score of the whole solution; for a verdict, 1 is right and 0 wrong."
+    )
+    rationale: str | None = _null("The reasons for the verdicts.")
     left_out: list[LeftOutRecord] | None = _null(
-        "Scores without each of some sub-steps, one at a time; null if they are not known or not asked for."
+        "Scores with single sub-steps left out; null if they are unknown or were not requested."
     )
     spent: Usage | None = _null(
-        "What a server that wrote it was asked: `calls`, those `unread`, `prompt_tokens`, `completion_tokens`."
+        "Its cost on a server: `calls`, those left `unread`, `prompt_tokens`, `completion_tokens`."
     )
     created: datetime | None = _null("When it was stored; null if it was made for this answer.")
     stale: StrictBool = Field(False, description="True if the trace has changed since, and may have other steps.")

@@ -77,8 +77,7 @@ class KeyedCache:
                 # One version at a time, or several would be in memory.
                 wait([computation])
                 continue
-            value: Value = computation.result()
-            return value
+            return computation.result()
 
     def find(self, key: Hashable) -> Computation[Any] | None:
         """Return the finished computation with the cached value of a key, whatever its version, or None if there is

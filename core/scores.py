@@ -185,8 +185,7 @@ class Hindsight:
         """Return the validity of sub-step `i` in each row, starting with the one in which its own step is
         complete."""
         rows = np.arange(self.end(i), len(self))
-        validity: Floats32 = self._validity[rows * (rows + 1) // 2 + i]
-        return validity
+        return self._validity[rows * (rows + 1) // 2 + i]
 
     @cached_property
     def online(self) -> StepScores:

@@ -178,8 +178,7 @@ class Trace:
         """For each sub-step, the 0-based index of the last sub-step of its step, with shape (number of
         sub-steps,)."""
         counts = np.array([len(step.substeps) for step in self.steps])
-        ends: Ints = np.repeat(counts.cumsum() - 1, counts)
-        return ends
+        return np.repeat(counts.cumsum() - 1, counts)
 
     @property
     def labels(self) -> tuple[Label | None, ...]:

@@ -47,7 +47,7 @@ def _visible(steps: list[str | Texts]) -> list[str | Texts]:
     for number, step in enumerate(steps, start=1):
         for text in [step] if isinstance(step, str) else step:
             if text.strip() and is_blank(text):
-                raise ValueError(f"step {number} shows nothing")
+                raise ValueError(f"step {number} has no visible text")
     return steps
 
 

@@ -419,5 +419,4 @@ def _are_probabilities(values: Floats32) -> bool:
 def _softmax(logits: np.ndarray[Any, np.dtype[np.float64]]) -> Floats32:
     """Return the softmax along the last axis, computed in double precision and then rounded to single precision."""
     powers = np.exp(logits - logits.max(-1, keepdims=True))
-    shares: Floats32 = (powers / powers.sum(-1, keepdims=True)).astype(np.float32)
-    return shares
+    return (powers / powers.sum(-1, keepdims=True)).astype(np.float32)

@@ -22,7 +22,6 @@ from importlib import import_module
 from pathlib import Path
 from queue import LifoQueue
 from threading import Event, Lock, Thread, Timer
-from types import TracebackType
 from typing import IO, Any
 
 from stepsight.core.errors import UserError
@@ -82,14 +81,6 @@ class Child:
         self._bounds, self._fresh = bounds, fresh and hasattr(os, "fork")
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = Lock()
-
-    def __enter__(self) -> "Child":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the process, if it runs."""

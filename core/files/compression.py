@@ -56,8 +56,7 @@ def unpacked_beginning(content: bytes) -> bytes:
     if not kind:
         return content
     try:
-        beginning: bytes = _open(_Chunks([content]), kind).read(_SHOWN)
-        return beginning
+        return _open(_Chunks([content]), kind).read(_SHOWN)
     except (OSError, EOFError, zlib.error):
         return b""
 

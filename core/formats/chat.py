@@ -6,6 +6,7 @@ computing forever or using up all memory, as `core.files.child` does.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,7 @@ def render_chat(template: str, chat: Sequence[Mapping[str, str]], names: Mapping
 @lru_cache(_KEPT)
 def _rendered(request: str) -> str:
     try:
-        with Child(make_renderer, BOUNDS) as child:
+        with closing(Child(make_renderer, BOUNDS)) as child:
             return str(child.ask(json.loads(request)))
     except ChildError as error:
         raise ValueError(f"{error}") from None

@@ -141,8 +141,7 @@ class LogRatio(nn.Module):
                 targets = input_ids[row, first + 1 : first + 1 + _CHUNK].to(states.device)
                 logits = head(states[first : first + len(targets)]).float().log_softmax(-1)
                 logs[row, first + 1 : first + 1 + len(targets)] = logits.gather(1, targets[:, None])[:, 0]
-        there: Tensor = logs.to(input_ids.device)
-        return there
+        return logs.to(input_ids.device)
 
 
 class ImplicitPrm(CheckpointFormat):

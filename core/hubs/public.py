@@ -56,8 +56,7 @@ class ProcessBenchFigures(Record):
     source: str
 
     def of(self, part: BenchmarkPart) -> float:
-        number: float = getattr(self, part.value)
-        return number
+        return getattr(self, part.value)
 
 
 @record(frozen=True, config=STRICT)

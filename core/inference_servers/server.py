@@ -1,6 +1,6 @@
 """Requests to the server of an evaluator, sent concurrently within limits and retried when that may help.
 
-    with Server("http://localhost:8000/v1") as server:
+    with closing(Server("http://localhost:8000/v1")) as server:
         async def ask(trace): return await server.post("chat/completions", {...})
         for trace, answer in filter(None, server.stream(traces, ask)): ...
 
@@ -19,8 +19,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future, wait
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import httpx2
 
@@ -172,14 +171,6 @@ class Server:
             if self._end is not None:
                 self._end()
             self._loop = self._client = self._places = self._end = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _begin(self, work: Coroutine[Any, Any, Answer]) -> Future[Answer]:
         with self._lock:

@@ -188,8 +188,7 @@ def _nominal_alpha(units: _RatedUnits, weights: Weights) -> Floats64:
     marginals = np.array(ratings)
     total = marginals.sum(axis=0)
     expected = total**2 - (marginals**2).sum(axis=0)
-    alphas: Floats64 = 1 - (total - 1) * (total - same) / np.where(expected > 0, expected, np.nan)
-    return alphas
+    return 1 - (total - 1) * (total - same) / np.where(expected > 0, expected, np.nan)
 
 
 @statistic(attrgetter("problem"))
@@ -208,5 +207,4 @@ def _ordinal_alpha(units: _RatedUnits, weights: Weights) -> Floats64:
         between = below[high] - below[low] + (marginals[low] - marginals[high]) / 2
         observed += sums[place] * between**2
         expected += marginals[low] * marginals[high] * between**2
-    alphas: Floats64 = 1 - (marginals.sum(axis=0) - 1) * observed / np.where(expected > 0, expected, np.nan)
-    return alphas
+    return 1 - (marginals.sum(axis=0) - 1) * observed / np.where(expected > 0, expected, np.nan)

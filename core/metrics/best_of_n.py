@@ -168,8 +168,7 @@ class Ballots:
         rows = np.arange(len(self.answers))
         elected = self.won[rows[:, None], self.answers]
         leading = self.answers[rows, elected.argmax(axis=1)]
-        places: Ints = (self.stands & (self.answers == leading[:, None])).argmax(axis=1)
-        return places
+        return (self.stands & (self.answers == leading[:, None])).argmax(axis=1)
 
     def right(self, correct: Bools, ties: Ties = Ties.RANDOM) -> Floats64:
         """Return the probability that the chosen candidate of each subset is correct, with shape (m,). `correct`
@@ -183,8 +182,7 @@ class Ballots:
             candidates[cells] += self.stands[:, place]
             hits[cells] += self.stands[:, place] & correct[:, place]
         shares = np.divide(hits, candidates, out=np.zeros(hits.shape), where=candidates > 0)
-        probability: Floats64 = (shares * self.won).sum(axis=1) / self.won.sum(axis=1)
-        return probability
+        return (shares * self.won).sum(axis=1) / self.won.sum(axis=1)
 
 
 def sizes_up_to(most: int, every: int = EVERY_SIZE) -> list[int]:
@@ -209,8 +207,7 @@ def best_of(correct: Bools, logs: Floats64, sizes: Sequence[int], ties: Ties = T
         first, place = np.unique(logs[order], return_index=True, return_inverse=True)[1:]
         # Each of several equal candidates is the best equally often.
         shares = (np.add.reduceat(shares, first) / np.diff([*first, count]))[place]
-    rates: Floats64 = _best_weights(count, tuple(min(size, count) for size in sizes)) @ shares
-    return rates
+    return _best_weights(count, tuple(min(size, count) for size in sizes)) @ shares
 
 
 def pass_at(correct: Bools, size: int) -> float:
@@ -305,8 +302,7 @@ def _numbered(groups: Ints) -> Ints:
     unanswered = groups == NO_ANSWER
     distinct = groups.astype(np.int64)
     distinct[unanswered] = groups.max(initial=0) + 1 + np.arange(int(unanswered.sum()))
-    numbers: Ints = np.unique(distinct, return_inverse=True)[1]
-    return numbers
+    return np.unique(distinct, return_inverse=True)[1]
 
 
 OFFICIAL_RULES = {

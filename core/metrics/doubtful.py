@@ -54,8 +54,7 @@ def doubts(
     place = np.searchsorted(problems, problem)
     splits = [rng.permutation(len(problems)) % min(FOLDS, len(problems)) for _ in range(_SPLITS)]
     right = np.mean([_out_of_fold(features, valid, fold[place]) for fold in splits], axis=0)
-    doubt: Floats64 = np.where(valid == 1, 1 - right, right)
-    return doubt
+    return np.where(valid == 1, 1 - right, right)
 
 
 def _family_ranks(validity: Floats64, families: Sequence[str]) -> list[Floats64]:

@@ -136,8 +136,7 @@ def knows_first_error(
     if outputs == Outputs.CHECKS:
         return np.ones(len(gold), np.bool_)
     decided = (unscored == SILENT) | ((gold != SILENT) & (gold < unscored))
-    known: Bools = decided | ((predicted != SILENT) & (predicted < unscored))
-    return known
+    return decided | ((predicted != SILENT) & (predicted < unscored))
 
 
 class Outcome(StrEnum):

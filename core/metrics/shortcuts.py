@@ -68,14 +68,12 @@ def _constant(trace: Trace, last: Bools) -> Floats64:
 
 def _position(trace: Trace, last: Bools) -> Floats64:
     """Give later steps a lower validity."""
-    validity: Floats64 = 1 / (1 + np.arange(len(trace.steps)) / _POSITION)
-    return validity
+    return 1 / (1 + np.arange(len(trace.steps)) / _POSITION)
 
 
 def _length(trace: Trace, last: Bools) -> Floats64:
     """Give longer steps a lower validity. Length is the number of characters, with sub-steps joined by newlines."""
-    validity: Floats64 = 1 / (1 + np.array([len(step.text) for step in trace.steps]) / _LENGTH)
-    return validity
+    return 1 / (1 + np.array([len(step.text) for step in trace.steps]) / _LENGTH)
 
 
 def _last_step(trace: Trace, last: Bools) -> Floats64:

@@ -91,8 +91,7 @@ def macro_auc(steps: Classified, weights: Weights) -> Floats64:
     """
     sides = (steps.against_rest(label) for label in Label)
     draws = [auc.draws(items, weights) for items in sides if not items.problem]
-    mean: Floats64 = np.mean(draws, axis=0) if draws else np.full(len(weights), np.nan)
-    return mean
+    return np.mean(draws, axis=0) if draws else np.full(len(weights), np.nan)
 
 
 def confusion(steps: Classified) -> Ints:

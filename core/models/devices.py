@@ -19,8 +19,7 @@ def dtype_name(dtype: torch.dtype) -> str:
 
 def torch_dtype(name: str) -> torch.dtype:
     """Return the PyTorch data type called `name`, which is one of `DTYPES`."""
-    dtype: torch.dtype = getattr(torch, name)
-    return dtype
+    return getattr(torch, name)
 
 
 def check_placement(place: Placement) -> Placement:

@@ -74,18 +74,15 @@ def _onednn() -> Any:
 
 
 def _pack(weight: Tensor) -> Tensor:
-    result: Tensor = _onednn()._reorder_linear_weight(weight.detach().contiguous(), _ROWS)
-    return result
+    return _onednn()._reorder_linear_weight(weight.detach().contiguous(), _ROWS)
 
 
 def _run(x: Tensor, weight: Tensor, bias: Tensor | None, operation: str) -> Tensor:
-    result: Tensor = _onednn()._linear_pointwise(x, weight, bias, operation, [], "")
-    return result
+    return _onednn()._linear_pointwise(x, weight, bias, operation, [], "")
 
 
 def _join(x: Tensor, weight: Tensor, other: Tensor, operation: str) -> Tensor:
-    result: Tensor = _onednn()._linear_pointwise.binary(x, other, weight, None, operation)
-    return result
+    return _onednn()._linear_pointwise.binary(x, other, weight, None, operation)
 
 
 @cache

@@ -261,8 +261,7 @@ class StepModel(nn.Module):
     def states(self, **inputs: Any) -> Tensor:
         """Return the states that the head reads, of shape (batch, tokens, hidden). The arguments are passed to the
         backbone."""
-        last: Tensor = self.model(**inputs)[0]
-        return last
+        return self.model(**inputs)[0]
 
     def logits(self, hidden: Tensor, ends: Tensor) -> Tensor:
         """Apply the head to the hidden states at the positions `ends`.
@@ -270,8 +269,7 @@ class StepModel(nn.Module):
         `hidden` has the shape (batch, tokens, hidden), `ends` the shape (batch, steps), and the result (batch,
         steps, 3).
         """
-        logits: Tensor = self.score(self._hidden_at(hidden, ends))
-        return logits
+        return self.score(self._hidden_at(hidden, ends))
 
     def _hidden_at(self, hidden: Tensor, ends: Tensor) -> Tensor:
         index = ends.clamp(min=0).unsqueeze(-1).expand(-1, -1, hidden.shape[-1])

@@ -171,8 +171,7 @@ class Encoder:
         `probs` has the shape (reads, 3), in the order of the calls. The result has the shape (3,). By default, it
         is the last row.
         """
-        last: Floats32 = probs[-1]
-        return last
+        return probs[-1]
 
     def _encoded(self, parts: Iterable[_Part]) -> Encoded:
         parts = self._merged(parts)

@@ -376,8 +376,7 @@ def _declared(folder: Path) -> dict[int, dict[str, Any]]:
 
 
 def _tokens(tokenizer: Tokenizer, text: str) -> list[str]:
-    tokens: list[str] = tokenizer.encode(text, add_special_tokens=False).tokens
-    return tokens
+    return tokenizer.encode(text, add_special_tokens=False).tokens
 
 
 def _read(path: Path) -> Mapping[str, Any]:

@@ -42,13 +42,11 @@ class Vocabulary:
 
     def token_id(self, token: str) -> int | None:
         """Return the id of a token, or None if there is no such token."""
-        number: int | None = self._tokenizer.token_to_id(token)
-        return number
+        return self._tokenizer.token_to_id(token)
 
     def token(self, number: int) -> str | None:
         """Return the token with this id, or None if there is none."""
-        token: str | None = self._tokenizer.id_to_token(number)
-        return token
+        return self._tokenizer.id_to_token(number)
 
     def first_token(self) -> str | None:
         """Return the token that the tokenizer adds at the start of every text, or None if it adds none."""
@@ -104,8 +102,7 @@ class Vocabulary:
 
     @property
     def _parts(self) -> dict[str, Any]:
-        parts: dict[str, Any] = json.loads(self._tokenizer.to_str())
-        return parts
+        return json.loads(self._tokenizer.to_str())
 
     @cached_property
     def _marks_once(self) -> bool:

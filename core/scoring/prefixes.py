@@ -117,8 +117,7 @@ def can_continue(backbone: nn.Module) -> bool:
     ids = torch.from_numpy(numbers).to(main_device(backbone))
 
     def states(**inputs: Any) -> Tensor:
-        last: Tensor = backbone(**inputs)[0]
-        return last
+        return backbone(**inputs)[0]
 
     try:
         _, first = read_after(states, [], ids[:1, :3])

@@ -114,8 +114,7 @@ def list_matching(store: Store, dataset_id: int, where: TraceFilter = ANY, sort:
     """Return the database ids of all matching traces, in the order in which `browse` lists them over its pages."""
     with store.read() as session:
         columns = BrowseColumns(store, session, dataset_id, where, sort)
-        trace_ids: list[int] = columns.traces.trace_ids[columns.order(columns.chosen)].tolist()
-        return trace_ids
+        return columns.traces.trace_ids[columns.order(columns.chosen)].tolist()
 
 
 @dataclass(frozen=True)

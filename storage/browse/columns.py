@@ -91,8 +91,7 @@ class TraceColumns(TraceGold):
 
     @cached_property
     def labelled(self) -> Bools:
-        labelled: Bools = (self.first_error != SILENT) | ~self.any_step(self.valid != 1)
-        return labelled
+        return (self.first_error != SILENT) | ~self.any_step(self.valid != 1)
 
     @property
     def nbytes(self) -> int:
@@ -106,8 +105,7 @@ class TraceColumns(TraceGold):
 
     def any_step(self, hit: Bools) -> Bools:
         """Return a mask of shape (n,) that selects the traces of which a step is hit. `hit` has shape (steps,)."""
-        matches: Bools = np.logical_or.reduceat(hit, starts(self.counts)) if len(self) else np.zeros(0, np.bool_)
-        return matches
+        return np.logical_or.reduceat(hit, starts(self.counts)) if len(self) else np.zeros(0, np.bool_)
 
 
 def read_trace_columns(session: Session, dataset_id: int) -> TraceColumns:
@@ -177,8 +175,7 @@ class VerdictColumns:
         """Return a mask of the traces with the outcome `mistake`, where "wrong" means every outcome but right."""
         if mistake == "wrong":
             return self.mistaken
-        matches: Bools = np.equal(self.mistake, OUTCOMES.index(Outcome(mistake)))
-        return matches
+        return np.equal(self.mistake, OUTCOMES.index(Outcome(mistake)))
 
 
 def bins_of(scores: Floats32) -> NDArray[np.int8]:

@@ -57,8 +57,7 @@ class Facet:
             return self.also[value]
         if value not in self.names:
             return np.zeros(len(self.codes), np.bool_)
-        matches: Bools = np.equal(self.codes, self.names.index(value))
-        return matches
+        return np.equal(self.codes, self.names.index(value))
 
     def count(self, chosen: Bools) -> dict[str, int]:
         """Return, for each value, the number of traces with it that the mask `chosen` of shape (n,) selects."""
@@ -211,8 +210,7 @@ class BrowseColumns:
     def _key(self) -> Floats32:
         by = self._sort.by
         if by in _OF_EVALUATOR:
-            key: Floats32 = getattr(self.in_mode, by)
-            return key
+            return getattr(self.in_mode, by)
         if by == "steps":
             return self.traces.counts.astype(np.float32)
         error = self.traces.first_error
@@ -272,8 +270,7 @@ def cached_traces(store: Store, session: Session, dataset_id: int, version: Any)
 
 
 def _change_condition(verdicts: VerdictColumns, least: float) -> Bools:
-    matches: Bools = verdicts.change >= np.float32(least)
-    return matches
+    return verdicts.change >= np.float32(least)
 
 
 def _cells(kinds: NDArray[np.int8], bins: NDArray[np.int8]) -> NDArray[np.int8]:

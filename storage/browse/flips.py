@@ -110,5 +110,4 @@ def _order(ids: Ints, trace: AnyInts, change: Floats32) -> Ints:
     most = np.full(len(ids), -1, np.float32)
     np.maximum.at(most, trace, change)
     order = np.argsort(-most, kind="stable")
-    ordered: Ints = ids[order[: np.count_nonzero(most >= 0)]]
-    return ordered
+    return ids[order[: np.count_nonzero(most >= 0)]]

@@ -258,8 +258,7 @@ def _preview(request: Any, content: Iterator[bytes]) -> dict[str, Any]:
         finding = replace(finding, kind=request["kind"] or finding.kind)
         shown = _traces(UploadReading(finding), lines, request["name"], beginning)
     short = [trace for trace in shown.traces if len(trace.problem) + sum(map(len, trace.substeps)) <= _LONGEST]
-    answer: dict[str, Any] = _READING.dump_python(replace(shown, traces=tuple(short)), mode="json")
-    return answer
+    return _READING.dump_python(replace(shown, traces=tuple(short)), mode="json")
 
 
 class _EnoughError(Exception):

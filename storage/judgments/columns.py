@@ -112,8 +112,7 @@ class TraceGold:
         """A mask of shape (steps,) that selects the steps in view. Without `kept`, these are all steps."""
         if self.kept is None:
             return np.ones(len(self.label), np.bool_)
-        inside: Bools = self.position < self.kept[self.trace]
-        return inside
+        return self.position < self.kept[self.trace]
 
     @cached_property
     def last_in_view(self) -> Ints:
@@ -228,8 +227,7 @@ def read_substeps(session: Session, trace_ids: Ints, counts: Ints, sizes: Ints) 
 
 def starts(counts: AnyInts) -> Ints:
     """Return the index at which each of several consecutive runs starts, given the lengths of the runs."""
-    begin: Ints = np.cumsum(counts, dtype=np.int64) - counts
-    return begin
+    return np.cumsum(counts, dtype=np.int64) - counts
 
 
 def within(counts: AnyInts) -> Ints:
@@ -349,5 +347,4 @@ def step_rows(probs: Floats32, owners: AnyInts) -> tuple[Ints, Floats32, Bools]:
 
 def unsaid(probs: Floats32) -> Bools:
     """Return a mask that selects the rows without scores, which contain only zeros or NaN."""
-    silent: Bools = ~probs.any(axis=1) | np.isnan(probs[:, 0])
-    return silent
+    return ~probs.any(axis=1) | np.isnan(probs[:, 0])

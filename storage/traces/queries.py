@@ -259,8 +259,7 @@ def _sibling_ids(store: Store, trace: StoredTrace) -> list[int]:
         key = ("problems", trace.dataset_id)
         problems = store.cache.get(key, revision, lambda: _read_hashes(session, trace.dataset_id))
     own = problems.hashes[problems.trace_ids == trace.trace_id]
-    ids: list[int] = problems.trace_ids[np.isin(problems.hashes, own)].tolist()
-    return ids
+    return problems.trace_ids[np.isin(problems.hashes, own)].tolist()
 
 
 def _read_hashes(session: Session, dataset_id: int) -> ProblemHashes:

@@ -50,7 +50,7 @@ def read(**query):
         ("browse", {"verdict": "x"}, "verdict is 'x', expected one of "),
         ("browse", {"mistake": "x"}, "mistake is 'x', expected one of "),
         ("browse", {"modes": "x"}, "modes is 'x', expected one of "),
-        ("browse", {"length": "6-4"}, "length: '6-4' found, expected a number of steps or two, the smaller first"),
+        ("browse", {"length": "6-4"}, "length: '6-4' found, expected a number of steps, or a range"),
         ("browse", {"length": "many"}, "length: 'many' found"),
         ("browse", {"change": "much"}, "change is 'much', expected a number."),
         ("browse", {"change": "nan"}, "change is 'nan', expected a finite number."),

@@ -172,8 +172,7 @@ def _plain(row: dict[str, Any], binary: set[str]) -> dict[str, Any]:
         written = _ENCODER.encode(row)
     except UnicodeDecodeError:
         written = _ENCODER.encode(_without_binary(row, binary))
-    value: dict[str, Any] = _DECODER.decode(written)
-    return value
+    return _DECODER.decode(written)
 
 
 _LEFT_OUT = object()

@@ -135,7 +135,7 @@ def test_what_cannot_be_filed_added_or_shown(sqlite_store, traces, client):
     for changes, status, message in (
         ({"trace": 99999}, 404, "no trace"),
         ({"trace": "1"}, 422, "trace is '1'"),
-        ({"proposed": "neg"}, 422, "says neg of this step already"),
+        ({"proposed": "neg"}, 422, "of this step is already neg"),
         ({"proposed": "unsure"}, 422, "proposed is 'unsure'"),
         ({"digest": "0"}, 409, "has changed"),
     ):

@@ -308,7 +308,7 @@ def test_candidates_go_to_an_evaluator_behind_a_server(filled, tiny, evaluators,
         server.day = Day(asks=1, dies_after=1)
         died = lines_of(following(client, ["Another one."], evaluator="prm (vllm)"))[0]
         assert died["status"] == 502
-        assert "the server broke off" in died["error"]
+        assert "the server broke the connection" in died["error"]
 
 
 def test_missing_scores_of_a_candidate_are_null(filled, tiny, mixed):

@@ -137,7 +137,7 @@ def test_judgments_before_a_failure_are_kept(typed, sqlite_store):
 
     with chat_server(answer) as chat:
         broken = typed.run(f"{DATASET} --evaluator", name(chat, ",requests=1"))
-        assert (broken.code, "answers 501 to chat/completions: it failed" in broken.err) == (2, True)
+        assert (broken.code, "answered chat/completions with status 501: it failed" in broken.err) == (2, True)
         dataset = find_dataset(sqlite_store, "sums")
         assert count_missing(sqlite_store, dataset.id, 1, Mode.OFFLINE) == 2
         fails = False

@@ -82,8 +82,8 @@ def test_a_dataset_goes_on_where_the_server_died(command, served, traces, store)
             "score", "--dataset", "sums", "--evaluator", served.address(url, requests=4), "--db", store.name
         )
     assert code == 2
-    assert "the server broke off" in err
-    assert "start again to go on" in err
+    assert "the server broke the connection" in err
+    assert "start again to continue" in err
     before = judged_in(store)
     # Four were under way; none is there twice, wrong or halved.
     assert 11 <= len(before) <= 15

@@ -80,7 +80,7 @@ def test_traces_too_long_are_left_out_and_told(sqlite_store, tiny):
     assert Worker(sqlite_store).work_one()
     found = get_job(sqlite_store, job.id)
     assert (found.state, found.total, found.done, found.left_out, found.progress) == (State.DONE, 4, 3, 1, 1.0)
-    assert re.match(r"trace 'long' has 2,0\d\d tokens, tiny reads at most 1,024\.", found.reason)
+    assert re.match(r"trace 'long' has 2,0\d\d tokens, but tiny reads at most 1,024\.", found.reason)
 
 
 def test_an_evaluator_that_cannot_load_fails_the_job_with_the_reason(sqlite_store, tiny, tmp_path):
@@ -282,7 +282,7 @@ def test_a_server_that_dies_fails_the_job_which_goes_on_later(sqlite_store, tiny
     assert worker.work_one()
     found = get_job(sqlite_store, job.id)
     assert found.state == State.FAILED
-    assert "the server broke off" in found.reason
+    assert "the server broke the connection" in found.reason
     assert found.done < 20
     server.day = Day(fails_every=3)
     resume_job(sqlite_store, job.id)

@@ -187,7 +187,7 @@ def test_a_failing_equation_is_told_of_a_solution_that_no_evaluator_can_read(eva
     "form, message",
     [
         (typed("", SOLUTION, ("tiny",)), "The problem is empty. Enter the problem, then score again."),
-        (typed(PROBLEM, "7" * 20_000, ("tiny",)), "tokens, tiny reads at most 1,024."),
+        (typed(PROBLEM, "7" * 20_000, ("tiny",)), "tokens, but tiny reads at most 1,024."),
         (typed(PROBLEM, SOLUTION, ()), "No evaluator is chosen. Choose one or more, then score again."),
         (
             typed(PROBLEM, SOLUTION, ("gone",)),

@@ -292,5 +292,5 @@ def test_one_behind_a_server_is_offered_beside_the_others(tiny, monkeypatch):
         # What it said is kept when it has died.
         server.day = Day(asks=1, dies_after=1)
         assert offered.judge("prm (vllm)", TRACE).result is there.result
-        with pytest.raises(UserError, match="the server broke off"):
+        with pytest.raises(UserError, match="the server broke the connection"):
             offered.judge("prm (vllm)", Trace.of("q", ["new"]))

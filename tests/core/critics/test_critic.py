@@ -1,7 +1,7 @@
 """Critics behind a real socket: the requests they get, and the judgments from their answers."""
 
 import json
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +34,7 @@ def critic_of(spec):
 def asking(chat, options="", model="m", **more):
     """A critic at that server, with up to four requests at once."""
     critic = critic_of(f"critic:{chat.url}#{model}{options}")
-    with Server(chat.url, at_once=4, **more) as server:
+    with closing(Server(chat.url, at_once=4, **more)) as server:
         yield replace(critic, client=CriticClient(critic.client.settings, server))
 
 

@@ -18,7 +18,7 @@ SMALL = Bounds(seconds=1, memory=200_000_000)
 
 @pytest.fixture(params=[False, True], ids=["kept", "fresh"])
 def child(request):
-    with Child(make_worker, SMALL, fresh=request.param) as one:
+    with closing(Child(make_worker, SMALL, fresh=request.param)) as one:
         yield one
 
 
@@ -84,13 +84,16 @@ def test_content_that_cannot_be_read_ends_the_request_and_not_the_child(child):
 
 
 def test_a_child_that_waits_is_ended():
-    with Child(make_worker, Bounds(1, 200_000_000, patience=0.5)) as child, pytest.raises(ChildError) as raised:
+    with (
+        closing(Child(make_worker, Bounds(1, 200_000_000, patience=0.5))) as child,
+        pytest.raises(ChildError) as raised,
+    ):
         child.ask("sleep")
     assert str(raised.value) == TOO_LONG
 
 
 def test_a_fresh_child_keeps_nothing_of_earlier_requests():
-    with Child(make_worker, SMALL, fresh=True) as child:
+    with closing(Child(make_worker, SMALL, fresh=True)) as child:
         child.ask("count")
         assert child.ask("kept") == ["kept"]
 
@@ -125,5 +128,5 @@ def test_a_child_gets_what_it_needs_of_the_environment_and_no_more(monkeypatch):
     kept, withheld = ("HF_HOME", "LD_LIBRARY_PATH_X", "TMPDIR"), ("HF_TOKEN", "HTTPS_PROXY", "SSH_AUTH_SOCK")
     for name in (*kept, *withheld):
         monkeypatch.setenv(name, "/tmp")
-    with Child(make_worker, SMALL) as child:
+    with closing(Child(make_worker, SMALL)) as child:
         assert child.ask("environment", [" ".join([*kept, *withheld]).encode()]) == list(kept)

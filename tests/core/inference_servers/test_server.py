@@ -4,7 +4,7 @@ import gzip
 import random
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 
@@ -43,7 +43,7 @@ def echo(request):
 
 def refusal(answer, **options):
     """The error with which a request ends, and what was asked until then."""
-    with serving(answer) as (url, asked), Server(url, **options) as server, refused(ServerError) as caught:
+    with serving(answer) as (url, asked), closing(Server(url, **options)) as server, refused(ServerError) as caught:
         server.run(server.post("echo", 1))
     return caught.value, asked
 
@@ -59,7 +59,7 @@ def test_answers_come_in_the_order_of_the_items():
         time.sleep(random.random() / 50)
         return echo(request)
 
-    with serving(late) as (url, _), Server(url, at_once=8) as server:
+    with serving(late) as (url, _), closing(Server(url, at_once=8)) as server:
 
         async def ask(number):
             return (await server.post("echo", number))["echo"]
@@ -68,7 +68,7 @@ def test_answers_come_in_the_order_of_the_items():
 
 
 def test_routes_below_the_address_and_of_the_server_itself():
-    with serving(echo) as (url, asked), Server(url) as server:
+    with serving(echo) as (url, asked), closing(Server(url)) as server:
         server.run(server.get("models"))
         server.run(server.post("/pooling", {}))
     assert [request.path for request in asked] == ["/v1/models", "/pooling"]
@@ -92,7 +92,7 @@ def test_no_more_than_a_window_is_drawn_and_no_more_than_a_few_asked_at_once():
             drawn.append(number)
             yield number
 
-    with serving(busy) as (url, _), Server(url, at_once=4) as server:
+    with serving(busy) as (url, _), closing(Server(url, at_once=4)) as server:
         answers = ordered(server, items(), lambda number: server.post("echo", number))
         for _ in range(5):
             next(answers)
@@ -107,7 +107,7 @@ def test_a_failure_is_repeated(status):
     def fails(request):
         return Reply(status) if request.number % 3 == 0 else echo(request)
 
-    with serving(fails) as (url, asked), Server(url) as server:
+    with serving(fails) as (url, asked), closing(Server(url)) as server:
         answers = [answer["echo"] for _, answer in ordered(server, range(50), lambda one: server.post("echo", one))]
     assert answers == list(range(50))
     assert len(asked) > 50
@@ -120,7 +120,7 @@ def test_a_refusal_is_waited_for_as_long_as_the_server_says():
         times.append(time.monotonic())
         return Reply(429, headers={"retry-after": "0.2"}) if request.number == 1 else echo(request)
 
-    with serving(refuses) as (url, _), Server(url) as server:
+    with serving(refuses) as (url, _), closing(Server(url)) as server:
         assert server.run(server.post("echo", 1)) == {"echo": 1}
     assert times[1] - times[0] >= 0.2
 
@@ -180,7 +180,7 @@ def test_a_server_that_breaks_off():
     def breaks(request):
         return None if request.number % 2 else echo(request)
 
-    with serving(breaks) as (url, _), Server(url, at_once=1) as server:
+    with serving(breaks) as (url, _), closing(Server(url, at_once=1)) as server:
         assert server.run(server.post("echo", 1)) == {"echo": 1}
     _, asked = refusal(lambda request: None)
     assert len(asked) == 6
@@ -213,7 +213,7 @@ def test_an_error_is_raised_after_the_answers_that_have_come():
         assert all(answered.acquire(timeout=_LIMIT) for _ in range(6))
         return Reply(403)
 
-    with serving(fails_last) as (url, _), Server(url, at_once=2) as server:
+    with serving(fails_last) as (url, _), closing(Server(url, at_once=2)) as server:
 
         async def ask(number):
             answer = (await server.post("echo", number))["echo"]
@@ -232,7 +232,7 @@ def test_answers_before_a_mistake_in_the_items_are_given_first():
         raise UserError("line 6 is none.")
 
     got = []
-    with serving(echo) as (url, _), Server(url) as server:
+    with serving(echo) as (url, _), closing(Server(url)) as server:
         answers = ordered(server, items(), lambda number: server.post("echo", number))
         got += [next(answers)[0] for _ in range(5)]
         with refused():
@@ -249,7 +249,7 @@ def test_whoever_stops_does_not_wait_for_the_server():
         if until_gone(request):
             gone.set()
 
-    with serving(silent) as (url, _), Server(url) as server:
+    with serving(silent) as (url, _), closing(Server(url)) as server:
         answers = server.stream([1], lambda number: server.post("echo", number))
         assert all(answer is None for answer in iter(lambda: begun.is_set() or next(answers), True))
         answers.close()
@@ -266,7 +266,7 @@ def test_leaving_cancels_requests_in_flight():
             gone.release()
         return None
 
-    with serving(silent) as (url, _), Server(url, at_once=3) as server:
+    with serving(silent) as (url, _), closing(Server(url, at_once=3)) as server:
         answers = ordered(server, range(50), lambda number: server.post("echo", number))
         next(answers)
         answers.close()
@@ -290,7 +290,7 @@ def test_a_failing_request_ends_the_others_of_its_item():
     async def ask(item):
         return await gather(server.post("echo", part) for part in ("slow", item))
 
-    with serving(one_fails) as (url, _), Server(url) as server:
+    with serving(one_fails) as (url, _), closing(Server(url)) as server:
         with refused(ServerError):
             list(ordered(server, ["bad"], ask))
         assert gone.wait(_LIMIT)
@@ -324,7 +324,7 @@ def test_a_key_that_cannot_be_one(monkeypatch, key):
 
 
 def test_several_threads_share_a_server():
-    with serving(echo) as (url, _), Server(url) as server:
+    with serving(echo) as (url, _), closing(Server(url)) as server:
         results = {}
 
         def work(start):

@@ -2,6 +2,7 @@
 
 import json
 from collections import deque
+from contextlib import closing
 from types import SimpleNamespace
 
 import numpy as np
@@ -163,7 +164,7 @@ def test_a_proxy_that_cannot_be_used_is_named(monkeypatch, proxy):
     monkeypatch.setenv("ALL_PROXY", proxy)
     with refused():
         Client("http://127.0.0.1:1").score_one(TRACE)
-    with Server("http://127.0.0.1:1") as server:
+    with closing(Server("http://127.0.0.1:1")) as server:
         for _ in range(2):
             with refused():
                 server.run(server.get("models"))
