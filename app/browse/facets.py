@@ -18,6 +18,7 @@ from stepsight.core.arrays import Ints
 from stepsight.core.errors import counted
 from stepsight.storage.browse.browse import Distribution, FieldCounts
 from stepsight.storage.browse.columns import BINS, SOLUTION_GOLD
+from stepsight.storage.browse.filter_columns import CHANGES
 from stepsight.storage.browse.metadata import MetaCondition, MetaField, quoted
 
 Counts = Mapping[str, Mapping[str, int]]
@@ -102,9 +103,7 @@ _FIRST_ERRORS = {
     ),
     "modes": Filter("Online and offline", {"agree": "agree", "disagree": "disagree"}, about_evaluator=True),
     "change": Filter(
-        "Moved by later steps",
-        {0.1: "0.1 or more", 0.3: "0.3 or more", 0.5: "0.5 or more"},
-        about_evaluator=True,
+        "Moved by later steps", {least: f"{least:g} or more" for least in CHANGES}, about_evaluator=True
     ),
     "against": Filter("Verdict differs from", about_evaluator=True),
 }
