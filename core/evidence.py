@@ -234,8 +234,8 @@ def removals(hindsight: Hindsight, left_out: LeaveOneOut, step: int, threshold: 
         for later, value in enumerate(left_out.later(step).validity, start=step + 1)
         if not np.isnan(value)
     ]
-    back = 1 if online >= offline else -1
-    return sorted(effects, key=lambda removal: -back * removal.validity)
+    direction = 1 if online >= offline else -1
+    return sorted(effects, key=lambda removal: -direction * removal.validity)
 
 
 @dataclass(frozen=True, eq=False)

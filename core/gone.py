@@ -1,15 +1,16 @@
-"""What versions before 1.0.0 had and this one has no longer. Whoever asks for it is told what there is instead.
+"""The commands, options, parameters, keys and files of versions before 1.0.0 that no longer exist, and what to use
+instead.
 
-Each thing is one line here and one row in docs/recorded/removed.md, which names the last commit that had it.
+Each is one line here and one row in docs/recorded/removed.md, which names the last commit that had it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 
 COMMAND_LINE: dict[str, str] = {
-    "mcp": "Programs ask the HTTP API of stepsight app instead (docs/api.md).",
+    "mcp": "Use the HTTP API of stepsight app instead (docs/api.md).",
     "datasets --archived": "All datasets are listed; there is no archive.",
     "campaign --archived": "All campaigns are listed; there is no archive.",
-    "views": "The address of a list in Browse holds all of it: bookmark it.",
+    "views": "Bookmark the list in Browse: its address holds all filters.",
     "export --format croissant": "Export a folder for the library datasets with --format datasets.",
     "export --format opentelemetry": "Export the judgments with --format jsonl.",
     "export --format scout": "Export the labels with --format jsonl.",
@@ -32,11 +33,11 @@ COMMAND_LINE: dict[str, str] = {
     "campaign --ordering information": "Have the most disputed traces labelled first with --ordering disagreement.",
     "campaign --ordering change": "Have the most disputed traces labelled first with --ordering disagreement.",
     "campaign --qualification-right": "stepsight campaign show has the result of --qualification-items.",
-    "* --by-section": "A critic is asked about the whole solution.",
-    "* --critic r-prm": "Ask it with --critic steps, or with a preset of your own (docs/evaluators.md).",
-    "* --critic genprm": "Ask it with --critic steps, or with a preset of your own (docs/evaluators.md).",
+    "* --by-section": "Leave it out: critics judge whole solutions.",
+    "* --critic r-prm": "Use it with --critic steps, or with a preset of your own (docs/evaluators.md).",
+    "* --critic genprm": "Use it with --critic steps, or with a preset of your own (docs/evaluators.md).",
     "* --convention": "Leave it out: gold stays as the benchmark has it.",
-    "synth --links": "Leave it out, or train with consequences: true, which labels the steps behind an error.",
+    "synth --links": "Leave it out, or train with consequences: true, which labels the steps after an error.",
     "import agent": "Import the file as chat: calls of tools and their results are part of the steps.",
     "import atif": "Write the trajectory as a chat, and import it as chat.",
     "import otel": "Write the conversation as a chat, and import it as chat.",
@@ -70,9 +71,9 @@ KEYS: dict[str, str] = {
     "reading": "Leave it out: a solution is read once, or scored with --reading both-orders.",
     "readings": "Leave it out: a grid compares masks.",
     "objective": "Leave it out: a run learns the labels of steps.",
-    "correct": "Leave it out: all traces of a source with a label are learnt from.",
+    "correct": "Leave it out: all labelled traces of a source are used.",
     "numbers": "Leave it out: in a tokenizer of its own, every digit is a token.",
-    "by_section": "A critic is asked about the whole solution.",
+    "by_section": "Leave it out: critics judge whole solutions.",
     "engine": "Leave it out: Transformers writes the answers.",
     "context": "Leave it out: a solution is judged by its problem and its steps.",
 }
@@ -86,8 +87,8 @@ FILES: dict[frozenset[str], str] = {
 
 
 def on_command_line(words: Sequence[str]) -> tuple[str, str] | None:
-    """Return what `words` ask for that is there no longer, as it is written on a command line, and what there is
-    instead."""
+    """Return the removed command or option in `words`, as it is written on a command line, and its replacement, or
+    None if there is none."""
     split = [part for word in words for part in (word.split("=", 1) if word.startswith("--") else [word])]
     for entry, replacement in COMMAND_LINE.items():
         command, *option = entry.split()
@@ -98,14 +99,13 @@ def on_command_line(words: Sequence[str]) -> tuple[str, str] | None:
 
 
 def as_file(fields: Collection[str]) -> str:
-    """Return what there is instead of a kind of file that is read no longer, or "" if rows with these fields are of
-    no such kind."""
+    """Return the replacement for a kind of file that can no longer be imported, or "" if rows with these fields are
+    of no such kind."""
     return next((replacement for keys, replacement in FILES.items() if keys <= set(fields)), "")
 
 
 def in_address(query: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, str]]:
-    """Return the parameters of an address that are there no longer, by name: as each is written in the address, and
-    what there is instead."""
+    """Return the removed parameters in an address by name, each as it is written there, with its replacement."""
     written = {
         entry: name
         for name, values in query.items()

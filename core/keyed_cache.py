@@ -17,10 +17,10 @@ OVERHEAD = 2_000
 
 class Computation(Future[Value]):
     """A future for the value of a key in one version. If it fails, requests for the key get the same error for
-    `stands` seconds before the computation is tried again."""
+    `error_seconds` before the computation is tried again."""
 
-    stands = 0.0
-    until = 0.0
+    error_seconds = 0.0
+    error_until = 0.0
 
     def __init__(self, version: Hashable = None) -> None:
         super().__init__()
@@ -95,8 +95,8 @@ class KeyedCache:
         """Return the computation of a key, and True if the caller has to carry it out.
 
         If a computation for the key is already in progress, even for another version, that computation is returned,
-        and so is one that failed while its error stands. Otherwise the computation is new and the second result is
-        True: the caller must set its result, whose size in bytes `size` returns, or its exception.
+        and so is a failed one as long as its error is kept. Otherwise the computation is new and the second result
+        is True: the caller must set its result, whose size in bytes `size` returns, or its exception.
         """
         with self._lock:
             value = self._look_up(key, has_failed=False)
@@ -105,7 +105,7 @@ class KeyedCache:
             if key in self._running:
                 return self._running[key], False
             failure = self._look_up(key, has_failed=True)
-            if failure is not None and time.monotonic() < failure.until:
+            if failure is not None and time.monotonic() < failure.error_until:
                 return failure, False
             computation = self._running[key] = kind(version)
         computation.add_done_callback(partial(self._finish, key, size))
@@ -132,11 +132,11 @@ class KeyedCache:
                 return
             del self._running[key]
             has_failed = computation.cancelled() or computation.exception() is not None
-            if has_failed and (computation.cancelled() or not computation.stands):
+            if has_failed and (computation.cancelled() or not computation.error_seconds):
                 return
             nbytes = OVERHEAD
             if has_failed:
-                computation.until = time.monotonic() + computation.stands
+                computation.error_until = time.monotonic() + computation.error_seconds
             else:
                 # A plain computation drops what a subclass of the caller holds.
                 computation = Computation(computation.version)

@@ -341,7 +341,7 @@ class Evaluators:
                 shared = None
         if comes_back:
             # So that the client can be told the error.
-            shared.stands = _FAILED_SECONDS
+            shared.error_seconds = _FAILED_SECONDS
         shared.add_done_callback(partial(_pass_on, answer, trace, mode))
         if is_ours:
             assert isinstance(shared, SharedScore)

@@ -137,7 +137,7 @@ class BackgroundCache:
             error = UserError("The server is computing as much as it can.", "Try again in a minute.")
             computation.set_exception(error)
             return computation
-        computation.stands = _FAILED_SECONDS
+        computation.error_seconds = _FAILED_SECONDS
         # A daemon thread does not delay the end of the server.
         # It runs in the context of the request, so that the log has its id.
         run = partial(copy_context().run, self._run, computation, make)

@@ -136,8 +136,8 @@ SCHEMAS = ("auto", "yes", "no")
 """Values of `schema`, which has the server constrain the critic to a JSON schema; auto tries it once."""
 
 # The default temperature for several samples: at 0 all would be the same.
-_WARM = 0.7
-_MOST_SAMPLES, _MOST_TOKENS, _MOST_REQUESTS, _HOTTEST = 1000, 1_000_000, 1024, 2.0
+_SAMPLING_TEMPERATURE = 0.7
+_MOST_SAMPLES, _MOST_TOKENS, _MOST_REQUESTS, _MAX_TEMPERATURE = 1000, 1_000_000, 1024, 2.0
 _LONGEST = 24 * 3600
 # Incremented when the same answers make another judgment.
 _VERSION = 1
@@ -194,8 +194,8 @@ def read_settings(address: ServerAddress) -> Settings:
     with located(str(address)):
         preset = read_preset(name)
     samples = int(_number(address, "samples", 1, 1, _MOST_SAMPLES, whole=True))
-    warm = _WARM if samples > 1 else 0.0
-    temperature = _number(address, "temperature", preset.temperature or warm, 0, _HOTTEST)
+    default = _SAMPLING_TEMPERATURE if samples > 1 else 0.0
+    temperature = _number(address, "temperature", preset.temperature or default, 0, _MAX_TEMPERATURE)
     if samples > 1 and temperature == 0:
         raise UserError(
             f"{address}: at temperature 0 all {samples} samples are the same.", "Leave out one of the two options."

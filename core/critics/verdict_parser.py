@@ -171,8 +171,8 @@ def read_boxes(answer: Answer, count: int) -> Verdicts:
     labels = [Label.POS if box[1].lower() == "correct" else Label.NEG for box in boxes]
     if not labels:
         raise UnreadableError("no verdict in a box")
-    ends = len(labels) < count and Label.NEG not in labels[:-1] and labels[-1] == Label.NEG
-    if len(labels) != count and not ends:
+    stops_early = len(labels) < count and Label.NEG not in labels[:-1] and labels[-1] == Label.NEG
+    if len(labels) != count and not stops_early:
         raise UnreadableError(f"{counted(len(labels), 'verdict')} instead of {count}")
     starts = [0, *(box.end() for box in boxes)]
     rationales = [_clean(text[start : box.end()]) for start, box in zip(starts, boxes, strict=False)]

@@ -44,9 +44,9 @@ class Method(StrEnum):
 class Check:
     """The result of checking one equation, `text[start:end]` of a sub-step.
 
-    If the equation fails, `text[fault_start:fault_end]` is the faulty side, `right` is the correct value as a
-    person would write it, and `difference` is the stated value minus the correct one. If an equation contradicts
-    several others, no single side of it is known to be correct; `right` and `difference` are then "".
+    If the equation fails, `text[fault_start:fault_end]` is the faulty side, and `expected` is the correct value as
+    a person would write it. If an equation contradicts several others, no single side of it is known to be correct;
+    `expected` is then "".
 
     For an equation with unknowns that the solution of an earlier one does not fit, `sides` has the start and
     end of both sides, each with its value there, or with "" if it has no unknowns.
@@ -58,8 +58,7 @@ class Check:
     method: Method
     fault_start: int = 0
     fault_end: int = 0
-    right: str = ""
-    difference: str = ""
+    expected: str = ""
     sides: tuple[tuple[int, int, str], ...] = ()
 
 
@@ -150,13 +149,9 @@ def _equation_check(left: Member, right: Member, comparison: Comparison, method:
         return Check(left.start, right.end, True, method)
     at_left = left.is_literal and not right.is_literal
     fault = left if at_left else right
-    correct, stated = (comparison.right, comparison.left) if at_left else (comparison.left, comparison.right)
+    correct = comparison.right if at_left else comparison.left
     written = write_value(correct, like_decimal=decimals_of(fault) > 0)
-    try:
-        difference = write_value(closed(values.subtract(stated, correct)))
-    except UndecidedError:
-        difference = ""
-    return Check(left.start, right.end, False, method, fault.start, fault.end, written, difference)
+    return Check(left.start, right.end, False, method, fault.start, fault.end, written)
 
 
 def _is_left_out(left: Member, right: Member, comparison: Comparison, text: str) -> bool:

@@ -228,17 +228,17 @@ def _is_slip(a: Expression, b: Expression, comparison: Comparison) -> bool:
         return False
     terms_a, terms_b = list(_terms(a.node)), list(_terms(b.node))
     # A side is done if each term of the polynomial is written once, as a single term.
-    done_a = len(terms_a) == len(x) and all(map(_is_term, terms_a))
-    done_b = len(terms_b) == len(y) and all(map(_is_term, terms_b))
+    expanded_a = len(terms_a) == len(x) and all(map(_is_term, terms_a))
+    expanded_b = len(terms_b) == len(y) and all(map(_is_term, terms_b))
     if len(x) == len(y) == 1:
         has_numbers = any(part.kind is Kind.NUMBER for part in a.node.walk())
-        return x.keys() == y.keys() and not (done_a and done_b) and has_numbers
-    if gap.keys() == {ONE} and not done_a and not _is_product(b.node) and len(terms_b) <= len(terms_a):
+        return x.keys() == y.keys() and not (expanded_a and expanded_b) and has_numbers
+    if gap.keys() == {ONE} and not expanded_a and not _is_product(b.node) and len(terms_b) <= len(terms_a):
         # As an equation it would have no solution.
         return True
-    if done_a == done_b and not (_is_product(a.node) and _is_product(b.node)):
+    if expanded_a == expanded_b and not (_is_product(a.node) and _is_product(b.node)):
         return False
-    return (_is_product(b.node) or done_b) and _is_near_miss(x, y, gap)
+    return (_is_product(b.node) or expanded_b) and _is_near_miss(x, y, gap)
 
 
 def _is_near_miss(

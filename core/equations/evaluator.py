@@ -37,7 +37,7 @@ def finding(trace: Trace, i: int, check: Check) -> str:
     """Say in a clause what is right in place of a failing equation of sub-step `i`, for example "74 − 5 is 69, not
     70". Formulas in LaTeX stand between dollar signs."""
     text = trace.substeps[i]
-    right = _formula(check.right)
+    right = _formula(check.expected)
     if check.method is Method.SOLUTION:
         return _describe_unknown(text, check)
     before, behind = text[check.start : check.fault_start], text[check.fault_end : check.end]
@@ -53,14 +53,14 @@ def finding(trace: Trace, i: int, check: Check) -> str:
 
 
 def _describe_unknown(text: str, check: Check) -> str:
-    """Describe an equation with unknowns that an earlier one refutes. `check.right` is the solution of that one, or
-    the equation itself if its solutions are not rational."""
+    """Describe an equation with unknowns that an earlier one refutes. `check.expected` is the solution of that one,
+    or the equation itself if its solutions are not rational."""
     written = _formula(text[check.start : check.end])
-    name, _, values = check.right.partition(" = ")
-    if not check.right:
+    name, _, values = check.expected.partition(" = ")
+    if not check.expected:
         return f"{written} contradicts the equations before it"
     if not name.isalpha():
-        return f"{written} does not follow from {_formula(check.right)}"
+        return f"{written} does not follow from {_formula(check.expected)}"
     solution = f"{name} is {values.replace(f'{name} = ', '')}"
     if check.sides:
         sides = " and ".join(f"{_formula(text[a:b])} is {value}" for a, b, value in check.sides if value)

@@ -150,7 +150,7 @@ def read_tokens(text: str) -> list[Token]:
     text = text if text.isascii() else text.translate(_PLAIN)
     spans = [span for span in formulas(text) if not _is_prose(text[span[0] : span[1]])]
     starts = [start for start, _ in spans]
-    reading, position = _Tokenizer(), 0
+    tokenizer, position = _Tokenizer(), 0
     while position < len(text):
         match = None
         if text[position] == "\\":
@@ -158,16 +158,16 @@ def read_tokens(text: str) -> list[Token]:
         match = match or _TOKEN.match(text, position)
         assert match is not None
         index = bisect_right(starts, match.start()) - 1
-        reading.match, reading.inside = match, index >= 0 and match.start() < spans[index][1]
+        tokenizer.match, tokenizer.inside = match, index >= 0 and match.start() < spans[index][1]
         position = match.end()
         kind = match.lastgroup or "environment"
-        reading.add_match(kind)
-        reading.opens |= kind == "delimiter" and reading.inside
-        reading.spaced = kind in ("space", "line", "delimiter")
-    if not reading.tokens:
+        tokenizer.add_match(kind)
+        tokenizer.opens |= kind == "delimiter" and tokenizer.inside
+        tokenizer.spaced = kind in ("space", "line", "delimiter")
+    if not tokenizer.tokens:
         return []
-    last = reading.tokens[-1]
-    return [*reading.tokens, Token(TokenKind.END, "", last.start, last.end, in_formula=last.in_formula)]
+    last = tokenizer.tokens[-1]
+    return [*tokenizer.tokens, Token(TokenKind.END, "", last.start, last.end, in_formula=last.in_formula)]
 
 
 def _is_prose(formula: str) -> bool:

@@ -151,7 +151,9 @@ def mixes_units(words: Set[str]) -> bool:
 
 def singular(word: str) -> str:
     """Return the singular of a unit's name."""
-    single = {"feet": "foot", "inches": "inch", "centuries": "century", "pennies": "penny", "ft": "foot"}.get(word)
-    if single:
-        return single
+    irregular = {"feet": "foot", "inches": "inch", "centuries": "century", "pennies": "penny", "ft": "foot"}.get(
+        word
+    )
+    if irregular:
+        return irregular
     return word[:-1] if word.endswith("s") and word[:-1] in _DIMENSIONS else word

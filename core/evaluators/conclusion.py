@@ -57,7 +57,7 @@ class Opinion:
         return scores if self.outputs.has_steps and scores is not None and scores.probs.any() else None
 
     @property
-    def mode(self) -> str:
+    def mode_note(self) -> str:
         """Words that follow a verdict: " online" if no step was judged with later ones in view, or ""."""
         return " online" if self._offline is None else ""
 
@@ -152,7 +152,7 @@ def _blame(trace: Trace, opinion: Opinion) -> str:
     """Say which steps an evaluator blames, and which later step made it blame the first of them."""
     if not opinion.wrong:
         return "finds an error and names no step"
-    blames = f"blames {_steps(trace, opinion.wrong)}{opinion.mode}"
+    blames = f"blames {_steps(trace, opinion.wrong)}{opinion.mode_note}"
     revision = next(iter(opinion.revisions(trace)[int(trace.owners[opinion.wrong[0]]) :]), None)
     if revision is None or not revision.crosses or revision.change > 0 or revision.jump is None:
         return blames
@@ -170,9 +170,9 @@ def _nothing_wrong(trace: Trace, relevant: Sequence[Opinion], checked: int) -> l
         else:
             sentences = ["No evaluator has judged the steps, and they state no equation that can be checked."]
     else:
-        sure = [opinion.evaluator for opinion in judging if not opinion.is_demonstration]
-        suffix = f" by {join_words(sure, 'or')}" if sure else ""
-        sentences = [f"No step is called wrong{judging[0].mode}{suffix}."]
+        names = [opinion.evaluator for opinion in judging if not opinion.is_demonstration]
+        suffix = f" by {join_words(names, 'or')}" if names else ""
+        sentences = [f"No step is called wrong{judging[0].mode_note}{suffix}."]
     for opinion in judging:
         if opinion.redundant:
             sentences.append(f"{opinion.evaluator} calls {_steps(trace, opinion.redundant)} redundant.")
@@ -185,9 +185,9 @@ def _nothing_wrong(trace: Trace, relevant: Sequence[Opinion], checked: int) -> l
             sentences.append(f"{opinion.evaluator} gives the whole solution {opinion.solution:.3g}.")
         elif opinion.scores is None:
             sentences.append(f"{opinion.evaluator} says nothing about the steps.")
-    if weak := [opinion.evaluator for opinion in judging if opinion.is_demonstration]:
-        kind = "is a demonstration and misses" if len(weak) == 1 else "are demonstrations and miss"
-        sentences.append(f"{join_words(weak)} {kind} many errors.")
+    if demonstrations := [opinion.evaluator for opinion in judging if opinion.is_demonstration]:
+        kind = "is a demonstration and misses" if len(demonstrations) == 1 else "are demonstrations and miss"
+        sentences.append(f"{join_words(demonstrations)} {kind} many errors.")
     return sentences
 
 

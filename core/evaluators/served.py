@@ -96,10 +96,10 @@ class _Answers:
     tokens: tuple[int, int]
     whole: bool
 
-    def probabilities(self, likely: list[float]) -> Floats32:
+    def probabilities(self, logprobs: list[float]) -> Floats32:
         """Convert the log-probabilities of the tokens for wrong and right to probabilities of neg, neu and pos, of
         shape (1, 3)."""
-        wrong, right = likely
+        wrong, right = logprobs
         if self.whole:
             valid = float(np.exp(right))
             return np.array([[1 - valid, 0, valid]], np.float32)
@@ -182,8 +182,8 @@ class VllmEvaluator(ServedEvaluator):
         if the request fails."""
         ids = item.ids[: item.length]
         if isinstance(self.response, _Answers):
-            likely = await next_tokens(self.server, self.model.name, ids.tolist(), self.response.tokens)
-            return self.response.probabilities(likely)
+            logprobs = await next_tokens(self.server, self.model.name, ids.tolist(), self.response.tokens)
+            return self.response.probabilities(logprobs)
         rows = await classify_tokens(self.server, self.model.name, ids.tolist(), self.response.columns)
         return self.response.probabilities(_rows_at(rows, ids, item.reads, self.encoder, self.server.url))
 
@@ -304,9 +304,9 @@ def _probe(
     """Send the server a short input and return how to read its output, and whether the model is causal. Raises
     `UserError` if the server cannot be used with the checkpoint's format."""
     if not kind.is_served:
-        readable = ", ".join(other.name for other in FORMATS if other.is_served)
+        supported = ", ".join(other.name for other in FORMATS if other.is_served)
         raise UserError(
-            f"{checkpoint.folder}: vLLM servers are supported for {readable}, but not for {kind.name}.",
+            f"{checkpoint.folder}: vLLM servers are supported for {supported}, but not for {kind.name}.",
             "Load it on this machine instead.",
         )
     encoded = encoder.encode(_PROBE)
@@ -412,8 +412,8 @@ def _is_causal(
 def _are_probabilities(values: Floats32) -> bool:
     """True if the numbers look like probabilities: they are between 0 and 1 and, if there are several per token,
     add up to 1."""
-    shares = bool(((values >= 0) & (values <= 1)).all())
-    return shares and (values.shape[1] == 1 or bool(np.allclose(values.sum(1), 1, atol=1e-3)))
+    in_range = bool(((values >= 0) & (values <= 1)).all())
+    return in_range and (values.shape[1] == 1 or bool(np.allclose(values.sum(1), 1, atol=1e-3)))
 
 
 def _softmax(logits: np.ndarray[Any, np.dtype[np.float64]]) -> Floats32:

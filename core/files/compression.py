@@ -34,7 +34,7 @@ def compression_of(content: bytes) -> str:
 
 
 def unpacked(chunks: Iterable[bytes], name: str, most: int | None = None, hint: str = "") -> Iterator[bytes]:
-    """Yield the lines of a file. A compressed file is unpacked; the chunks of any other are passed on as they are.
+    """Yield the lines of a compressed file, or the chunks of any other file as they are.
 
     `most` bounds the unpacked size in bytes, and `hint` says what to do with a larger file. Raises `UserError` if a
     compressed file is damaged, ends too early, has a line of more than `LARGEST` bytes or exceeds a bound, or if
@@ -43,8 +43,8 @@ def unpacked(chunks: Iterable[bytes], name: str, most: int | None = None, hint: 
     source = iter(chunks)
     first = next(source, b"")
     kind = compression_of(first)
-    everything = chain([first] if first else [], source)
-    yield from split_lines(_unpack(everything, kind, name, most, hint), name) if kind else everything
+    all_chunks = chain([first] if first else [], source)
+    yield from split_lines(_unpack(all_chunks, kind, name, most, hint), name) if kind else all_chunks
 
 
 def unpacked_beginning(content: bytes) -> bytes:

@@ -107,8 +107,8 @@ def utf8_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
     _check_magic(first, name)
     if first.startswith(PARQUET):
         raise UserError(f"{name}: a Parquet file, expected JSON Lines or a JSON array.", _AS_TABLE)
-    everything = chain([first] if first else [], source)
-    lines = _split_at_returns(_utf16_lines(everything, name) if first.startswith(_UTF16) else everything)
+    chunks = chain([first] if first else [], source)
+    lines = _split_at_returns(_utf16_lines(chunks, name) if first.startswith(_UTF16) else chunks)
     blank = 0
     for line in lines:
         blank = 0 if line.strip() else blank + 1

@@ -193,12 +193,12 @@ def with_known(name: str, own: Card) -> dict[str, Any]:
     source states how the evaluator is read, and `own` does not state it either.
     """
     _check_stated(name, own)
-    known = known_card(name)
-    if "format" in own and own["format"] != known.get("format", own["format"]):
+    built_in = known_card(name)
+    if "format" in own and own["format"] != built_in.get("format", own["format"]):
         return dict(own)
-    card = {**known, **own}
-    if isinstance(own.get("template"), Mapping) and "template" in known:
-        card["template"] = {**known["template"], **own["template"]}
+    card = {**built_in, **own}
+    if isinstance(own.get("template"), Mapping) and "template" in built_in:
+        card["template"] = {**built_in["template"], **own["template"]}
     return card
 
 

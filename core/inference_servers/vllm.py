@@ -124,8 +124,8 @@ async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Se
     }
     answer = await server.post("completions", body)
     try:
-        likely = answer["choices"][0]["logprobs"]["top_logprobs"][0]
-        return [float(likely[f"token_id:{token}"]) for token in tokens]
+        logprobs = answer["choices"][0]["logprobs"]["top_logprobs"][0]
+        return [float(logprobs[f"token_id:{token}"]) for token in tokens]
     except KeyError:
         raise ServerError(
             f"{server.url}: the server does not return the probabilities of the requested tokens.",

@@ -166,8 +166,8 @@ class Ballots:
         """Return the position of the chosen candidate within each subset, with shape (m,). In a tie, the first one
         is chosen."""
         rows = np.arange(len(self.answers))
-        elected = self.won[rows[:, None], self.answers]
-        leading = self.answers[rows, elected.argmax(axis=1)]
+        is_elected = self.won[rows[:, None], self.answers]
+        leading = self.answers[rows, is_elected.argmax(axis=1)]
         return (self.stands & (self.answers == leading[:, None])).argmax(axis=1)
 
     def right(self, correct: Bools, ties: Ties = Ties.RANDOM) -> Floats64:
@@ -237,24 +237,24 @@ def voted(
     right = np.bincount(answers, correct) / np.bincount(answers)
     # The votes of each candidate for each answer, all kinds of votes beside each other: shape (n, votes * answers).
     weights = np.stack([_weights(method, logs, groups) for method, logs in votes], axis=1)
-    cast = (weights[:, :, None] * (answers[:, None, None] == np.arange(len(right)))).reshape(count, -1)
+    votes_by_answer = (weights[:, :, None] * (answers[:, None, None] == np.arange(len(right)))).reshape(count, -1)
     rates = np.empty((len(votes), len(sizes)))
     for column, size in enumerate(min(size, count) for size in sizes):
-        totals = (_members(count, size) @ cast).reshape(-1, len(votes), len(right))
-        most = totals.max(axis=2, keepdims=True)
-        is_winner = totals == most
+        totals = (_members(count, size) @ votes_by_answer).reshape(-1, len(votes), len(right))
+        highest = totals.max(axis=2, keepdims=True)
+        is_winner = totals == highest
         chances = (is_winner * right).sum(axis=2) / is_winner.sum(axis=2)
         # One by one where nobody votes, weights have all but vanished, or one answer is right and wrong.
-        again = most[..., 0] < _VANISHING
+        recount = highest[..., 0] < _VANISHING
         if ties == Ties.FIRST:
-            again |= is_winner.sum(axis=2) > 1
+            recount |= is_winner.sum(axis=2) > 1
         if not np.isin(right, (0.0, 1.0)).all():
-            again[:] = True
+            recount[:] = True
         for row, (method, logs) in enumerate(votes):
-            subsets = _subsets(count, size)[again[:, row]]
+            subsets = _subsets(count, size)[recount[:, row]]
             if len(subsets):
                 one_by_one = Ballots.of(method, logs, groups, subsets).right(correct[subsets], ties)
-                chances[again[:, row], row] = one_by_one
+                chances[recount[:, row], row] = one_by_one
         rates[:, column] = chances.mean(axis=0)
     return rates
 

@@ -109,8 +109,8 @@ class Adapter:
         # A head that the base does not have keeps its name.
         tensors = {}
         for name, tensor in self.whole.items():
-            ours = self._candidate(name, names)
-            tensors[names[ours] if ours else name] = tensor
+            base_name = self._candidate(name, names)
+            tensors[names[base_name] if base_name else name] = tensor
         paths = sorted(path for path in self.folder.glob("adapter_*") if path.is_file())
         return CheckpointWeights(tensors=tensors, changes=changes, base=base, paths=paths)
 

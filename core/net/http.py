@@ -38,7 +38,7 @@ _LONGEST_RETRY_AFTER = 6000.0
 _LONGEST_ERROR = 1 << 16
 # The most bytes that are unpacked at once. Answers are asked for as they are; some proxies pack them nevertheless.
 _PIECE = 1 << 20
-_PACKED = ("gzip", "x-gzip", "deflate")
+_COMPRESSIONS = ("gzip", "x-gzip", "deflate")
 
 
 class FailedAttemptError(Exception):
@@ -191,11 +191,11 @@ def read_pieces(response: httpx2.Response) -> Iterator[bytes]:
 
 def _unpacker(response: httpx2.Response) -> Callable[[bytes], Iterator[bytes]]:
     """Return the function that unpacks the next bytes of a body, in pieces."""
-    packed = response.headers.get("content-encoding", "identity").strip().lower()
-    if packed in ("identity", ""):
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding in ("identity", ""):
         return lambda raw: iter((raw,))
-    if packed not in _PACKED:
-        raise httpx2.DecodingError(f"the answer is compressed by {packed:.40}")
+    if encoding not in _COMPRESSIONS:
+        raise httpx2.DecodingError(f"the answer is compressed by {encoding:.40}")
     # This value distinguishes the header of gzip from that of zlib.
     stream = zlib.decompressobj(zlib.MAX_WBITS | 32)
 

@@ -155,10 +155,10 @@ class ChildVocabulary(Vocabulary):
     def _call(self, name: str, *arguments: Any, **options: Any) -> Any:
         """Return what the method `name` of the tokenizer returns in the child."""
         files = [str(self._files.folder), self._files.rows, self._files.added]
-        question: dict[str, Any] = {"files": files, "guarded": self._guarded, "name": name}
-        question |= {"arguments": arguments, "options": options}
+        request: dict[str, Any] = {"files": files, "guarded": self._guarded, "name": name}
+        request |= {"arguments": arguments, "options": options}
         try:
-            return self._child.ask(question)
+            return self._child.ask(request)
         except ChildError as error:
             raise UserError(f"its tokenizer fails: {error}.", "Choose another model, or another text.") from None
 
@@ -184,16 +184,16 @@ def make_tokenizers() -> Answerer:
     """Return the function by which the child answers for tokenizers."""
     opened: dict[str, Vocabulary] = {}
 
-    def answer(question: Any, content: Iterator[bytes]) -> Any:
-        key = json.dumps([question["files"], question["guarded"]])
+    def answer(request: Any, content: Iterator[bytes]) -> Any:
+        key = json.dumps([request["files"], request["guarded"]])
         if key not in opened:
-            folder, rows, added = question["files"]
+            folder, rows, added = request["files"]
             vocabulary = Vocabulary(TokenizerFiles(Path(folder), rows, tuple(added)).load())
-            if question["guarded"] is not None:
-                vocabulary.guard(question["guarded"])
+            if request["guarded"] is not None:
+                vocabulary.guard(request["guarded"])
             opened[key] = vocabulary
-        function: Callable[..., Any] = getattr(opened[key], question["name"])
-        return function(*question["arguments"], **question["options"])
+        function: Callable[..., Any] = getattr(opened[key], request["name"])
+        return function(*request["arguments"], **request["options"])
 
     return answer
 

@@ -186,9 +186,9 @@ def come_next(numbers: tuple[int, ...], before: tuple[int, ...]) -> bool:
     """True if the numbers of a mark come next after those of the mark before: 1.2, 1.1.1 and 2 after 1.1. The first
     mark of all comes after ()."""
     pairs = zip(numbers, before, strict=False)
-    same = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
-    is_next = same < len(numbers) and numbers[same] == 1 + (before[same] if same < len(before) else 0)
-    return is_next and set(numbers[same + 1 :]) <= {1}
+    shared = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+    is_next = shared < len(numbers) and numbers[shared] == 1 + (before[shared] if shared < len(before) else 0)
+    return is_next and set(numbers[shared + 1 :]) <= {1}
 
 
 def _letter(text: str) -> int:

@@ -121,24 +121,24 @@ class _Parser:
     def _value(self, depth: int) -> Any:
         if depth > DEEPEST:
             raise ValueError(f"lists and objects are nested over {DEEPEST} levels deep")
-        what, token = self._next()
-        if what == "text":
+        kind, token = self._next()
+        if kind == "text":
             text = _ESCAPE.sub(_unescaped, token.lstrip("bBuU")[1:-1])
             # JSON writes signs beyond the first plane as two halves.
             return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if "\\u" in token else text
-        if what == "number":
+        if kind == "number":
             plain = token.replace("\u2212", "-")
             try:
                 return int(plain)
             except ValueError:
                 return float(plain)
-        if what == "wrapper":
+        if kind == "wrapper":
             # After the value in `array(…)` or `np.int64(…)` come its type and the like.
             value = self._value(depth + 1)
             while self._next()[1] != ")":
                 pass
             return value
-        if what == "word":
+        if kind == "word":
             return _VALUES.get(token.lower(), token)
         if token == "{":
             return self._object(depth)

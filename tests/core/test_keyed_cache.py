@@ -111,12 +111,12 @@ def test_a_failure_is_raised_in_all_waiters_and_for_a_while(monkeypatch):
     first, is_ours = memory.claim("a")
     shared, is_theirs = memory.claim("a")
     assert (shared is first, is_ours, is_theirs) == (True, True, False)
-    first.stands = 60
+    first.error_seconds = 60
     first.set_exception(ValueError("no"))
     for computation in (shared, memory.claim("a")[0]):
         with pytest.raises(ValueError, match="no"):
             computation.result()
-    monkeypatch.setattr("stepsight.core.keyed_cache.time", SimpleNamespace(monotonic=lambda: first.until))
+    monkeypatch.setattr("stepsight.core.keyed_cache.time", SimpleNamespace(monotonic=lambda: first.error_until))
     assert memory.claim("a")[1]
 
 

@@ -11,7 +11,7 @@ def checks(*texts, problem="A problem."):
 def failing(*texts, problem="A problem."):
     """For each failing check of the last sub-step: the equation, the side at fault, and the right value."""
     return [
-        (texts[-1][check.start : check.end], texts[-1][check.fault_start : check.fault_end], check.right)
+        (texts[-1][check.start : check.end], texts[-1][check.fault_start : check.fault_end], check.expected)
         for check in checks(*texts, problem=problem)
         if not check.holds
     ]

@@ -70,7 +70,7 @@ def test_true_arithmetic_holds_and_fails_with_one_digit_changed(seed):
         false = frame.format(f"{text} = {wrong}")
         for check in checks(false):
             assert not check.holds, false
-            assert check.right.replace(",", "") == str(value), false
+            assert check.expected.replace(",", "") == str(value), false
             assert false[check.fault_start : check.fault_end] == wrong
 
 
