@@ -1,13 +1,11 @@
 """The page of agreement in a real browser: by keyboard, on a phone, for everybody."""
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
 from stepsight.core.trace import Trace
 from tests.app.annotate.test_agreement import PATH
-from tests.app.browser.acts import listening, overflow
+from tests.app.browser.acts import overflow
 from tests.serving import served
 from tests.storage.labelling.samples import campaign, label_all, person, take
 
@@ -52,26 +50,6 @@ def test_arrows_move_through_the_heatmap_and_enter_opens_the_trace(page):
     assert page.locator("table[data-moves] td a[tabindex='0']").count() == 1
     page.keyboard.press("Enter")
     page.wait_for_url("**/annotate/adjudicate?campaign=1&item=2")
-
-
-@pytest.mark.slow
-def test_tables_are_taken_away_as_drawings_on_white(opened):
-    drawings = []
-    for scheme in ("light", "dark"):
-        with opened(color_scheme=scheme) as page:
-            page.goto(f"{PATH}?campaign=1")
-            listening(page)
-            for what in ("this page of steps", "the pairs"):
-                with page.expect_download() as download:
-                    page.get_by_role("button", name=f"Download as SVG: {what}").click()
-                drawings.append(Path(download.value.path()).read_text(encoding="utf-8"))
-    steps, pairs = drawings[:2]
-    # The head and the rows of both traces. What everybody agrees on is no more than white.
-    assert steps.count("<text ") == 21 + 21 + 3
-    assert ">2/3</text>" in steps
-    assert "color(" not in steps
-    assert pairs.count(">22</text>") == 6
-    assert drawings[2:] == drawings[:2]
 
 
 @pytest.mark.slow

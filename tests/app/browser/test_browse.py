@@ -7,8 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import expect
 
-from tests.app.browser.acts import Traffic, overflow
-from tests.app.browser.checks import violations
+from tests.app.browser.acts import Traffic
 from tests.serving import serving
 from tests.storage.samples import write_lines
 
@@ -232,25 +231,3 @@ def test_long_traces_words_and_formulas_stay_within_the_page(opened, awkward):
         # The focus is on the box, and keys go on working.
         page.keyboard.press("u")
         expect(page.locator("a.open")).to_have_count(3)
-
-
-@pytest.mark.slow
-def test_stretches_without_a_flag_fold_by_key_and_open_by_click(opened, awkward):
-    with opened(awkward, width=390, height=800) as page:
-        page.goto("/browse?dataset=jsonl&evaluator=equations")
-        page.locator("a.open").last.click()
-        item, folded = page.locator("ol.steps > li"), page.locator("ol.steps button.fold")
-        expect(page.locator(".overview .place")).to_contain_text("4 flags")
-        page.keyboard.press("h")
-        expect(folded).to_have_text(["Steps 1 to 6: no flag"])
-        expect(item.nth(3)).to_be_hidden()
-        assert violations(page) == []
-        page.keyboard.press("f")
-        expect(item.nth(7)).to_be_focused()
-        folded.click()
-        expect(item.first).to_be_focused()
-        expect(item.nth(3)).to_be_visible()
-        page.reload()
-        expect(page.get_by_role("button", name="Fold the rest")).to_have_attribute("aria-pressed", "true")
-        expect(folded).to_have_count(0)
-        assert overflow(page) <= 0

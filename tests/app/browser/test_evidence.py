@@ -2,7 +2,6 @@
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -129,11 +128,6 @@ def is_walked_by_keyboard(page):
     assert found[0] != found[1]
     page.get_by_text("More: steps left out").click()
     expect(page.locator(".curve-key")).to_contain_text("Validity of step 2")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download as SVG: the curve").click()
-    assert download.value.suggested_filename == "step-2-validity.svg"
-    # The picture has the colours of its lines and texts itself.
-    assert "fill: rgb(29, 36, 48)" in Path(download.value.path()).read_text(encoding="utf-8")
 
 
 def shows_what_rests_on_what(page):
@@ -199,16 +193,6 @@ def is_read_from_flag_to_flag(page):
     expect(item.nth(49)).to_be_focused()
     expect(item.nth(49)).to_be_in_viewport()
     expect(page.locator("#announced")).to_have_text("Step 50: an equation fails")
-    page.keyboard.press("h")
-    folds = page.locator("ol.steps button.fold")
-    expect(folds).to_have_text(["Steps 1 to 48: no flag", "Steps 52 to 69: no flag"])
-    expect(item.nth(20)).to_be_hidden()
-    folds.first.click()
-    expect(item.nth(0)).to_be_focused()
-    expect(item.nth(20)).to_be_visible()
-    expect(folds).to_have_count(1)
-    page.get_by_role("button", name="Fold the rest").click()
-    expect(folds).to_have_count(0)
 
 
 def opens_group_by_group(page):

@@ -406,10 +406,6 @@ def test_keys_score_from_every_text_and_a_long_solution_has_a_strip_of_marks(pag
     strip.press("End")
     expect(strip).to_have_attribute("aria-valuetext", "Step 12: online not valid, offline not valid")
     expect(page.get_by_role("button", name="Edit step 12")).to_be_in_viewport()
-    # The last rows are drawn late, and are folded all the same.
-    page.get_by_label("Valid from").fill("0")
-    page.get_by_role("button", name="Fold the rest").click()
-    expect(page.locator("ol.steps > li").last).to_have_js_property("offsetHeight", 0)
     expect(page.locator("#result")).not_to_have_attribute("data-stale", "")
     page.get_by_label("Problem").fill("Count to 13.")
     expect(page.locator("#result")).to_have_attribute("data-stale", "")

@@ -5,7 +5,6 @@ import { drawCurve } from "./curve.js";
 import { Matrix } from "./matrix.js";
 import { Rests } from "./rests.js";
 import { Player, RevealedJudgment, validityOf } from "./reveal.js";
-import "../results/pictures.js";
 
 // Milliseconds between two steps while it plays, of a short trace and of a long one.
 const PACE = [900, 350];
@@ -134,8 +133,6 @@ export class Evidence extends RevealedJudgment {
     setText(this.section.querySelector(".story > [role=status]"), told?.textContent ?? "");
     this.showCurve();
     this.rests.show();
-    this.section.querySelector(".saving[data-of$=curve]").dataset.name = `step-${this.names[this.step]}-validity`;
-    this.section.querySelector(".saving[data-of$=matrix]").dataset.name = "hindsight-validity";
   }
 
   isShown(step) {

@@ -1,5 +1,5 @@
-// Reading a long solution: a strip of all marks that shows which steps are in view and leads to each, keys from flag to
-// flag, and folding of what has no flag.
+// Reading a long solution: a strip of all marks that shows which steps are in view and leads to each, and keys from flag to
+// flag.
 //
 // The server leaves a room for the strip, with the names of its lanes; marks are read from the list of steps, so that they
 // follow thresholds, labels, and what is revealed. A flag is a step that an evaluator or gold calls wrong, or whose equation
@@ -7,12 +7,9 @@
 import { announce, drawn, element, onChange, setText } from "../shared/dom.js";
 import { readKey, register } from "../shared/keys.js";
 import { drawMaths } from "../shared/maths.js";
-import { quietly } from "../shared/storage.js";
 
 const plural = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
 
-const KEPT = "stepsight.folded";
-const OPENED = "stepsight.opened ";
 const WRONG = "✕";
 const REDUNDANT = "○";
 const WORDS = { [WRONG]: "not valid", [REDUNDANT]: "redundant" };
@@ -23,11 +20,7 @@ const NAMES = 14;
 const ROOMY = 13;
 const LEAST = 3;
 const NAME = 44;
-// The fewest steps that are folded together, and the steps beside a flag that stay.
-const FEWEST = 4;
-const BESIDE = 1;
 
-let folds = quietly(() => localStorage.getItem(KEPT)) === "yes";
 let current = null;
 
 // The worst of the marks of a step's sub-steps in a lane.
@@ -48,9 +41,6 @@ class LongTrace {
     this.address = location.href;
     [this.at, this.top, this.bottom] = [-1, 0, 0];
     this.collect();
-    // Whether a range of steps is open, by its first step, where somebody chose. It lasts as long as the tab.
-    this.kept = `${OPENED}${location.pathname} ${this.items.length}`;
-    this.choices = new Map(quietly(() => JSON.parse(sessionStorage.getItem(this.kept))) ?? []);
     this.shape();
     this.life = new AbortController();
     const { signal } = this.life;
@@ -62,7 +52,6 @@ class LongTrace {
     // It is also drawn first when its width is known, since asking for that would lay out the page once more.
     this.resized = new ResizeObserver(([{ contentRect }]) => this.fit(Math.round(contentRect.width)));
     this.resized.observe(this.picture);
-    this.list.addEventListener("beforematch", ({ target }) => this.unfold(this.items.indexOf(target.closest("li"))), { signal });
     this.refresh();
   }
 
@@ -86,18 +75,16 @@ class LongTrace {
     // Nothing below moves when it is drawn.
     this.picture.style.minHeight = `${LANE * this.lanes.length + NAMES}px`;
     this.place = element("span", { class: "place" });
-    this.fold = button("fold", "Fold the rest", "h");
-    this.fold.title = "Fold stretches of steps without a flag";
     this.acts = [button("first", "First error", "f"), button("previous", "Previous flag", "N"), button("next", "Next flag", "n")];
     const names = element("div", { class: "names", "aria-hidden": "true" }, ...this.lanes.map((name) => element("span", {}, name)));
-    this.room.replaceChildren(names, this.picture, element("div", { class: "ways" }, this.place, ...this.acts, this.fold));
+    this.room.replaceChildren(names, this.picture, element("div", { class: "ways" }, this.place, ...this.acts));
     this.picture.addEventListener("keydown", (event) => this.slide(event));
     this.picture.addEventListener("pointerdown", (event) => this.grab(event));
     this.room.addEventListener("click", ({ target }) => this.act(target.closest("button[data-act]")?.dataset.act));
   }
 
   act(name) {
-    const acts = { first: () => this.first(), next: () => this.next(1), previous: () => this.next(-1), fold: () => this.setFolds(!folds) };
+    const acts = { first: () => this.first(), next: () => this.next(1), previous: () => this.next(-1) };
     acts[name]?.();
   }
 
@@ -111,7 +98,6 @@ class LongTrace {
     this.flags = marks.flatMap((one, step) => (one.includes(WRONG) ? [step] : []));
     for (const act of this.acts) act.disabled = !this.flags.length;
     this.draw();
-    this.showFolds();
   }
 
   // What is not revealed yet has no marks.
@@ -213,7 +199,6 @@ class LongTrace {
   /** Go to a step, which then has the focus. */
   go(step) {
     const item = this.items[step];
-    this.unfold(step);
     this.at = step;
     drawMaths(item);
     if (!item.hasAttribute("tabindex")) item.tabIndex = -1;
@@ -269,72 +254,6 @@ class LongTrace {
     this.picture.onlostpointercapture = () => (this.picture.onpointermove = null);
     move(event);
   }
-
-  setFolds(value) {
-    folds = value;
-    quietly(() => localStorage.setItem(KEPT, folds ? "yes" : "no"));
-    this.choices.clear();
-    this.keep();
-    const held = this.here;
-    this.showFolds();
-    this.show(held);
-  }
-
-  get here() {
-    return this.isInView(this.at) ? this.at : this.top;
-  }
-
-  // What folds: stretches without a flag.
-  ranges() {
-    const ends = [-1 - BESIDE, ...this.flags, this.items.length + BESIDE];
-    const stretches = ends.slice(1).map((flag, i) => ({ from: ends[i] + BESIDE + 1, to: flag - BESIDE - 1 }));
-    return stretches.filter(({ from, to }) => to - from + 1 >= FEWEST);
-  }
-
-  rangeOf(step) {
-    return this.ranges().find(({ from, to }) => from <= step && step <= to);
-  }
-
-  isOpen(range) {
-    return this.choices.get(range.from) ?? !folds;
-  }
-
-  keep() {
-    quietly(() => sessionStorage.setItem(this.kept, JSON.stringify([...this.choices])));
-  }
-
-  showFolds() {
-    const ranges = this.ranges();
-    this.fold.hidden = !ranges.length;
-    this.fold.setAttribute("aria-pressed", folds);
-    const firsts = new Map(ranges.filter((range) => !this.isOpen(range)).map((range) => [range.from, range]));
-    let closed = null;
-    this.items.forEach((item, step) => {
-      closed = firsts.get(step) ?? closed;
-      this.showFold(item, step, closed, firsts.has(step), closed !== null && step <= closed.to);
-    });
-  }
-
-  showFold(item, step, range, isFirst, isFolded) {
-    item.querySelector(":scope > button.fold")?.remove();
-    item.classList.toggle("folds", isFirst);
-    item.classList.toggle("folded", isFolded && !isFirst);
-    // The browser's search finds what is folded.
-    if (isFolded && !isFirst) item.setAttribute("hidden", "until-found");
-    else item.removeAttribute("hidden");
-    if (!isFirst) return;
-    const button = element("button", { type: "button", class: "fold", "aria-expanded": "false" }, `Steps ${this.names[range.from]} to ${this.names[range.to]}: no flag`);
-    button.addEventListener("click", () => this.go(step));
-    item.append(button);
-  }
-
-  /** Open the range that a step is folded into. */
-  unfold(step) {
-    if (!this.items[step]?.matches(".folds, .folded")) return;
-    this.choices.set(this.rangeOf(step).from, true);
-    this.keep();
-    this.showFolds();
-  }
 }
 
 const isHere = () => current?.room.isConnected && !current.room.closest(".hides");
@@ -352,4 +271,3 @@ onChange(() => {
 register({ key: "n", label: "next step with a flag", when: isHere, repeats: true, run: () => current.next(1) });
 register({ key: "N", label: "previous step with a flag", when: isHere, repeats: true, run: () => current.next(-1) });
 register({ key: "f", label: "first error", when: isHere, run: () => current.first() });
-register({ key: "h", label: "fold steps without a flag, or unfold them", when: isHere, run: () => current.setFolds(!folds) });
