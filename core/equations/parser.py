@@ -440,14 +440,14 @@ class Reader:
                 words.append(token.text.lower())
             elif self._is_unit_letter():
                 words.append(token.text)
-            elif is_behind_word and token.is_sign("(") and self._is_word(1) and self._peek(2).is_sign(")"):
+            elif is_behind_word and token.is_sign("(") and self._unit_follows() and self._peek(2).is_sign(")"):
                 words.append(self._peek(1).text.lower())
                 self.at += 2
-            elif token.is_sign("/") and (self._is_word(1) or self._is_unit_letter(1)):
+            elif token.is_sign("/") and (self._unit_follows() or self._is_unit_letter(1)):
                 words.append("/")
             # As in square-feet and dollars $.
             elif not is_behind_word or not (
-                token.kind is TokenKind.UNIT or (token.is_sign("-") and not token.spaced and self._is_word(1))
+                token.kind is TokenKind.UNIT or (token.is_sign("-") and not token.spaced and self._unit_follows())
             ):
                 break
             self.at += 1
@@ -462,8 +462,8 @@ class Reader:
             return f"/{words[1]}"
         return f"{words[0]}/{words[2]}" if len(words) > 2 and words[1] in _PER else RATES.get(words[0], words[0])
 
-    def _is_word(self, ahead: int) -> bool:
-        return self._peek(ahead).kind is TokenKind.WORD and is_unit_word(self._peek(ahead).text)
+    def _unit_follows(self) -> bool:
+        return self._peek(1).kind is TokenKind.WORD and is_unit_word(self._peek(1).text)
 
     def _is_unit_letter(self, ahead: int = 0) -> bool:
         """True if a letter is a unit next to a slash without spaces, as in 5 kb/s and 3600 s/h."""

@@ -30,6 +30,8 @@ _PARTS = "stepsight-parts.json"
 _WEIGHTS = (".safetensors", ".bin")
 NEWEST = "main"
 """The default revision."""
+HUB_VARIABLE = "HF_HUB_CACHE"
+"""The environment variable with the folder of the hub client's cache."""
 
 _HASH = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _LONGEST_NAME = 500
@@ -206,29 +208,25 @@ def use_caches(folders: Mapping[str, str]) -> None:
     os.environ[CACHE_VARIABLE] = folders["own"]
 
 
-def free_disk(folder: Path | None = None) -> int | None:
-    """Return the number of free bytes on the disk that holds `folder`, or None if unknown.
-
-    The folder need not exist. It defaults to the hub client's cache.
-    """
-    folder = folder or cache_of_hub()
+def free_disk() -> int | None:
+    """Return the number of free bytes on the disk that holds the hub client's cache, or None if unknown. The cache
+    need not exist yet."""
+    folder = cache_of_hub()
     for ancestor in (folder, *folder.parents):
         with suppress(OSError):
             return shutil.disk_usage(ancestor).free
     return None
 
 
-def check_room(what: str, needed: int, folder: Path, variable: str) -> None:
-    """Raise `UserError` if the disk that holds `folder` has no room for `needed` bytes.
-
-    `what` names the download in the message, and `variable` is the environment variable that selects another
-    folder.
-    """
-    free = free_disk(folder)
+def check_room(what: str, needed: int) -> None:
+    """Raise `UserError` if the disk that holds the hub client's cache has no room for `needed` bytes. `what` names
+    the download in the message."""
+    free = free_disk()
     if needed and free is not None and free < needed + _RESERVE:
         raise UserError(
-            f"{what} needs {format_bytes(needed)} of disk space, but {folder} has only {format_bytes(free)}.",
-            f"Free some space, or set {variable} to a folder on another disk.",
+            f"{what} needs {format_bytes(needed)} of disk space, but only {format_bytes(free)} are free in "
+            f"{cache_of_hub()}.",
+            f"Free some space, or set {HUB_VARIABLE} to a folder on another disk.",
         )
 
 

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from stepsight.core.errors import UserError
 from stepsight.core.hubs.hub_cache import (
+    HUB_VARIABLE,
     NEWEST,
     HubFile,
     HubModel,
@@ -36,12 +37,10 @@ from stepsight.core.paths import format_bytes
 Progress = Callable[[int, int], None]
 """Called with the number of bytes here and their total; an exception it raises ends the transfer."""
 
-_CACHE_OF_HUB = "HF_HUB_CACHE"
-
 
 def check_disk(remote: HubModel) -> None:
     """Raise `UserError` if the disk has no room for the files still to be downloaded."""
-    check_room(remote.repo, remote.total - remote.here, cache_of_hub(), _CACHE_OF_HUB)
+    check_room(remote.repo, remote.total - remote.here)
 
 
 def fetch(remote: HubModel, progress: Progress | None = None, *, wait: bool = False) -> HubModel:
@@ -102,7 +101,7 @@ def fetch_dataset(
     with explained(repo, revision, "dataset"):
         commit, listed = list_files(repo, revision, "dataset")
     files = [listed[name] for name in choose(listed)]
-    check_room(repo, sum(file.size for file in files if not file.is_here), cache_of_hub(), _CACHE_OF_HUB)
+    check_room(repo, sum(file.size for file in files if not file.is_here))
     with _locked(repo, "dataset", wait=True):
         for file in files:
             _download(file)
@@ -160,11 +159,11 @@ def _locked(repo: str, kind: Kind = "model", *, wait: bool) -> Iterator[None]:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise UserError(
                 f"{repo}: the disk is full; the incomplete file has been removed.",
-                f"Free some space, or set {_CACHE_OF_HUB} to a folder on another disk.",
+                f"Free some space, or set {HUB_VARIABLE} to a folder on another disk.",
             ) from None
         raise UserError(
             f"{cache_of_hub()}: cannot be written ({error.strerror or error}).",
-            f"Set {_CACHE_OF_HUB} to another folder.",
+            f"Set {HUB_VARIABLE} to another folder.",
         ) from None
 
 

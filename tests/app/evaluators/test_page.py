@@ -137,7 +137,7 @@ def test_a_model_too_large_for_this_machine_is_not_offered_and_is_refused(
 
 
 def test_a_full_disk_is_refused_before_it_is_begun(client, sqlite_store, monkeypatch):
-    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: 1000)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda: 1000)
     assert "of disk space, but" in fetch(client).json()["error"]
     assert list_jobs(sqlite_store) == []
 

@@ -185,11 +185,11 @@ def test_pickled_weights_are_fetched_if_there_are_no_others_and_read_as_tensors(
 
 def test_a_disk_without_room_is_refused_before_anything_is_written(hub, monkeypatch):
     remote = look_up(MODEL)
-    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.total - 1)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda: hub_cache._RESERVE + remote.total - 1)
     with refused():
         fetch(remote)
     assert not storage_folder(MODEL).exists()
-    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: hub_cache._RESERVE + remote.total)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda: hub_cache._RESERVE + remote.total)
     check_disk(remote)
 
 

@@ -294,7 +294,7 @@ def test_a_dataset_that_the_hub_does_not_have_is_named(hub, monkeypatch):
         fetch_data(REPO, "v2")
     with refused():
         fetch_data("some/thing")
-    monkeypatch.setattr(hub_cache, "free_disk", lambda folder: 200_000_000)
+    monkeypatch.setattr(hub_cache, "free_disk", lambda: 200_000_000)
     with refused():
         fetch_data(REPO, "", "train")
 
