@@ -104,8 +104,8 @@ class ThresholdsRecord(_RecordPart):
 
     @classmethod
     def of(cls, thresholds: Thresholds, outputs: Outputs) -> "ThresholdsRecord":
-        three = outputs == Outputs.THREE_WAY
-        return cls(validity=thresholds.validity, redundancy=thresholds.redundancy if three else None)
+        is_three_way = outputs == Outputs.THREE_WAY
+        return cls(validity=thresholds.validity, redundancy=thresholds.redundancy if is_three_way else None)
 
 
 class LeftOutRecord(_RecordPart):
@@ -321,12 +321,12 @@ def _solution_record(steps: Sequence[StepRecord], verdict: float | None, outputs
     judged = [step for step in steps if step.valid is not None]
     if not judged:
         return SolutionRecord()
-    three = outputs == Outputs.THREE_WAY
+    is_three_way = outputs == Outputs.THREE_WAY
     return SolutionRecord(
         validity=min(step.validity or 0.0 for step in judged),
-        redundancy=max(step.redundancy or 0.0 for step in judged) if three else None,
+        redundancy=max(step.redundancy or 0.0 for step in judged) if is_three_way else None,
         valid=all(step.valid for step in judged),
-        redundant=redundant if three else None,
+        redundant=redundant if is_three_way else None,
     )
 
 

@@ -133,7 +133,7 @@ _MAX_TOKENS, _NEWER = "max_tokens", "max_completion_tokens"
 _PROBLEM, _STEP, _PROBE_TOKENS = "What is 2 + 3?", "2 + 3 = 5.", 64
 
 _NOTHING = Usage(0, 0, 0, 0)
-# The number of different reasons that are kept apart.
+# The number of different reasons that are counted separately.
 _REASONS = 8
 
 

@@ -26,8 +26,8 @@ _BRACKETED = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}")
 # Mixed numbers with hyphens, and dates without years: 1-1/2 + 2-1/2 = 4, 12/25 - 12/20 = 5 days.
 _HYPHENATED = re.compile(r"(?<![\w./)-])\d{1,3}-\d{1,2}/\d{1,2}(?![\w.])")
 _DATES = re.compile(r"\d{1,2}/\d{1,2}\s*-\s*\d{1,2}/\d{1,2}")
-# Percentages that are taken off or added, or of which only the last is of a number; and in plain text a root may
-# reach further than its sign: √36+64 = 10.
+# Percentages that are subtracted or added, or only the last of which refers to a number; and in plain text a root
+# may extend beyond its sign: √36+64 = 10.
 _REACHES_ON = re.compile(r"%\s*(?:off|more|less)\b|%\s*[-+]\s*[\d.]+\s*%\s*of\b|√\d[\d.]*[-+]\d")
 _CURRENCIES = frozenset([*CURRENCY, "USD", "EUR", "GBP", "CHF", "INR", "Rs", "Rs.", "Rp"]) - {"¢"}
 _INTEGERS = re.compile(r"(?<![\d.,])\d{1,9}(?![\d.,]*\d)")

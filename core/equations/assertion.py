@@ -38,7 +38,7 @@ _SUPPOSED = re.compile(
       | 如果 | 假 | 若 | 要是 | 误 | 誤 | もし | 만약 | إذا | اذا | यदि | अगर""",
     re.VERBOSE | re.IGNORECASE,
 )
-# Words before an equation that is wished for, or asked for, where no value is worked out.
+# Words before an equation that is desired or to be solved rather than worked out.
 _WISHED = re.compile(
     r"""\b(?:suppos\w+|assum\w+|equating|want|wants|wanted|wish|looking\s+for|would|could|might|maybe|perhaps|can't|cannot|not|does|do|must|should
       | need|needs|satisf\w+|equation|becomes?|reduces?\s+to|simplif\w+\s+to|condition|set|setting|plug\w*

@@ -71,7 +71,7 @@ def load_evaluator(
     name, rereading = split_reading(str(spec))
     if rereading != OWN_READING:
         if is_address(name):
-            # Before it is asked for anything.
+            # Before any request is sent.
             raise rereading.refused(name, "is behind a server")
         return reread(Scorer(load_evaluator(name, device, dtype, device_map)), rereading).evaluator
     if str(spec) == EQUATIONS:

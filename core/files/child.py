@@ -288,7 +288,8 @@ def _read(file: IO[bytes]) -> bytes:
 def serve() -> None:
     """Answer requests from standard input until it is closed. The command-line arguments are the function that
     makes the answerer, as `module:name`, and 1 if copies answer."""
-    # What this process may have inherited is undone: a limit of time ends it, and it is told how its copies end.
+    # Inherited signal settings are reset: a time limit has to end this process, and it has to learn how its copies
+    # ended.
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for name in ("SIGCHLD", "SIGXCPU"):

@@ -18,7 +18,7 @@ from stepsight.core.validation import validate
 
 T = TypeVar("T")
 
-# libyaml's loader, if it is there, is ten times as fast.
+# libyaml's loader, if available, is ten times as fast.
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _EXTENDS = "extends"
 # The most keys and items of a file; the content of an anchor counts once for each alias.

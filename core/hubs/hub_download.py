@@ -189,7 +189,7 @@ def _download(file: HubFile, advance: Callable[[int], None] | None = None) -> No
             repo_type=file.kind,
             revision=file.revision,
             cache_dir=cache_of_hub(),
-            # What is there with another size was cut by something else.
+            # A file of another size was truncated by something else.
             force_download=file.path.exists(),
             tqdm_class=ByteCount,
         )

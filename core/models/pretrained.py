@@ -192,10 +192,10 @@ def check_split(place: Placement, network: PreTrainedModel) -> None:
 def _check_size(network: PreTrainedModel, stored: int) -> None:
     """Raise `UserError` if a network has many more weights than the files. Without this check, memory would be
     allocated for the missing weights, and for tables of as many positions as the config names."""
-    named = sum(tensor.numel() for tensors in (network.parameters(), network.buffers()) for tensor in tensors)
-    if named > 2 * stored + _NEW:
+    expected = sum(tensor.numel() for tensors in (network.parameters(), network.buffers()) for tensor in tensors)
+    if expected > 2 * stored + _NEW:
         raise UserError(
-            f"config.json describes a network of {named:,} weights, but the files have {stored:,}.",
+            f"config.json describes a network of {expected:,} weights, but the files have {stored:,}.",
             "Copy it again.",
         )
 

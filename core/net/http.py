@@ -36,7 +36,7 @@ _BUSY, _TROUBLED = {429, 503, 529}, {408, 500, 502, 504}
 _DIRECT = {f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")}
 _LONGEST_RETRY_AFTER = 6000.0
 _LONGEST_ERROR = 1 << 16
-# The most bytes that are unpacked at once. Answers are asked for as they are; some proxies pack them nevertheless.
+# The most bytes that are unpacked at once. No compression is requested, but some proxies compress nevertheless.
 _PIECE = 1 << 20
 _COMPRESSIONS = ("gzip", "x-gzip", "deflate")
 

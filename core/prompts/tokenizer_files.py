@@ -347,8 +347,8 @@ def add_declared(tokenizer: Tokenizer, folder: Path, rows: int | None = None) ->
     parts = json.loads(tokenizer.to_str()) if missing else {}
     if not missing or not isinstance(parts["model"].get("vocab"), dict):
         return tokenizer
-    # Named in the vocabulary, a token keeps its id even if ids before it are free. The tokens that are there need
-    # that too: others get the ids behind the vocabulary, which is larger now.
+    # Named in the vocabulary, a token keeps its id even if ids before it are free. The existing tokens need
+    # that too: others get the ids after the vocabulary, which is larger now.
     parts["model"]["vocab"] |= {token["content"]: token["id"] for token in parts["added_tokens"]}
     parts["model"]["vocab"] |= {token["content"]: number for number, token in missing.items()}
     whole = Tokenizer.from_str(json.dumps(parts))

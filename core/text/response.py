@@ -241,7 +241,7 @@ _STEP_TAG = re.compile(
     r"(?:_?(?:end|start|sep))?"
     r"(?:[ _:#-]?\d{1,4}|\s[^<>]{1,80})?\|?/?>"
     r"|\[/?STEP\]|\[/STEP[ _-]?\d{1,4}\]|\[SEP\]|<\|?sep\|?>|<\|?prm\|?>"
-    # Tokens that vocabularies keep free, and of which evaluators take one.
+    # Reserved tokens of vocabularies, one of which an evaluator may use.
     r"|<\|?(?:reserved_(?:special_)?token|extra(?:_id)?|unused_?(?:token)?|special|placeholder)_?\d{1,4}\|?>"
     r"|\[unused\d{1,4}\]",
     re.IGNORECASE,

@@ -31,8 +31,8 @@ _READING = ("evaluator", "mode", "other", "errors")
 
 
 def _check_cell(cell: str) -> str:
-    gold, _, called = cell.partition("-")
-    if cell and not {gold, called} <= set(LABEL_NAMES):
+    gold, _, predicted = cell.partition("-")
+    if cell and not {gold, predicted} <= set(LABEL_NAMES):
         raise invalid(f"{cell!r:.40} found, expected a gold label and the evaluator's, such as neg-pos.")
     return cell
 
@@ -182,8 +182,8 @@ class Conditions(BaseModel):
         """The gold label and the evaluator's label that `cell` stands for, or None if `cell` is not set."""
         if not self.cell:
             return None
-        gold, called = (Label(LABEL_NAMES.index(name)) for name in self.cell.split("-"))
-        return gold, called
+        gold, predicted = (Label(LABEL_NAMES.index(name)) for name in self.cell.split("-"))
+        return gold, predicted
 
     @property
     def lengths(self) -> tuple[int, int]:

@@ -78,8 +78,8 @@ def pair_outcomes(store: Store, dataset_id: int, where: TraceFilter) -> OutcomeP
         cases = have_both & (has_error == error)
         pairs, numbers = np.unique(np.stack([first[cases], second[cases]]), axis=1, return_counts=True)
         counts[error] = {
-            (OUTCOMES[mine], OUTCOMES[other]): int(number)
-            for mine, other, number in zip(*pairs, numbers, strict=True)
+            (OUTCOMES[first_code], OUTCOMES[second_code]): int(number)
+            for first_code, second_code, number in zip(*pairs, numbers, strict=True)
         }
     return OutcomePairs(counts, int((~have_both).sum()), columns.on_redundancy)
 
@@ -118,10 +118,7 @@ def outcome_table(
             "first_error": None if row.first_error is None else row.first_error + 1,
             "redundant_steps": row.n_redundant,
         }
-        | {
-            name: None if outcomes[place] == SILENT else OUTCOMES[outcomes[place]].value
-            for name, outcomes in codes.items()
-        }
+        | {name: None if kinds[place] == SILENT else OUTCOMES[kinds[place]].value for name, kinds in codes.items()}
         for place, id in zip(places, trace_ids, strict=True)
         if place != SILENT and (row := summaries.get(id)) is not None
     ]

@@ -81,10 +81,10 @@ def write_judgments(
     parquet = load_pyarrow().parquet
     judged = evaluators_of(store, find_dataset(store, dataset).id)
     chosen = [evaluator for evaluator in judged if evaluators is None or evaluator.id in evaluators]
-    of = store, dataset, trace_ids, [evaluator.id for evaluator in chosen]
-    tables: dict[str, Iterable[bytes]] = {"judgments": frame_parts(judgment_frames(*of), "parquet", plain=True)}
-    if any(len(frame) for frame in left_out_frames(*of)):
-        tables["left_out"] = frame_parts(left_out_frames(*of), "parquet", plain=True)
+    scope = store, dataset, trace_ids, [evaluator.id for evaluator in chosen]
+    tables: dict[str, Iterable[bytes]] = {"judgments": frame_parts(judgment_frames(*scope), "parquet", plain=True)}
+    if any(len(frame) for frame in left_out_frames(*scope)):
+        tables["left_out"] = frame_parts(left_out_frames(*scope), "parquet", plain=True)
     tables["traces"] = table_parts(_TRACES, _traces(store, trace_ids), "parquet")
     if path.exists():
         raise UserError(f"{path}: already exists.", "Name another folder.")

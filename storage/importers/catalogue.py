@@ -273,8 +273,8 @@ def _download(url: str, digest: str, path: Path, progress: Progress) -> None:
     partial, retries = _partial(path), Retries(_ATTEMPTS, _FIRST_PAUSE, _LONGEST_PAUSE, _PATIENCE)
 
     def wait(seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
             progress(0, None)
             time.sleep(_TICK)
 

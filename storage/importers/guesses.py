@@ -76,14 +76,14 @@ def rival_columns(rows: Sequence[Row], chosen: str) -> list[str]:
     """Return the names of the columns that hold solutions besides the column `chosen`: responses under a generic
     name, or lists of texts of several steps."""
     columns = _solutions(FirstRows(column_names(rows), rows))
-    mine = next((column for column in columns if column.name == chosen), None)
+    current = next((column for column in columns if column.name == chosen), None)
     return [
         column.name
         for column in columns
         if column.name != chosen
         and not column.is_own
         and (column.is_generic or column.form != "text")
-        and not (mine and _is_same(mine, column))
+        and not (current and _is_same(current, column))
     ]
 
 

@@ -201,7 +201,7 @@ def _is_scores(row: Row, guess: Guess) -> bool:
         return True
     columns = guess.columns
     if not columns.problem or not (columns.steps or guess.doubts):
-        of_kinds = {name for kind in KINDS.values() for name in kind.score_fields}
-        return not {"scores", *of_kinds}.isdisjoint(row)
+        score_fields = {name for kind in KINDS.values() for name in kind.score_fields}
+        return not {"scores", *score_fields}.isdisjoint(row)
     steps = steps_in(find_value(row, columns.steps)) if columns.steps else None
     return steps is not None and isinstance(scores := row.get("scores"), list) and len(scores) == len(steps)

@@ -271,19 +271,19 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
         return replace(shown, error=UserError(doubts[0].message))
     if shown.finding.kind == COLUMNS and not (columns and columns.problem and columns.steps):
         return replace(shown, error=UserError("Say which columns hold the problem and the steps."))
-    faults: list[tuple[str, UserError]] = []
+    errors: list[tuple[str, UserError]] = []
     traces: list[Trace] = []
     ids: list[str] = []
     bad = good = 0
-    until = time.monotonic() + _SECONDS
+    deadline = time.monotonic() + _SECONDS
 
     def note(where: str, error: UserError, content: bytes) -> None:
         nonlocal bad
         bad += 1
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise _EnoughError
-        if len(faults) < SHOWN_BAD:
-            faults.append((where.removeprefix(f"{name} "), error))
+        if len(errors) < SHOWN_BAD:
+            errors.append((where.removeprefix(f"{name} "), error))
 
     whole, error, kind = True, None, None
     try:
@@ -294,7 +294,7 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
                 ids.append(trace.id)
             if len(traces) < SHOWN_TRACES:
                 traces.append(trace)
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise _EnoughError
     except _EnoughError:
         whole = False
@@ -302,16 +302,16 @@ def _traces(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: 
         error = fault
     guessed = shown.finding.notes if shown.finding.kind == COLUMNS else ()
     notes = (*guessed, *(kind.notes() if kind else ()))
-    shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(faults), ids=tuple(ids))
+    shown = replace(shown, traces=tuple(traces), good=good, bad=bad, faults=tuple(errors), ids=tuple(ids))
     return replace(shown, whole=whole, error=error, notes=notes)
 
 
 def _labels(shown: UploadReading, lines: Iterable[bytes], name: str, beginning: bytes) -> UploadReading:
-    until, good, whole = time.monotonic() + _SECONDS, 0, True
+    deadline, good, whole = time.monotonic() + _SECONDS, 0, True
     try:
         for _ in find_reader(beginning)(lines, name):
             good += 1
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 whole = False
                 break
     except UserError as fault:

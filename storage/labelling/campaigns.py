@@ -338,10 +338,10 @@ def note_export(store: Store, campaign_id: int, events: int) -> None:
 def _remove_events(session: Session, campaign_id: int) -> None:
     """Delete the log of a campaign: repeatedly delete the events to which no other event refers, until none are
     left."""
-    mine = EventRow.campaign_id == campaign_id
-    undone = select(EventRow.of).where(mine, EventRow.of.is_not(None))
-    while count(session, mine):
-        free = delete(EventRow).where(mine, EventRow.id.not_in(undone))
+    of_campaign = EventRow.campaign_id == campaign_id
+    undone = select(EventRow.of).where(of_campaign, EventRow.of.is_not(None))
+    while count(session, of_campaign):
+        free = delete(EventRow).where(of_campaign, EventRow.id.not_in(undone))
         session.execute(free.execution_options(synchronize_session=False))
 
 
@@ -355,9 +355,9 @@ def _importing(session: Session, row: CampaignRow) -> list[str]:
 def list_annotators(store: Store, campaign_id: int) -> list[User]:
     """List the people assigned to a campaign, sorted by name, even if the campaign is open to everybody."""
     assigned = select(UserRow).join(CampaignAnnotatorRow, CampaignAnnotatorRow.user_id == UserRow.id)
-    mine = CampaignAnnotatorRow.campaign_id == in_range(campaign_id)
+    of_campaign = CampaignAnnotatorRow.campaign_id == in_range(campaign_id)
     with store.read() as session:
-        return [user_of_row(row) for row in session.scalars(assigned.where(mine).order_by(UserRow.name))]
+        return [user_of_row(row) for row in session.scalars(assigned.where(of_campaign).order_by(UserRow.name))]
 
 
 def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | None, by: User) -> None:
@@ -379,8 +379,10 @@ def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | N
         active = set(session.scalars(select(UserRow.id).where(UserRow.id.in_(chosen), UserRow.ended.is_(None))))
         if missing := chosen - active:
             raise NotFoundError(f"There is no active user {min(missing)}.")
-        mine = CampaignAnnotatorRow.campaign_id == campaign_id
-        session.execute(delete(CampaignAnnotatorRow).where(mine, CampaignAnnotatorRow.user_id.not_in(chosen)))
+        of_campaign = CampaignAnnotatorRow.campaign_id == campaign_id
+        session.execute(
+            delete(CampaignAnnotatorRow).where(of_campaign, CampaignAnnotatorRow.user_id.not_in(chosen))
+        )
         add_annotators(session, campaign_id, chosen, by.id)
 
 
@@ -405,5 +407,5 @@ def may_label_in(store: Store, campaign: Campaign, user: User) -> bool:
 
 
 def _is_assigned(campaign_id: int, user: User) -> ColumnElement[bool]:
-    mine = CampaignAnnotatorRow.campaign_id == campaign_id
-    return exists().where(mine, CampaignAnnotatorRow.user_id == user.id)
+    of_campaign = CampaignAnnotatorRow.campaign_id == campaign_id
+    return exists().where(of_campaign, CampaignAnnotatorRow.user_id == user.id)

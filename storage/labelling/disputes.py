@@ -114,9 +114,9 @@ def open_dispute(
     if proposed == gold:
         raise UserError(f"The gold label of this step is already {gold or 'empty'}.", "Propose something else.")
     with store.write() as session:
-        mine = (Dispute.trace_id == trace_id, Dispute.step == step, Dispute.user_id == user.id)
+        own = (Dispute.trace_id == trace_id, Dispute.step == step, Dispute.user_id == user.id)
         same = Dispute.proposed.is_not_distinct_from(proposed)
-        earlier = session.scalar(select(Dispute.id).where(*mine, same, Dispute.state == DisputeState.OPEN).limit(1))
+        earlier = session.scalar(select(Dispute.id).where(*own, same, Dispute.state == DisputeState.OPEN).limit(1))
         if earlier is not None:
             raise ConflictError("You have already disputed this label.", f"Add to dispute {earlier}.")
         row = Dispute(

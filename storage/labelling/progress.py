@@ -103,9 +103,9 @@ def _qualification(session: Session, campaign: Campaign, user_id: int) -> str | 
     items = campaign.qualification_items
     if not items:
         return None
-    mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user_id, ItemRow.chosen == GOLD)
+    own = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user_id, ItemRow.chosen == GOLD)
     slots = select(SlotRow.state, SlotRow.item_id, ItemRow.trace_id).join(ItemRow, ItemRow.id == SlotRow.item_id)
-    rows = session.execute(slots.where(*mine).order_by(ItemRow.place).limit(items)).all()
+    rows = session.execute(slots.where(*own).order_by(ItemRow.place).limit(items)).all()
     by_id = {trace.trace_id: trace for trace in load_traces(session, traces([row.trace_id for row in rows]))}
     finished = right = 0
     for state, item_id, trace_id in rows:

@@ -117,16 +117,16 @@ def next_availability(store: Store, campaign: Campaign, user: User) -> Availabil
 
 def last_submitted(store: Store, campaign_id: int, user: User) -> str | None:
     """Return the public id of the slot that a person last submitted in a campaign, or None."""
-    mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
+    own = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id, SlotRow.state == SUBMITTED)
     with store.read() as session:
-        return session.scalar(select(SlotRow.public_id).where(*mine).order_by(*_newest_first()).limit(1))
+        return session.scalar(select(SlotRow.public_id).where(*own).order_by(*_newest_first()).limit(1))
 
 
 def list_turns(store: Store, campaign_id: int, user: User, start: int = 0, limit: int | None = None) -> list[Turn]:
     """List a person's turns in a campaign, the one with the last input first. Hidden gold items are among them."""
-    mine = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id)
+    own = (SlotRow.campaign_id == campaign_id, SlotRow.user_id == user.id)
     moment = func.coalesce(SlotRow.ended, SlotRow.taken)
-    turns = select(SlotRow.public_id, SlotRow.state, TraceRow.problem, moment).where(*mine)
+    turns = select(SlotRow.public_id, SlotRow.state, TraceRow.problem, moment).where(*own)
     turns = turns.join(ItemRow, ItemRow.id == SlotRow.item_id).join(TraceRow, TraceRow.id == ItemRow.trace_id)
     with store.read() as session:
         rows = session.execute(turns.order_by(*_newest_first()).offset(start).limit(limit))
@@ -170,14 +170,14 @@ def _assignment(session: Session, campaign: Campaign, slot: SlotRow) -> Assignme
 
 
 def _held_by_user(campaign: Campaign, user: User) -> Select[SlotRow]:
-    mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id, SlotRow.state == LEASED)
-    slots = select(SlotRow).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*mine, _unchanged())
+    own = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id, SlotRow.state == LEASED)
+    slots = select(SlotRow).join(ItemRow, ItemRow.id == SlotRow.item_id).where(*own, _unchanged())
     return slots.order_by(SlotRow.taken.desc(), SlotRow.id.desc()).limit(1)
 
 
 def _free(campaign: Campaign, user: User) -> Select[SlotRow]:
-    mine = aliased(SlotRow)
-    had = exists().where(mine.item_id == ItemRow.id, mine.user_id == user.id)
+    own = aliased(SlotRow)
+    had = exists().where(own.item_id == ItemRow.id, own.user_id == user.id)
     anybodys = or_(SlotRow.state == FREE, and_(SlotRow.state == LEASED, SlotRow.expires < now()))
     return (
         select(SlotRow)
@@ -191,9 +191,9 @@ def _free(campaign: Campaign, user: User) -> Select[SlotRow]:
 
 def _had_text(campaign: Campaign, user: User) -> ColumnElement[bool]:
     """Return the SQL condition that the person has already been given the text of an item in this campaign."""
-    mine, same = aliased(SlotRow), aliased(ItemRow)
+    own, same = aliased(SlotRow), aliased(ItemRow)
     of_text = (same.text_digest == ItemRow.text_digest, same.campaign_id == campaign.id)
-    return exists().where(*of_text, exists().where(mine.item_id == same.id, mine.user_id == user.id))
+    return exists().where(*of_text, exists().where(own.item_id == same.id, own.user_id == user.id))
 
 
 def _keeps_blind(campaign: Campaign, user: User) -> ColumnElement[bool]:
@@ -211,8 +211,8 @@ def _draw_gold(session: Session, campaign: Campaign, user: User) -> ItemRow | No
     gold items appear at the campaign's gold rate. The timing depends on the person, the number of traces they have
     had, and a secret, so that nobody can predict it. Only texts that the person has not had are given.
     """
-    mine = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
-    count = session.scalar(select(func.count()).where(*mine)) or 0
+    own = (SlotRow.campaign_id == campaign.id, SlotRow.user_id == user.id)
+    count = session.scalar(select(func.count()).where(*own)) or 0
     gold = select(ItemRow).where(ItemRow.campaign_id == campaign.id, ItemRow.chosen == GOLD, _unchanged())
     gold = gold.where(_keeps_blind(campaign, user))
     fresh = gold.where(~_had_text(campaign, user)).order_by(ItemRow.place)

@@ -43,7 +43,7 @@ def may_be_given(text: InstrumentedAttribute[str], user: User) -> ColumnElement[
     """
     # The column may belong to one of these tables itself.
     item, campaign, slot, current = aliased(ItemRow), aliased(CampaignRow), aliased(SlotRow), aliased(TraceRow)
-    mine = (slot.item_id == item.id, slot.user_id == user.id)
+    own = (slot.item_id == item.id, slot.user_id == user.id)
     has_places = exists().where(slot.item_id == item.id, slot.state.in_(("free", "leased")))
     is_assigned = exists().where(
         CampaignAnnotatorRow.campaign_id == campaign.id, CampaignAnnotatorRow.user_id == user.id
@@ -51,7 +51,7 @@ def may_be_given(text: InstrumentedAttribute[str], user: User) -> ColumnElement[
     may_come = (
         (campaign.restricted.is_(False) | is_assigned)
         & ((item.chosen == "gold") | has_places)
-        & ~exists().where(*mine)
+        & ~exists().where(*own)
         & ~was_shown(text, user)
         & ~was_open_to(item, user)
     )
@@ -61,7 +61,7 @@ def may_be_given(text: InstrumentedAttribute[str], user: User) -> ColumnElement[
         campaign.id == item.campaign_id,
         campaign.closed.is_(None),
         campaign.blind,
-        exists().where(*mine, slot.state == "leased") | may_come,
+        exists().where(*own, slot.state == "leased") | may_come,
     )
 
 
@@ -125,17 +125,17 @@ def unblinded(trace_id: InstrumentedAttribute[int], user: User) -> ColumnElement
     information after submission. `trace_id` is the column that holds the trace's id.
     """
     # The column may belong to one of these tables itself.
-    mine, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
+    own, item, slot, campaign = aliased(ItemRow), aliased(ItemRow), aliased(SlotRow), aliased(CampaignRow)
     submitted = exists().where(
-        mine.trace_id == trace_id,
-        slot.item_id == mine.id,
+        own.trace_id == trace_id,
+        slot.item_id == own.id,
         slot.user_id == user.id,
         slot.state == "submitted",
-        ~may_be_given(mine.text_digest, user),
+        ~may_be_given(own.text_digest, user),
     )
     hides = exists().where(
-        mine.trace_id == trace_id,
-        item.text_digest == mine.text_digest,
+        own.trace_id == trace_id,
+        item.text_digest == own.text_digest,
         campaign.id == item.campaign_id,
         campaign.closed.is_(None),
         campaign.settings["after_submission"].as_string() == "nothing",

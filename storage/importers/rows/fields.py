@@ -352,22 +352,22 @@ def labelled_steps(
     then calls a label and a step.
     """
     if len(labels) != len(steps):
-        name, of = called
-        message = f"{counted(len(labels), name)} for {counted(len(steps), of)}."
-        raise UserError(message, f"Give one {name} per step.")
+        label_name, step_name = called
+        message = f"{counted(len(labels), label_name)} for {counted(len(steps), step_name)}."
+        raise UserError(message, f"Give one {label_name} per step.")
     texts = list(map(substeps_of, steps))
     if are_shares:
         return with_shares(list(map(Step, texts)), [None if is_missing(label) else label for label in labels])
     labelled = []
     for number, (substeps, label) in enumerate(zip(texts, labels, strict=True), start=1):
-        says = meaning(label, numbers)
-        if says is None and not is_missing(label):
+        value = meaning(label, numbers)
+        if value is None and not is_missing(label):
             expected = ", ".join(map(str, numbers))
             raise UserError(
                 f"the label of step {number} is {describe(label)}.", f"Expected {expected}, or {_NAMES}."
             )
-        step = Step(substeps, says) if isinstance(says, Label) else Step(substeps, valid=says)
-        labelled.append(Step(substeps, Label.NEG) if says is False else step)
+        step = Step(substeps, value) if isinstance(value, Label) else Step(substeps, valid=value)
+        labelled.append(Step(substeps, Label.NEG) if value is False else step)
     return tuple(labelled)
 
 

@@ -127,9 +127,9 @@ class EventImporter:
         # As they are read: a log may lack settings that were added after it was written.
         head = first | {"campaign": validate(CampaignLine, first["campaign"], "the campaign")}
         last = self._head[0]
-        for mine, given in zip_longest(chain([head], stored), chain([self._head], self._rows)):
+        for known, given in zip_longest(chain([head], stored), chain([self._head], self._rows)):
             last = given[0] if given is not None else last
-            if given is None or mine != given[1]:
+            if given is None or known != given[1]:
                 raise UserError(
                     f"{last}: the campaign {self.name!r} in the store differs from here on.",
                     "Import into a store that does not have it.",
@@ -216,8 +216,8 @@ class EventImporter:
 
     def _earlier(self, user_id: int, key: str) -> int:
         """Return the id of the event with this key, which an undo or redo refers to."""
-        mine = (EventRow.campaign_id == self._id, EventRow.user_id == user_id, EventRow.key == key)
-        event_id = self._session.scalar(select(EventRow.id).where(*mine))
+        same = (EventRow.campaign_id == self._id, EventRow.user_id == user_id, EventRow.key == key)
+        event_id = self._session.scalar(select(EventRow.id).where(*same))
         if event_id is None:
             raise UserError(f"it refers to the event {key!r:.80}, which is in no earlier line.")
         return event_id

@@ -180,10 +180,10 @@ class LabelStudioImporter:
                 f"the annotation is of the view whole, but the campaign {self.name!r} is {view}.",
                 "Import it as another campaign (--campaign).",
             )
-        mine = ItemRow.campaign_id == self._row.id
-        item = self._session.scalar(select(ItemRow).where(mine, ItemRow.trace_id == trace.trace_id))
+        of_campaign = ItemRow.campaign_id == self._row.id
+        item = self._session.scalar(select(ItemRow).where(of_campaign, ItemRow.trace_id == trace.trace_id))
         if item is None:
-            last = self._session.scalar(select(func.max(ItemRow.place)).where(mine))
+            last = self._session.scalar(select(func.max(ItemRow.place)).where(of_campaign))
             item = ItemRow(
                 campaign_id=self._row.id,
                 trace_id=trace.trace_id,
