@@ -129,7 +129,7 @@ def jobs_command(args: Namespace) -> None:
     with open_store(args.db) as store:
         jobs = list_jobs(store, args.limit)
     if args.json:
-        rows = [{name: getattr(job, name) for name in _JOB_COLUMNS} | {"asked": _mode(job)} for job in jobs]
+        rows = [{name: getattr(job, name) for name in _JOB_COLUMNS} | {"mode": _mode(job)} for job in jobs]
         print(json.dumps(rows, indent=1))
     elif not jobs:
         print("There is no job.")

@@ -35,7 +35,7 @@ class Supervisor:
         self._arguments = tuple(arguments)
         self._environment = os.environ | {VARIABLE: address}
         self._over = threading.Event()
-        self._asked = 0.0
+        self._ending_since = 0.0
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._has_ended = False
@@ -68,7 +68,7 @@ class Supervisor:
         with self._lock:
             if not self._over.is_set():
                 self._over.set()
-                self._asked = time.monotonic()
+                self._ending_since = time.monotonic()
                 if self._process is not None:
                     _close(self._process)
 
@@ -79,7 +79,7 @@ class Supervisor:
         process = self._process
         if process is not None:
             try:
-                process.wait(max(0.0, self._asked + _PATIENCE - time.monotonic()))
+                process.wait(max(0.0, self._ending_since + _PATIENCE - time.monotonic()))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

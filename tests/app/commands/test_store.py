@@ -48,7 +48,7 @@ def test_jobs_are_listed_cancelled_and_deleted_once_they_have_ended(typed, sqlit
     typed("jobs cancel 1")
     typed("jobs delete --yes")
     assert [job.id for job in list_jobs(sqlite_store)] == [2]
-    assert '"asked": "offline"' in typed.run("jobs --json").out
+    assert '"mode": "offline"' in typed.run("jobs --json").out
 
 
 def test_the_first_user_is_added_and_can_log_in(typed, sqlite_store):
