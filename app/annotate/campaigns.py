@@ -270,7 +270,7 @@ class NewCampaign(CampaignPlan):
             return values
         read: dict[str, Any] = {"name": "", "guideline": ""}
         read |= {name: value for name, value in values.items() if value not in ("", None)}
-        with suppress(KeyError, TypeError, ValueError):
+        with suppress(KeyError, TypeError, ValueError, OverflowError):
             read["gold_rate"] = float(read["gold_rate"]) / 100
         kinds = read.pop("error_kinds", "")
         lines = list(filter(None, map(str.strip, kinds.splitlines()))) if isinstance(kinds, str) else kinds

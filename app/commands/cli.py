@@ -128,9 +128,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code. The exit code is 0 on success, 2 for an error that the user can
     correct, 130 after an interrupt, and 1 if the reader of the output has gone."""
     for stream in (sys.stdout, sys.stderr):
-        # Traces contain characters that a terminal's own encoding may lack.
+        # Traces contain characters that a terminal's own encoding may lack, and paths bytes that are no characters.
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     words = sys.argv[1:] if argv is None else list(argv)
     try:
         if gone := on_command_line(words):

@@ -137,13 +137,6 @@ class Files(Model):
     files: Annotated[list[FileImport], Field(max_length=100, fail_fast=True)]
 
 
-class Fetching(Model):
-    """A request to fetch a benchmark and, if `scores` is True, the scores published with it."""
-
-    benchmark: str
-    scores: bool = True
-
-
 def file_router(store: Store, *, read_only: bool = False) -> APIRouter:
     """Build the routes. The application turns the `UserError`s they raise into responses."""
     routes = APIRouter(include_in_schema=False, dependencies=write_dependencies(read_only), prefix="/data")
@@ -199,8 +192,8 @@ def _add_adding(routes: APIRouter, store: Store) -> None:
         return _started_response([import_upload(store, file, user.id) for file in imports])
 
     @routes.post("/fetch")
-    def fetch(given: Annotated[Fetching, body(Fetching)]) -> JSONResponse:
-        return _started_response([import_benchmark(store, BenchmarkImport(given.benchmark, given.scores))])
+    def fetch(given: Annotated[BenchmarkImport, body(BenchmarkImport)]) -> JSONResponse:
+        return _started_response([import_benchmark(store, given)])
 
 
 def _check(request: FileImport) -> None:

@@ -31,9 +31,9 @@ from stepsight.core.models.memory import needed_memory, total_memory
 from stepsight.core.models.placement import STORED, expected_dtype
 from stepsight.core.paths import asset
 from stepsight.core.validation import Model
-from stepsight.storage.database.jobs_schema import Job, State
+from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.store import ForbiddenError, Store
-from stepsight.storage.jobs.jobs import list_fetches, start_fetch
+from stepsight.storage.jobs.jobs import list_requests, start_fetch
 
 PATH = "/evaluators"
 # The number of public evaluators in view; the others are folded.
@@ -120,12 +120,12 @@ def state_html(store: Store, evaluators: Evaluators, *, may_fetch: bool) -> Mark
     fetched = list_fetched()
     unloaded = [model for model in fetched if model.repo not in repos and not evaluators.is_given(model)]
     offered = offers(evaluators.place, {model.repo for model in fetched})
-    fetches = list_fetches(store, _KEPT_FAILURES)
+    fetches = list_requests(store, Task.FETCH, _KEPT_FAILURES)
     coming = {job.subject: job for job in fetches if job.state.is_active}
     # The last fetch of each model, if it failed and the model cannot score here.
     last = {job.subject: job for job in fetches}
     failed = {repo: job for repo, job in last.items() if job.state == State.FAILED and repo not in repos}
-    recent = {job.id for job in list_fetches(store, _SHOWN_FAILURES)}
+    recent = {job.id for job in list_requests(store, Task.FETCH, _SHOWN_FAILURES)}
     in_a_row = {offer.public.id for offer in offered} | {model.repo for model in unloaded}
     jobs = [
         job

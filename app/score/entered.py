@@ -182,8 +182,6 @@ class Entered:
             if values[0] != _VERSION:
                 raise AddressError("This link is of another version of StepSight.", "Paste the solution instead.")
             _, problem, steps, text, evaluators, validity, redundancy = _LINK.validate_python(values)
-            # JSON may contain half of a surrogate pair, which no page can show.
-            json.dumps(values, ensure_ascii=False).encode()
         except (binascii.Error, zlib.error, ValueError, TypeError, LookupError, OverflowError):
             raise AddressError(
                 "This link was cut or changed.", "Ask for it again, or paste the solution."

@@ -233,7 +233,7 @@ def _number(
         return default
     try:
         value = float(int(text) if whole else float(text))
-    except ValueError:
+    except (OverflowError, ValueError):
         value = least - 1
     if not least <= value <= most:
         kind = "a whole number" if whole else "a number"

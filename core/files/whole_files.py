@@ -8,6 +8,7 @@ values later, such as `repr` or a validator, fails even sooner.
 import hashlib
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -130,14 +131,16 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 STRICT = json.JSONDecoder(object_pairs_hook=_distinct)
-"""Decodes JSON written by people. It refuses two values of a key, because readers differ in which one counts."""
+"""Decodes JSON written by people. It refuses two values of a key, because readers differ in which one counts. It
+accepts half of a surrogate pair: `core.trace.check_text` says in which text it is."""
 _ANY = json.JSONDecoder()
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_json(text: str | bytes, *, decoder: json.JSONDecoder = _ANY) -> Any:
     """Parse a JSON text. Bytes are decoded as UTF-8. Raises `ValueError` with a reason if the text is invalid,
-    nested more than `DEEPEST` levels deep, or may hold more than `MOST_VALUES` values. With `STRICT` as its
-    `decoder`, it also raises `ValueError` if a key has two values in one object."""
+    nested more than `DEEPEST` levels deep, may hold more than `MOST_VALUES` values, or holds half of a surrogate
+    pair, which no file, page, database or tokenizer takes. `STRICT` as its `decoder` differs as described there."""
     if isinstance(text, bytes):
         try:
             text = text.decode("utf-8")
@@ -153,6 +156,11 @@ def parse_json(text: str | bytes, *, decoder: json.JSONDecoder = _ANY) -> Any:
     # Counting brackets is quicker, and most texts have fewer in all.
     if brackets > DEEPEST:
         check_depth(value)
+    if decoder is _ANY and _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text contains half of a surrogate pair") from None
     return value
 
 
@@ -165,17 +173,6 @@ def check_depth(value: Any) -> None:
             raise _too_deep()
         inner = (part for outer in level for part in (outer.values() if isinstance(outer, dict) else outer))
         level = [part for part in inner if isinstance(part, dict | list)]
-
-
-def check_unicode(value: Any, text: bytes) -> None:
-    """Raise `ValueError` if a string in `value` contains a lone surrogate. `text` is the JSON it was parsed from.
-    JSON can express a lone surrogate, but no file, database or tokenizer accepts it."""
-    if b"\\ud" not in text.lower():
-        return
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise ValueError("a text contains half of a surrogate pair") from None
 
 
 def read_bytes(path: str | Path, largest: int = LARGEST) -> bytes:
@@ -195,9 +192,7 @@ def read_json(path: Path, largest: int = LARGEST) -> dict[str, Any]:
     """Read a file that contains one JSON object. Raises `UserError` if it cannot be read, has more than `largest`
     bytes or contains anything else."""
     try:
-        content = read_bytes(path, largest)
-        value = parse_json(content)
-        check_unicode(value, content)
+        value = parse_json(read_bytes(path, largest))
     except FileNotFoundError:
         raise UserError(f"{path.parent}: {path.name} is missing.", "Is this the right folder?") from None
     except (OSError, ValueError) as error:

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from stepsight.core.errors import UserError
-from stepsight.core.files.whole_files import check_unicode, parse_json
+from stepsight.core.files.whole_files import parse_json
 from stepsight.core.inference_servers.address import KEY
 from stepsight.core.net.http import (
     BROKEN,
@@ -259,15 +259,13 @@ class Server:
             )
         if status == 200:
             try:
-                value = parse_json(body)
-                check_unicode(value, body)
+                return parse_json(body)
             except ValueError as error:
                 raise FailedAttemptError(
                     ServerError(
                         f"{where} answered {path} with invalid JSON ({error}): {self._error(body)}", status=status
                     )
                 ) from None
-            return value
         refusal = ServerError(
             f"{where} answered {path} with status {status}: {self._error(body)}",
             _hint(status, bool(self._key)),

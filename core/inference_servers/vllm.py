@@ -75,7 +75,7 @@ async def server_tokens(server: Server, model: str, text: str) -> list[tuple[int
     try:
         ids, names = _list(answer["tokens"]), _list(answer["token_strs"])
         return [(int(number), str(name)) for number, name in zip(ids, names, strict=True)]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, OverflowError, TypeError, ValueError):
         return None
 
 
@@ -100,7 +100,7 @@ async def classify_tokens(
     answer = await server.post("/pooling", body)
     try:
         rows = _rows(answer["data"][0]["data"], columns)
-    except (KeyError, IndexError, TypeError, ValueError, binascii.Error):
+    except (KeyError, IndexError, OverflowError, TypeError, ValueError, binascii.Error):
         raise _unexpected(server, "/pooling") from None
     if not np.isfinite(rows).all():
         raise ServerError(
@@ -131,7 +131,7 @@ async def next_tokens(server: Server, model: str, ids: Sequence[int], tokens: Se
             f"{server.url}: the server does not return the probabilities of the requested tokens.",
             "Use a newer vLLM, or serve the model as a classifier: see the manual, Evaluators.",
         ) from None
-    except (IndexError, TypeError, ValueError):
+    except (IndexError, OverflowError, TypeError, ValueError):
         raise _unexpected(server, "completions") from None
 
 

@@ -232,7 +232,7 @@ def _parsed(text: str) -> Any:
     try:
         if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
             try:
-                return [parse_json(line) for line in lines]
+                return [parse_json(line, decoder=STRICT) for line in lines]
             except ValueError:
                 return parse_printed(text)
         return parse_printed(text) if holds_steps(text) or text.startswith(_STARTS) or text == "[]" else None

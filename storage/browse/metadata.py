@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 
 from stepsight.core.arrays import Bools, Floats64, Ints
 from stepsight.core.errors import UserError
-from stepsight.core.files.whole_files import parse_json
+from stepsight.core.files.whole_files import STRICT, parse_json
 from stepsight.core.metrics.table import SILENT
 from stepsight.core.trace import check_text
 from stepsight.storage.database.store import IN_PARTS
@@ -123,7 +123,7 @@ def _unquoted(field: str) -> str:
     if not field.startswith('"'):
         return field.strip()
     try:
-        return check_text(parse_json(field), "the field")
+        return check_text(parse_json(field, decoder=STRICT), "the field")
     except ValueError:
         raise UserError(f"The field is {field!r:.60}, expected quotes as in JSON.") from None
 

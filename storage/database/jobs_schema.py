@@ -18,7 +18,7 @@ from stepsight.storage.database.schema import (
     UtcDateTime,
     now,
 )
-from stepsight.storage.database.stored_json import StoredJson
+from stepsight.storage.database.stored_json import DamagedError, RequestInfo, StoredJson
 
 
 class Task(StrEnum):
@@ -73,7 +73,7 @@ class Job(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     task: Mapped[Task] = mapped_column(_words(Task))
     subject: Mapped[str] = mapped_column(Text, default="")
-    request: Mapped[dict[str, Any]] = mapped_column(StoredJson("jobs.request", dict[str, Any]))
+    request: Mapped[dict[str, Any]] = mapped_column(StoredJson("jobs.request", RequestInfo))
     dataset_id: Mapped[int | None] = mapped_column(ForeignKey(DatasetRow.id, ondelete="CASCADE"))
     state: Mapped[State] = mapped_column(_words(State), default=State.QUEUED)
     total: Mapped[int] = mapped_column(BigInteger)
@@ -115,7 +115,11 @@ class Job(Base):
     @property
     def mode(self) -> Mode | None:
         """The mode to judge in, or None for other tasks."""
-        return Mode(self.request["mode"]) if self.task == Task.JUDGE else None
+        if self.task != Task.JUDGE:
+            return None
+        if "mode" not in self.request:
+            raise DamagedError("jobs.request: mode is missing.")
+        return Mode(self.request["mode"])
 
     @property
     def progress(self) -> float:

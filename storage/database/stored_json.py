@@ -15,6 +15,7 @@ from sqlalchemy import JSON, Dialect, TypeDecorator
 from stepsight.core.errors import UserError
 from stepsight.core.evaluator_summary import Reading
 from stepsight.core.files.whole_files import parse_json
+from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs
 from stepsight.core.validation import choice, user_error
 
@@ -68,6 +69,16 @@ class CalibrationInfo(_Kept):
     threshold."""
 
     threshold: Literal["validity", "redundancy"]
+
+
+class RequestInfo(_Kept):
+    """The parameters of a job that lists of jobs read. Whoever carries it out checks all of them."""
+
+    upload: int | None = None
+    benchmark: str | None = None
+    repo: str | None = None
+    columns: dict[str, Any] | None = None
+    mode: Annotated[str, choice(tuple(Mode))] = Mode.OFFLINE
 
 
 class SpentInfo(BaseModel):
@@ -127,7 +138,7 @@ def write_stored(value: Any) -> str:
 
 
 def read_stored(text: str | bytes | float) -> Any:
-    """Parse the JSON text of a column. Raises `DamagedError` if it is not JSON or is nested too deeply."""
+    """Parse the JSON text of a column. Raises `DamagedError` if `parse_json` refuses it."""
     # SQLite keeps the text of a number as a number.
     if isinstance(text, int | float):
         return text

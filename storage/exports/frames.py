@@ -11,6 +11,7 @@ are nullable (`Int32`), and missing floats are NaN.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -370,6 +371,8 @@ def _values(values: Sequence[Any]) -> Any:
         return pd.array(values, "boolean")
     if kinds == {int} and all(value is None or abs(value) < 1 << 63 for value in values):
         return pd.array(values, "Int64")
-    if kinds <= {int, float}:
-        return pd.array([np.nan if value is None else float(value) for value in values], "float64")
+    # An integer may be larger than any other number.
+    with suppress(OverflowError):
+        if kinds <= {int, float}:
+            return pd.array([np.nan if value is None else float(value) for value in values], "float64")
     return pd.Categorical([value if value is None else str(value) for value in values])

@@ -24,7 +24,7 @@ from typing import Any
 from stepsight.core.errors import UserError
 from stepsight.core.files.compression import read_zip
 from stepsight.core.files.text_lines import ZIP
-from stepsight.core.files.whole_files import LARGEST, parse_json
+from stepsight.core.files.whole_files import LARGEST, STRICT, parse_json
 from stepsight.core.trace import Trace
 from stepsight.storage.importers.chat import read_chat
 from stepsight.storage.importers.rows.fields import ASIDE, check_object, describe, identifier, listed
@@ -96,7 +96,7 @@ def read(row: Row, thoughts: str = ASIDE) -> Trace:
 
 def _json(content: bytes, name: str) -> dict[str, Any]:
     try:
-        value = parse_json(content)
+        value = parse_json(content, decoder=STRICT)
     except ValueError as error:
         raise UserError(f"{name}: not JSON ({error}).", "Fetch the log again.") from None
     if not isinstance(value, dict):

@@ -316,11 +316,6 @@ def start_fetch(store: Store, remote: "HubModel") -> Job:
     return start_request(store, Task.FETCH, remote.repo, request, remote.total)
 
 
-def list_fetches(store: Store, failed_since: timedelta = timedelta()) -> list[Job]:
-    """List the fetches that are queued or running, oldest first, and those that failed within `failed_since`."""
-    return list_requests(store, Task.FETCH, failed_since)
-
-
 def read_fetch(request: Mapping[str, Any]) -> Fetch:
     """Parse the request of a stored job. Raises `UserError` if it is not a fetch."""
     return validate(Fetch, dict(request), "the request of the job")

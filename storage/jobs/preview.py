@@ -47,8 +47,8 @@ _PREVIEW = Bounds(seconds=20, memory=_MEMORY, patience=60)
 _IMPORT, _OF_MEGABYTE, _PATIENCE = 60, 5, 300
 _READ_BY_COMMAND = "Check it, or import it on the machine that StepSight runs on: stepsight import auto FILE"
 
-# The dataset of scores is looked for by so many characters of their first rows.
-_HEAD = 4_000_000
+# The dataset of scores is looked for by so many characters of their first rows, each with what it takes in memory.
+_HEAD, _OF_ROW = 4_000_000, 500
 
 # How many files are read at once: nobody waits for another's deadline, unless there are more.
 _AT_ONCE = 2
@@ -327,7 +327,7 @@ def _scores(shown: UploadReading, lines: Iterable[bytes], name: str) -> UploadRe
         nonlocal length
         if length < _HEAD:
             head.append(json.dumps(row))
-            length += len(head[-1])
+            length += len(head[-1]) + _OF_ROW
 
     try:
         rows, _ = read_scores(lines, name, keep)

@@ -53,7 +53,7 @@ def save_left_out(session: Session, evaluator_id: int, trace: StoredTrace, score
 def add_left_out(session: Session, evaluator_id: int, trace: StoredTrace, scores: LeaveOneOut) -> None:
     """Add scores for further left-out sub-steps to those that the evaluator has given the trace. Raises `UserError`
     if they contradict the evaluator's stored scores for the same sub-step or with nothing left out."""
-    stored = read_left_out(session, evaluator_id, trace)
+    stored = _current_scores(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id)), trace)
     row = JudgmentRow
     judged = session.scalar(
         select(row.scores).where(
@@ -78,11 +78,6 @@ def find_left_out(store: Store, fingerprint: str, trace: StoredTrace) -> LeaveOn
     with store.read() as session:
         row = session.scalars(rows.where(EvaluatorRow.fingerprint == fingerprint, of_trace)).one_or_none()
         return _current_scores(row, trace)
-
-
-def read_left_out(session: Session, evaluator_id: int, trace: StoredTrace) -> LeaveOneOut | None:
-    """Like `find_left_out`, but takes the id of the evaluator and runs in the caller's transaction."""
-    return _current_scores(session.get(LeftOutScoresRow, (evaluator_id, trace.trace_id)), trace)
 
 
 def iterate_left_out(store: Store, dataset_id: int, evaluator_id: int) -> Iterator[tuple[StoredTrace, LeaveOneOut]]:

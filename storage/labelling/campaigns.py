@@ -383,13 +383,10 @@ def set_annotators(store: Store, campaign_id: int, user_ids: Collection[int] | N
         session.execute(
             delete(CampaignAnnotatorRow).where(of_campaign, CampaignAnnotatorRow.user_id.not_in(chosen))
         )
-        add_annotators(session, campaign_id, chosen, by.id)
-
-
-def add_annotators(session: Session, campaign_id: int, user_ids: Collection[int], by: int) -> None:
-    """Assign more people to a campaign. Existing assignments are kept."""
-    rows = [{"campaign_id": campaign_id, "user_id": id, "added": now(), "added_by": by} for id in sorted(user_ids)]
-    insert_once(session, CampaignAnnotatorRow, rows, "campaign_id", "user_id")
+        rows = [
+            {"campaign_id": campaign_id, "user_id": id, "added": now(), "added_by": by.id} for id in sorted(chosen)
+        ]
+        insert_once(session, CampaignAnnotatorRow, rows, "campaign_id", "user_id")
 
 
 def check_annotator(session: Session, campaign: Campaign, user: User) -> None:

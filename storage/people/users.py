@@ -202,13 +202,9 @@ def reactivate_user(store: Store, name: str) -> User:
 
 def has_users(store: Store) -> bool:
     """True if at least one user can log in. If so, everybody has to log in."""
-    with store.read() as session:
-        return can_anybody_log_in(session)
-
-
-def can_anybody_log_in(session: Session) -> bool:
     users = select(UserRow.id).where(UserRow.password.is_not(None), UserRow.ended.is_(None))
-    return session.scalar(users.limit(1)) is not None
+    with store.read() as session:
+        return session.scalar(users.limit(1)) is not None
 
 
 def local_user(store: Store) -> User:

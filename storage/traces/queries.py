@@ -172,7 +172,12 @@ def list_ids(store: Store, dataset_id: int) -> list[str]:
 def count_siblings(store: Store, trace: StoredTrace) -> int:
     """Count the dataset's traces that solve the same problem, including `trace`: those with the same problem text
     and, if given, the same `problem_id`."""
-    return len(_sibling_ids(store, trace))
+    with store.read() as session:
+        revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == trace.dataset_id))
+        key = ("problems", trace.dataset_id)
+        problems = store.cache.get(key, revision, lambda: _read_hashes(session, trace.dataset_id))
+    own = problems.hashes[problems.trace_ids == trace.trace_id]
+    return len(problems.trace_ids[np.isin(problems.hashes, own)])
 
 
 def traces(ids: Collection[int] | None = None) -> Select[Any]:
@@ -251,15 +256,6 @@ def _load_steps(session: Session, ids: Sequence[int]) -> dict[int, list[Step]]:
         gold = None if label is None else Label(label)
         steps[trace_id].append(Step(tuple(texts[trace_id, position]), gold, valid, share))
     return steps
-
-
-def _sibling_ids(store: Store, trace: StoredTrace) -> list[int]:
-    with store.read() as session:
-        revision = session.scalar(select(DatasetRow.revision).where(DatasetRow.id == trace.dataset_id))
-        key = ("problems", trace.dataset_id)
-        problems = store.cache.get(key, revision, lambda: _read_hashes(session, trace.dataset_id))
-    own = problems.hashes[problems.trace_ids == trace.trace_id]
-    return problems.trace_ids[np.isin(problems.hashes, own)].tolist()
 
 
 def _read_hashes(session: Session, dataset_id: int) -> ProblemHashes:

@@ -240,20 +240,15 @@ def _try(read, fields):
 def test_several_solutions_are_not_the_steps_of_one():
     for number in range(COUNT):
         rng = chance(f"several:{number}")
-        name, count = (
-            rng.choice(["completions", "responses", "output", "solution", "samples", "answers"]),
-            rng.randint(1, 5),
-        )
-        is_stepwise = rng.random() < 0.3
-        least = 2 if is_stepwise or name == "answers" else 1
-        columns = {
-            "prompt" if is_stepwise else rng.choice(PROBLEMS): a_problem,
-            "completions" if is_stepwise else name: several(count, least),
-        }
-        if is_stepwise or rng.random() < 0.4:
+        count, has_labels, problem = rng.randint(1, 5), rng.random() < 0.4, rng.choice(PROBLEMS)
+        name = rng.choice(["completions", "responses", "output", "solution", "samples", "answers"])
+        if rng.random() < 0.3:
+            problem, name, has_labels = "prompt", "completions", True
+        # Under the names of stepwise supervision, solutions of one step are its steps.
+        is_stepwise = (problem, name) == ("prompt", "completions") and has_labels
+        columns = {problem: a_problem, name: several(count, 2 if is_stepwise or name == "answers" else 1)}
+        if has_labels:
             columns["labels"] = verdicts(count)
-        if is_stepwise:
-            name, count = "completions", max(2, count)
         rows = table(rng, columns)
         found, read = look(rows, rng)
         doubt = doubt_of(found, "steps", name)

@@ -14,7 +14,7 @@ from stepsight.app.commands.cli import main
 from stepsight.core.keyed_cache import KeyedCache
 from stepsight.storage.database.jobs_schema import Task
 from stepsight.storage.database.store import open_store
-from stepsight.storage.jobs.jobs import start_request
+from stepsight.storage.jobs.jobs import start_job, start_request
 from stepsight.storage.judgments.evaluators import Threshold, register_evaluator, save_calibration
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.labelling.queue import assign_next
@@ -97,6 +97,8 @@ def _fill(store):
     assert task is not None
     record(store, task.slot, local_user(store), act("label", 0, "neg"))
     start_request(store, Task.IMPORT, "something", {"benchmark": "processbench"}, 10)
+    start_request(store, Task.IMPORT, "a table", {"upload": 1, "holds": "traces", "columns": {"problem": "q"}}, 10)
+    start_job(store, dataset.id, evaluator="mini", spec="mini-bidir", fingerprint="m", mode="online")
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from stepsight.app.score.entered import Entered
 from stepsight.core.errors import UserError
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.trace import Trace
@@ -16,7 +17,6 @@ from stepsight.storage.labelling.adjudication import decide
 from stepsight.storage.labelling.disputes import open_dispute
 from stepsight.storage.people.users import Role, local_user
 from tests.app.client import PAGE, asking
-from tests.app.entries import typed
 from tests.app.web.test_access import EXPECTED, concrete
 from tests.fuzz.attack import COUNT
 from tests.seeds import chance
@@ -73,7 +73,7 @@ def sown(store, rng):
     sow(lambda text: send(store, me.id, b"[]", text))
     add(store, stored[:1], "other")
     sow(lambda text: find_thing("dataset", {"dataset": "other"}).rename(store, text))
-    token = typed(stored[0].problem, "\n".join(stored[0].substeps), ("tiny",)).token() or ""
+    token = Entered.of(stored[0], ("tiny",)).token() or ""
     about = {"dataset": "sums", "evaluator": named.name}
     return [{}, about, about | {"q": "x"}, {"trace": 1, "evaluator": named.name}, {"s": token}, {"campaign": 1}]
 

@@ -28,7 +28,6 @@ space at its ends. Texts that look the same to a reader therefore count as the s
 
 import hashlib
 import json
-import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -45,6 +44,7 @@ from stepsight.core.text.signs import comparable
 from stepsight.core.trace import Trace
 from stepsight.storage.database.labelling_schema import CampaignRow, EventRow, GuidelineRow, ItemRow, SlotRow
 from stepsight.storage.database.schema import DatasetRow, TraceRow, now
+from stepsight.storage.database.stored_json import MOST_NUMBER
 from stepsight.storage.importers.rows.fields import describe, field, text, whole
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.labelling.annotation import LABELS
@@ -260,7 +260,7 @@ def _annotations(
         if not isinstance(person, str) or not person:
             raise UserError("the annotator is not named.", "Name them (--annotator).")
         seconds = annotation.get("lead_time")
-        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf:
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < MOST_NUMBER:
             seconds = 0.0
         value = annotation.get("created_at") or annotation.get("updated_at")
         try:

@@ -198,6 +198,7 @@ def test_conditions_come_along_from_browse(sqlite_store, evaluators, boss):
         {"sample": "some"},
         {"overlap": "two"},
         {"gold_rate": "many"},
+        {"gold_rate": 10**400},
         {"view": "sideways"},
         {"shows": "all"},
         {"ordering": "best"},

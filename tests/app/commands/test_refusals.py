@@ -61,7 +61,7 @@ USAGE = {
 
 # What a command refuses, in one line.
 REFUSED = {
-    "user add ada --role admin --password ten-letters": "no option or argument --password ten-letters.",
+    "user add ada --role admin --password \udcff-letters": r"no option or argument --password \udcff-letters.",
     "score": "give either --dataset or --input",
     "score --dataset sums --input t.jsonl": "give either --dataset or --input",
     "score --dataset sums --validity 0.4": "--output, --validity and --redundancy go with --input",

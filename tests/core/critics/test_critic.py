@@ -368,6 +368,7 @@ def test_thinkprm_over_the_wire():
     [
         ",samples=0",
         ",samples=two",
+        f",samples={10**309}",
         ",temperature=3",
         ",temperature=nan",
         ",samples=3,temperature=0",

@@ -186,20 +186,17 @@ def test_the_exported_file_is_the_frame(store):
 
 def test_metadata_comes_as_columns_of_their_own_types(store):
     metas: list[dict[str, Any]] = [
-        {"source": "MATH", "level": 5, "info": {"share": 0.5}, "ok": True, "tags": ["a"]},
-        {"level": None, "info": {"share": 1}, "ok": False},
+        {"source": "MATH", "level": 5, "info": {"share": 0.5}, "most": 1, "ok": True, "tags": ["a"]},
+        {"level": None, "info": {"share": 1}, "most": 10**400, "ok": False},
     ]
     stored = add(store, [Trace.of("q", ["a", "b"], id=str(i), meta=meta) for i, meta in enumerate(metas)])
     save_judgments(store, evaluator(store).id, (judge(trace, "offline") for trace in stored))
     rows = frame(store, "sums")
-    assert [name for name in rows if name.startswith("meta.")] == [
-        "meta.info.share",
-        "meta.level",
-        "meta.ok",
-        "meta.source",
-    ]
+    names = [name.removeprefix("meta.") for name in rows if name.startswith("meta.")]
+    assert names == ["info.share", "level", "most", "ok", "source"]
     assert rows["meta.info.share"].tolist() == [0.5, 0.5, 1, 1]
     assert rows["meta.level"].tolist() == [5, 5, pd.NA, pd.NA]
+    assert rows["meta.most"].tolist() == ["1", "1", f"{10**400}", f"{10**400}"]
     assert rows["meta.ok"].tolist() == [True, True, False, False]
     assert rows["meta.source"].isna().tolist() == [False, False, True, True]
     assert list(frame(store, "sums", metadata=["ok"]))[-2:] == ["rationale", "meta.ok"]

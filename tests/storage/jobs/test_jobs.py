@@ -12,6 +12,7 @@ from stepsight.storage.changes import ChangeableJobs
 from stepsight.storage.database.jobs_schema import Job, State, Task
 from stepsight.storage.database.schema import DatasetRow, now
 from stepsight.storage.database.store import NotFoundError
+from stepsight.storage.database.stored_json import DamagedError
 from stepsight.storage.jobs.imports import FileImport, import_upload
 from stepsight.storage.jobs.jobs import (
     LEASE,
@@ -99,6 +100,15 @@ def test_the_database_refuses_what_is_no_state(store, dataset_id, wrong):
     start(store, dataset_id)
     with pytest.raises(IntegrityError), store.write() as session:
         session.execute(text(f"UPDATE jobs SET {wrong}"))
+
+
+@pytest.mark.parametrize("request_json", ['{"benchmark": []}', '{"spec": "a"}'])
+def test_a_damaged_request_is_told(store, dataset_id, request_json):
+    start(store, dataset_id)
+    with store.write() as session:
+        session.connection().exec_driver_sql(f"UPDATE jobs SET request = '{request_json}'")
+    with refused(DamagedError):
+        str(list_jobs(store)[0].mode)
 
 
 def test_the_oldest_is_taken_up_first_and_by_one_worker(store, dataset_id):

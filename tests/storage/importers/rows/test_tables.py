@@ -87,8 +87,10 @@ def test_parquet_is_read_in_the_values_of_json():
     content = sink.getvalue()
     parts = [content[:40], content[40:]]
     assert list(parquet_rows(parts, "t")) == [("t row 1", {"q": "What?", "steps": ["a", "b"], "on": "2024-01-02"})]
-    with refused():
-        list(parquet_rows([content[:-20]], "t"))
+    # In the second one, the statistics do not fit the column, where pyarrow alone would end the process.
+    for damaged in (content[:-20], content.replace(b"%\x02\x18\x01q", b"%\x00\x18\x01q")):
+        with refused():
+            list(parquet_rows([damaged], "t"))
 
 
 def written(rows, features=None):
