@@ -39,7 +39,6 @@ from pydantic import (
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, PydanticKnownError
 
 from stepsight.core.errors import UserError
-from stepsight.core.gone import KEYS
 
 STRICT = ConfigDict(strict=True, extra="forbid")
 
@@ -192,7 +191,7 @@ def user_error(
     for part in path[1:] if row else path:
         key += f"[{part}]" if key and isinstance(part, int) else f".{part}" if key else str(part)
     if error["type"] in _UNKNOWN:
-        refusal = UserError(f"unknown key {key}.", KEYS.get(str(path[-1])) or _known_keys(path, key, kind))
+        refusal = UserError(f"unknown key {key}.", _known_keys(path, key, kind))
     elif error["type"] in _MISSING and path[-1:] == error["loc"][-1:]:
         refusal = UserError(f"the key {key} is missing.")
     elif error["type"] in ("invalid", "value_error"):

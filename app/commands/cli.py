@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import stepsight
 from stepsight.core.errors import UserError
-from stepsight.core.gone import on_command_line
 
 if TYPE_CHECKING:
     from stepsight.app.options.command import Command
@@ -133,8 +132,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     words = sys.argv[1:] if argv is None else list(argv)
     try:
-        if gone := on_command_line(words):
-            raise UserError(f"there is no {gone[0]} any more.", gone[1])
         with _uncollected():
             args, unknown = build_parser(words[:1]).parse_known_args(words)
         if unknown:

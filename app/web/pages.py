@@ -30,7 +30,6 @@ from stepsight.app.web.failures import page_status
 from stepsight.app.web.html import plain_page
 from stepsight.core.errors import AddressError, UserError
 from stepsight.core.files.whole_files import parse_json
-from stepsight.core.gone import in_address
 from stepsight.core.validation import user_error, validate
 from stepsight.storage.database.store import UnavailableError
 
@@ -68,25 +67,22 @@ class PageQuery(BaseModel):
 
     @classmethod
     def read(cls, query: Query) -> tuple[Self, tuple[str, ...]]:
-        """Read a query. Return the model and a message for each invalid parameter, and for each that earlier
-        versions had. Both are ignored.
+        """Read a query. Return the model and a message for each invalid parameter, which is ignored.
 
         A parameter whose default is a tuple may occur several times. For any other parameter, the last occurrence
         counts.
         """
-        gone = in_address({name: _values(query, name) for name in query})
-        gone_problems = [f"There is no {written} any more. {instead}" for written, instead in gone.values()]
         parts: dict[str, Any] = {}
         for name, field in cls.model_fields.items():
             key = field.validation_alias if isinstance(field.validation_alias, str) else name
-            if key not in gone and (values := _values(query, key)):
+            if values := _values(query, key):
                 parts[key] = tuple(dict.fromkeys(values)) if isinstance(field.default, tuple) else values[-1]
         try:
-            return cls.model_validate(parts), tuple(gone_problems)
+            return cls.model_validate(parts), ()
         except ValidationError as error:
             problems = {str(one["loc"][0]): _problem(one, parts) for one in error.errors(include_url=False)}
             sound = {key: value for key, value in parts.items() if key not in problems}
-            return cls.model_validate(sound), (*gone_problems, *problems.values())
+            return cls.model_validate(sound), tuple(problems.values())
 
     @classmethod
     def exact(cls, query: Query) -> Self:

@@ -7,7 +7,6 @@ from pathlib import Path, PurePosixPath
 
 from stepsight.core.errors import UserError
 from stepsight.core.files.text_lines import stem_of, without_suffix
-from stepsight.core.gone import as_file
 from stepsight.storage.database.store import Store
 from stepsight.storage.importers import KINDS, find_kind
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
@@ -107,7 +106,7 @@ def _inspect(path: Path, data: DataFiles) -> InspectedFile:
         refusal = doubtful(finding.doubts, columns, name)
     elif finding.kind == COLUMNS and not (columns and columns.problem and columns.steps):
         unnamed = "Name its columns: stepsight import any FILE --fields problem=NAME,steps=NAME"
-        refusal = UserError(f"{name}: a table with unknown column names.", as_file(finding.names) or unnamed)
+        refusal = UserError(f"{name}: a table with unknown column names.", unnamed)
     return InspectedFile(path, error=refusal) if refusal else InspectedFile(path, data, finding)
 
 

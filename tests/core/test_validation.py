@@ -7,7 +7,6 @@ import pytest
 from pydantic import Field, PositiveInt, Strict, model_validator
 from pydantic.dataclasses import dataclass
 
-from stepsight.core import gone
 from stepsight.core.validation import STRICT, ListOf, Model, Record, choice, invalid, validate
 from tests.cases import each
 from tests.messages import refused
@@ -125,9 +124,3 @@ def test_rows_count_from_one(rows):
 def test_the_errors_alone_import_no_pydantic():
     code = "import sys, stepsight.core.errors; sys.exit('pydantic' in sys.modules)"
     assert run([sys.executable, "-c", code], check=False).returncode == 0
-
-
-def test_a_key_that_went_names_what_there_is_instead(monkeypatch):
-    monkeypatch.setitem(gone.KEYS, "warmup", "Set rate instead.")
-    with refused():
-        validate(Recipe, SMALL | {"warmup": 1})

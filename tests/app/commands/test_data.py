@@ -143,7 +143,6 @@ def test_unimportable_files_of_a_folder_are_named_and_the_rest_is_stored(typed, 
     datasets.Dataset.from_list([plain_row(1) | {"steps": ["One."]}]).save_to_disk(folder / "all" / "saved")
     (folder / "dataset_infos.json").write_text("{}")
     (folder / "table.csv").write_text("a,b\n1,2\n")
-    write_lines(folder / "spans.jsonl", [{"resourceSpans": []}])
     (folder / "scores.json").write_text(json.dumps([{"id": "nobody", "scores": [0.5]}]))
     capsys.readouterr()
     typed("import auto folder")

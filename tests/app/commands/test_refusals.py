@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from stepsight.app.commands.cli import main
-from stepsight.core.gone import COMMAND_LINE, on_command_line
 from stepsight.core.paths import asset
 from stepsight.storage.database.store import open_store
 from stepsight.storage.labelling.campaigns import list_campaigns
@@ -246,25 +245,6 @@ def test_a_line_that_cannot_be_carried_out_says_why(refuses, line, message):
     last = err.splitlines()[-1]
     assert last.startswith(f"stepsight {line.split()[0]}: ")
     assert message in last
-
-
-@each("entry", COMMAND_LINE)
-def test_what_went_names_what_there_is_instead(command, entry):
-    words = ("score" + entry[1:] if entry.startswith("*") else entry).split()
-    code, out, err = command(words[0], "--db", "x", *words[1:])
-    gone = " ".join(words[1:]) or words[0]
-    assert (code, out) == (2, "")
-    assert err == f"stepsight {words[0]}: there is no {gone} any more. {COMMAND_LINE[entry]}\n"
-
-
-@each("words", [["export", "--format=potato"], ["export", "labels", "--format", "potato", "out"]])
-def test_an_option_that_went_is_found_anywhere(words):
-    assert on_command_line(words) == ("--format potato", COMMAND_LINE["export --format potato"])
-
-
-@each("words", [[], ["export"], ["import", "--format", "potato"], ["export", "--format"], ["export", "mcp"]])
-def test_what_is_still_there_did_not_go(words):
-    assert on_command_line(words) is None
 
 
 @each(

@@ -6,7 +6,6 @@ import pytest
 
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.pages import Number, PageNumber, PageQuery, read_query
-from stepsight.core.gone import PARAMETERS
 from stepsight.storage.database.store import open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
@@ -132,12 +131,3 @@ def test_numbers_are_plain_and_short():
     for text in ("-1", "1e3", "٣", "²", "1" * 13):
         with refused():
             Shelf.exact({"trace": text})
-
-
-def test_a_parameter_of_earlier_versions_is_named_and_left_out():
-    shelf, problems = Shelf.read(read_query("?name=a&view=candidates&convention=all-wrong&gold=open&view=trace"))
-    assert shelf == Shelf(name="a")
-    assert problems == tuple(
-        f"There is no {written} any more. {PARAMETERS[written]}"
-        for written in ("view=candidates", "convention", "gold=open")
-    )
