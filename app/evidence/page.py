@@ -112,7 +112,7 @@ class EvidencePage:
         here = gallery.here(address)
         line = self._baseline_check(gallery.dataset, gallery.offer.row)
         if job := judging(self.store, gallery.dataset.name):
-            line = macro("evidence/failure.html", "progress", job)
+            line = macro("parts.html", "judging", job)
         hidden = hidden_traces(self.store, user, gallery.shown(here))
         return gallery_html(self.store, gallery, here, problems, line, hidden)
 

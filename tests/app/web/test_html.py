@@ -57,6 +57,24 @@ def test_templates_call_only_their_own_words_safe():
             assert words.endswith(("'", '"')), f"{path.name}: {words}"
 
 
+def test_templates_of_macros_have_nothing_but_macros():
+    """Whatever else they have is rendered whenever one of their macros is, without its values."""
+    used = {
+        node.args[0].value
+        for path in MODULES
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func) == "macro"
+        and isinstance(node.args[0], ast.Constant)
+    }
+    for path in TEMPLATES:
+        used |= set(re.findall(r'{% from "([^"]*)"', path.read_text(encoding="utf-8")))
+    assert {"parts.html", "terms.html"} < used
+    for template in used:
+        environment = next(made for made in (html._TEMPLATES, reports._TEMPLATES) if template in made.list_templates())
+        assert not str(environment.get_template(template).module).strip(), template
+
+
 def test_templates_quote_values_in_attributes():
     for path in TEMPLATES:
         text = re.sub(r"\{%.*?%\}|\{#.*?#\}", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
