@@ -117,6 +117,7 @@ def thresholds_judge_anew_around_the_sliders(page):
     expect(page.locator(".thresholds output").first).to_have_text("0.99")
     page.get_by_role("button", name="Defaults").click()
     expect(page.locator(".sum .bad")).to_have_count(1)
+    expect(page.get_by_role("button", name="Defaults")).to_be_disabled()
 
 
 def looks_right_again_without_the_check(page):

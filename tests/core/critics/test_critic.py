@@ -367,7 +367,6 @@ def test_thinkprm_over_the_wire():
     "options",
     [
         ",samples=0",
-        ",samples=two",
         f",samples={10**309}",
         ",temperature=3",
         ",temperature=nan",

@@ -18,7 +18,6 @@ let base = null;
 
 const part = (id) => document.getElementById(id);
 const result = () => document.querySelector("#result section.scored");
-const sentence = () => document.querySelector("#result .conclusion");
 const problem = () => document.querySelector("#problem textarea");
 const boxes = () => [...document.querySelectorAll("#evaluators input")];
 const chosen = () => boxes().filter((box) => box.checked).map((box) => box.value);
@@ -70,7 +69,7 @@ const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.
 // The sentence that heads the result is read out, and stands there alone.
 const tellResult = () => {
   tell("");
-  announce(sentence()?.dataset.said ?? "");
+  announce(document.querySelector("#result .conclusion")?.dataset.said ?? "");
 };
 
 // A busy button can be pressed again, and the last press counts.
@@ -89,11 +88,6 @@ const address = (section) => {
   return `/?${new URLSearchParams({ s: token, ...(before && { before }) })}`;
 };
 
-const putAddress = (section, how) => {
-  if (section.dataset.token && address(section) !== location.pathname + location.search)
-    history[how](null, "", address(section));
-};
-
 // True if what stands behind *More* is open, which the next result keeps.
 let isMoreOpen = false;
 document.addEventListener("toggle", ({ target }) => { if (target.matches(".further")) isMoreOpen = target.open; }, true);
@@ -106,7 +100,8 @@ const settleResult = (how) => {
   thresholds = { validity: Number(validity), redundancy: Number(redundancy) };
   const further = section.querySelector(".further");
   if (further) further.open = isMoreOpen;
-  putAddress(section, how);
+  if (section.dataset.token && address(section) !== location.pathname + location.search)
+    history[how](null, "", address(section));
 };
 
 // The first picture is of what is seen at once: steps further down follow when it has been painted, two frames later.
@@ -283,7 +278,9 @@ const rejudge = latest(async (signal) => {
   drawMaths(content);
   const next = content.querySelector("section.scored");
   if (!next || !result()) return;
-  morph(result(), next, ...[result(), next].map((section) => section.querySelector(".thresholds")));
+  const [defaults, itsDefaults] = [result(), next].map((section) => section.querySelector("[data-defaults]"));
+  defaults.disabled = itsDefaults.disabled;
+  morph(result(), next, defaults.form, itsDefaults.form);
   settleResult("replaceState");
   tellResult();
 });
