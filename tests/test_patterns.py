@@ -4,6 +4,7 @@ length of a text, not with its square.
 
 import ast
 import importlib
+import math
 import re
 import time
 import warnings
@@ -26,6 +27,8 @@ SIZES = (200, 1600, 12_800)
 """Lengths of texts, each eight times the one before."""
 SECONDS, GROWTH = 0.02, 20
 """A text is too slow if it takes longer, and so many times as long as an eighth of it; a square takes 64 times."""
+RUNS = 5
+"""The runs that all have to be too slow, since a busy machine slows some down."""
 MOST = 100
 """The number of texts that are tried for each pattern."""
 OURS = ("training/synth/",)
@@ -73,14 +76,9 @@ def patterns():
 def names_of(module):
     """Names that a module defines."""
     for node in module.body:
-        targets = (
-            node.targets
-            if isinstance(node, ast.Assign)
-            else [node.target]
-            if isinstance(node, ast.AnnAssign)
-            else []
-        )
-        yield from (one.id for one in targets if isinstance(one, ast.Name))
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from (one.id for one in targets if isinstance(one, ast.Name))
 
 
 def held(value, depth=3):
@@ -182,20 +180,15 @@ def beginnings(pattern):
 
 
 def seconds(pattern, method, text):
-    """The processor time of a method, of two runs the shorter."""
+    """The processor time of a method."""
     given: Any = text.encode("latin-1", "replace") if isinstance(pattern.pattern, bytes) else text
-    taken = []
-    for _ in range(2):
-        began = time.thread_time()
-        if method in ("match", "fullmatch"):
-            getattr(pattern, method)(given)
-        else:
-            for _ in pattern.finditer(given):
-                pass
-        taken.append(time.thread_time() - began)
-        if taken[0] < SECONDS:
-            break
-    return min(taken)
+    began = time.thread_time()
+    if method in ("match", "fullmatch"):
+        getattr(pattern, method)(given)
+    else:
+        for _ in pattern.finditer(given):
+            pass
+    return time.thread_time() - began
 
 
 def slow_text(pattern, methods):
@@ -204,8 +197,12 @@ def slow_text(pattern, methods):
         for first, piece in beginnings(pattern):
             before = 0.0
             for size in SIZES:
-                took = seconds(pattern, method, first + piece * (size // len(piece)) + "\x01")
-                if took > SECONDS and took > GROWTH * before:
+                text, took = first + piece * (size // len(piece)) + "\x01", math.inf
+                for _ in range(RUNS):
+                    took = min(took, seconds(pattern, method, text))
+                    if took <= max(SECONDS, GROWTH * before):
+                        break
+                else:
                     return f"{first!r}, then {piece!r} {size // len(piece):,} times: {took:.2f} s by {method}"
                 before = took
     return ""
