@@ -246,11 +246,8 @@ def _cell(heatmap: Heatmap, step: int) -> dict[str, object]:
 
 
 def _differs(rated: RatedTraces, step: int) -> bool:
-    """True if the majority label of a step differs from its gold label.
-
-    Where the gold labels only say whether a step is valid, only validity is compared. False if there is no
-    majority.
-    """
+    """True if the majority label of a step differs from its gold label, or from its validity where gold gives only
+    that. False if there is no majority."""
     majority, gold = float(rated.last.majority[step]), float(rated.gold[step])
     if np.isnan(majority):
         return False

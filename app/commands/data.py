@@ -296,7 +296,7 @@ def _bar() -> "Iterator[tqdm[Any]]":
 @command(
     option("dataset", "a dataset of the store"),
     option("path", "the score file, JSON Lines or a JSON array"),
-    option("--evaluator NAME", "the evaluator's name (default: as in the file)"),
+    option("--evaluator NAME", "the evaluator's name (default: as in the file, or as published)"),
     option(
         "--mode",
         "each step scored with the whole solution in view, or with none after it, if the file does not say"

@@ -1,5 +1,6 @@
 """Measurements of the datasets in a store, taken when a page requests them and cached until the data changes."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -69,11 +70,11 @@ class MeasuredDataset:
 
     @cached_property
     def modes(self) -> list[Mode]:
-        """The modes in which evaluators have judged the dataset, or the modes of the baselines if no evaluator has
-        judged it."""
+        """The modes in which evaluators have judged the dataset, that of the most evaluators first. If no evaluator
+        has judged it, the modes of the baselines."""
         rows = self.evaluation.rows
-        judged = dict.fromkeys(row.mode for row in rows if not row.is_baseline)
-        return list(judged or dict.fromkeys(row.mode for row in rows))
+        judged = Counter(row.mode for row in rows if not row.is_baseline)
+        return [mode for mode, _ in judged.most_common()] or list(dict.fromkeys(row.mode for row in rows))
 
     @cached_property
     def kinds(self) -> list[Errors]:

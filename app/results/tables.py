@@ -305,15 +305,16 @@ def gather(measurements: Measurements, datasets: Sequence[Dataset], mode: Mode, 
         elif not has_gold(result.newest.result.evaluation):
             overview.reasons.append(f"{dataset.name} has soft labels alone, whose figures its own page has.")
         else:
-            newest, minus = result.newest, result.minus
-            measured = newest.result
-            if not newest.is_current:
-                overview.outdated[dataset.name] = newest
+            measured = result.newest.result
+            if not result.newest.is_current:
+                overview.outdated[dataset.name] = result.newest
             warning = measured.evaluation.warning
             shown = mode if mode in measured.modes or not warning else measured.modes[0]
             overview.columns.extend(
-                OverviewColumn(measured, shown, errors, minus, result.checks) for errors in measured.kinds
+                OverviewColumn(measured, shown, errors, result.minus, result.checks) for errors in measured.kinds
             )
+            if measured.modes[0] != shown:
+                overview.reasons.append(f"More evaluators have judged {dataset.name} {measured.modes[0]}.")
             if warning and warning not in overview.warnings:
                 overview.warnings.append(warning)
     return overview

@@ -18,6 +18,7 @@ from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Outputs
 from stepsight.storage.database.schema import EvaluatorRow, JudgedRow, check_name
 from stepsight.storage.database.store import Store
+from stepsight.storage.importers.catalogue import find_file
 from stepsight.storage.importers.rows.kind import json_rows
 from stepsight.storage.judgments.evaluators import StoredEvaluator, add_evaluator, amend_evaluator
 from stepsight.storage.judgments.judgments import save_together
@@ -79,7 +80,7 @@ def import_scores(
     """Store all scores in a file as judgments of a dataset's traces by `evaluator`.
 
     A file written by `stepsight score` names its own evaluator and mode, in which case `evaluator` only renames the
-    evaluator.
+    evaluator. The hash of a published file tells its evaluator.
 
     Rows are matched to traces by id if the file contains ids of the dataset. If it has no ids, or its ids merely
     number the rows, rows are matched by position, provided that there are as many rows as traces. Importing the
@@ -99,7 +100,9 @@ def import_score_lines(
     """Like `import_scores`, but from the lines of a file. `name` is the file name for messages."""
     target = find_dataset(store, dataset)
     rows, sha256 = read_scores(lines, name)
-    evaluator = rows[0][1].evaluator if evaluator is None else evaluator
+    if evaluator is None:
+        _, published = find_file(sha256) or (None, None)
+        evaluator = rows[0][1].evaluator or (published.evaluator if published else None)
     if evaluator is None:
         raise UserError(f"{name}: the file does not name its evaluator.", "Name it (--evaluator).")
     check_name(evaluator, "the name of the evaluator")

@@ -201,7 +201,7 @@ def _create(
     session.flush()
     session.add(GuidelineRow(campaign_id=row.id, version=1, text=plan.guideline, created_by=user.id))
     queue = arrange(ids, plan)
-    queue += [Place(id, GOLD) for id in draw_gold(session, plan, ids)]
+    queue += [(id, GOLD) for id in draw_gold(session, plan, ids)]
     _insert_items(session, row.id, queue)
     _insert_slots(session, row.id, plan.overlap)
     return load_campaign(session, row.id)
@@ -211,13 +211,13 @@ def _insert_items(session: Session, campaign_id: int, queue: Sequence[Place]) ->
     for start in range(0, len(queue), _BATCH):
         part = queue[start : start + _BATCH]
         columns = select(TraceRow.id, TraceRow.digest, TraceRow.text_digest)
-        loaded = session.execute(columns.where(TraceRow.id.in_([item.trace_id for item in part]))).all()
+        loaded = session.execute(columns.where(TraceRow.id.in_([id for id, _ in part]))).all()
         digests = {id: {"digest": digest, "text_digest": text} for id, digest, text in loaded}
         if len(digests) < len(part):
             raise ConflictError("A trace has been deleted in the meantime.", "Try again.")
         rows = [
-            {"campaign_id": campaign_id, "place": place} | item._asdict() | digests[item.trace_id]
-            for place, item in enumerate(part, start=start)
+            {"campaign_id": campaign_id, "place": place, "trace_id": id, "chosen": chosen} | digests[id]
+            for place, (id, chosen) in enumerate(part, start=start)
         ]
         session.execute(insert(ItemRow), rows)
 

@@ -3,7 +3,6 @@
 import math
 import random
 from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
 
 from sqlalchemy import exists, func, select
 from sqlalchemy.orm import Session
@@ -24,18 +23,15 @@ GALLERY = "gallery"
 _SPARE = 10
 
 
-class Place(NamedTuple):
-    """A place of the queue. `chosen` is `ORDERED`, `RANDOM` or `GOLD`, and says how the trace was chosen."""
-
-    trace_id: int
-    chosen: str
+Place = tuple[int, str]
+"""A place of the queue: the id of its trace, and how that was chosen, `ORDERED`, `RANDOM` or `GOLD`."""
 
 
 def arrange(ids: Sequence[int], plan: CampaignPlan) -> list[Place]:
     """Sort the traces `ids`, given in file order, by the plan's `ordering`."""
     if plan.ordering == Ordering.FILE:
-        return [Place(id, ORDERED) for id in ids]
-    return [Place(id, RANDOM) for id in random.Random(plan.seed).sample(ids, len(ids))]
+        return [(id, ORDERED) for id in ids]
+    return [(id, RANDOM) for id in random.Random(plan.seed).sample(ids, len(ids))]
 
 
 def draw_gold(session: Session, plan: CampaignPlan, ids: Sequence[int]) -> list[int]:

@@ -59,20 +59,11 @@ def test_templates_call_only_their_own_words_safe():
 
 def test_templates_of_macros_have_nothing_but_macros():
     """Whatever else they have is rendered whenever one of their macros is, without its values."""
-    used = {
-        node.args[0].value
-        for path in MODULES
-        for node in ast.walk(tree(path))
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func) == "macro"
-        and isinstance(node.args[0], ast.Constant)
-    }
-    for path in TEMPLATES:
-        used |= set(re.findall(r'{% from "([^"]*)"', path.read_text(encoding="utf-8")))
+    texts = [path.read_text(encoding="utf-8") for path in [*TEMPLATES, *MODULES]]
+    used = {used for text in texts for used in re.findall(r'(?:% from |\bmacro\()"([^"]+)"', text)}
     assert {"parts.html", "terms.html"} < used
-    for template in used:
-        environment = next(made for made in (html._TEMPLATES, reports._TEMPLATES) if template in made.list_templates())
-        assert not str(environment.get_template(template).module).strip(), template
+    for template in used & set(html._TEMPLATES.list_templates()):
+        assert not str(html._TEMPLATES.get_template(template).module).strip(), template
 
 
 def test_templates_quote_values_in_attributes():

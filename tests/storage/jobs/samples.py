@@ -9,7 +9,3 @@ def send(store, user_id, content, name="traces.jsonl", size=1000):
         for start in range(0, len(content), size):
             receiving.add(content[start : start + size])
         return receiving.finish()
-
-
-def send_file(store, user_id, path):
-    return send(store, user_id, path.read_bytes(), path.name, 64 * 1024)

@@ -1,7 +1,5 @@
 """A grid of two runs that takes seconds, and results made by hand."""
 
-import json
-
 import yaml
 
 from stepsight.training.experiments.grid.design import RunSettings
@@ -32,14 +30,6 @@ def write_toy(folder, **changes):
     path = folder / "toy.yaml"
     path.write_text(yaml.safe_dump(TOY | changes, sort_keys=False), encoding="utf-8")
     return path
-
-
-def without_times(path):
-    """The runs of a `results.json`, but for the seconds they took."""
-    runs = json.loads(path.read_text(encoding="utf-8"))["runs"]
-    for run in runs:
-        del run["about"]["seconds"]
-    return runs
 
 
 def figures(macro_auc, late=0.5, **more):
