@@ -124,6 +124,7 @@ def member(code, value):
     if code is codes.NOT_LITERAL:
         return "a" if value != ord("a") else "b"
     negated = value[0][0] is codes.NEGATE
+    items = value[1:] if negated else value
     listed = [
         chr(what if kind is codes.LITERAL else what[0])
         for kind, what in value
@@ -131,14 +132,7 @@ def member(code, value):
     ]
     if listed and not negated:
         return listed[0]
-    return next(
-        (
-            one
-            for one in _CANDIDATES
-            if any(_has(item, one) for item in value if item[0] is not codes.NEGATE) != negated
-        ),
-        "a",
-    )
+    return next((one for one in _CANDIDATES if any(_has(item, one) for item in items) != negated), "a")
 
 
 def _has(item, sign):
