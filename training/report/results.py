@@ -4,7 +4,6 @@ An entry of a table is a row of the evaluation with its cells by their columns, 
 figure stand in one place.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -179,10 +178,10 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     paper that this evaluation lacks follow at the end, marked as published."""
     rows = ordered(row for row in evaluation.rows if (row.mode, row.errors) == (mode, errors))
     compared = [row for row in rows if row.beats.exists]
-    # The title has the commonest comparison, a note any other.
-    usual = Counter((row.beats_in, row.rival) for row in compared).most_common(1)
-    title = "".join(f"{METRICS[figure].title} above {rival}" for (figure, rival), _ in usual)
-    above = Column("beats_baseline_by", title or "Above best baseline", CellKind.POINTS)
+    # The title has the comparison if all rows have the same, otherwise notes have that of each.
+    comparisons = {(row.beats_in, row.rival) for row in compared}
+    titles = [f"{METRICS[figure].title} above {rival}" for figure, rival in comparisons]
+    above = Column("beats_baseline_by", titles[0] if len(titles) == 1 else "Above best baseline", CellKind.POINTS)
     beyond = {True: "yes", False: "no", None: "too few labels"}
     entries = [
         (
@@ -209,7 +208,7 @@ def results(evaluation: Evaluation, mode: Mode, errors: Errors) -> Table:
     remarks += [
         f"{row.evaluator}: compared with {row.rival} in {METRICS[row.beats_in].title}"
         for row in compared
-        if (row.beats_in, row.rival) != usual[0][0]
+        if len(comparisons) > 1
     ]
     few = f"too few labels: a comparison with the baselines takes {FEWEST} with an error and {FEWEST} without"
     remarks += [few] if any(row.above_baselines is None for row in compared) else []
