@@ -30,7 +30,7 @@ from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.storage.labelling.ratings import CampaignRatings, RatedTraces
 from stepsight.training.report.tables import Cell, CellKind, Column, Table, table_of
 
-FIGURES = ("labels, in order", "labels", "valid or not", "first error")
+FIGURES = ("labels (neg < neu < pos)", "labels", "valid or not", "first error")
 """The rows of the first table: labels as an ordered scale, labels as names, neg against the rest, and the first
 error."""
 
@@ -38,7 +38,7 @@ error."""
 _NAMED = 4
 _text, _count, _number = (partial(Column, kind=kind) for kind in (CellKind.TEXT, CellKind.COUNT, CellKind.NUMBER))
 _OF, _UNIT = _text("of", "of"), _text("unit", "")
-_ALPHA, _ALPHA_IN_ORDER = _number("alpha", "alpha"), _number("alpha", "alpha, in order")
+_ALPHA, _ALPHA_IN_ORDER = _number("alpha", "alpha"), _number("alpha", "alpha (neg < neu < pos)")
 _PAIRS_AGREE, _SAME_VALIDITY = Column("agreeing", "pairs that agree, %"), Column("gold", "same validity as gold, %")
 _UNITS, _PAIRS = _count("units", "with two labels or more"), _count("pairs", "pairs")
 _TRACES, _LABELS, _STEPS = _count("traces", "traces"), _count("labels", "labels"), _count("steps", "steps")
@@ -46,7 +46,7 @@ _VIEW, _CAMPAIGN = _text("view", "in view"), _text("campaign", "campaign")
 _SHARES = tuple(Column(name, f"{name}, %") for name in LABEL_NAMES)
 _ANNOTATOR, _FIRST, _SECOND = _text("annotator", "annotator"), _text("first", "annotator"), _text("second", "and")
 _KAPPA, _SAME_LABEL = _number("kappa", "kappa"), Column("agreeing", "same label, %")
-_WITHOUT, _CHANGE = _number("without", "alpha without"), _number("change", "rises by")
+_WITHOUT, _CHANGE = _number("without", "alpha without this person"), _number("change", "rise of alpha")
 # For labels and for validity: the number of steps, the share that agrees, and kappa.
 _WITH_GOLD = {
     "labels": (
@@ -68,9 +68,6 @@ _MOST_LATER = 8
 
 Codes = NDArray[np.int8]
 _Row = dict[Column, Cell]
-
-MAJORITY = "the majority"
-"""The name of the majority in a table of people."""
 
 
 def overall_table(rated: RatedTraces, weights: Weights) -> Table:
@@ -342,8 +339,7 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
     everybody = alpha(ratings.labels, Scale.ORDINAL, ratings.trace, weights).alpha
     for person, name in enumerate(ratings.people):
         with_others = agreeing_with_others(ratings.labels, person, ratings.trace, weights)
-        others = np.delete(ratings.labels, person, axis=0)
-        without = alpha(others, Scale.ORDINAL, ratings.trace, weights).alpha
+        without = alpha(np.delete(ratings.labels, person, axis=0), Scale.ORDINAL, ratings.trace, weights).alpha
         rows.append(
             {
                 _ANNOTATOR: name,
@@ -356,7 +352,7 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
                 _CHANGE: difference(without, everybody),
             }
         )
-    caption = "Each person: agreement with the others, and what alpha (labels in order) is without the person"
+    caption = "Each person: agreement with the others, and what alpha (neg < neu < pos) is without the person"
     # Without one of two people there is nothing to agree with.
     notes = reasons((f"without {row[_ANNOTATOR]}", row[_WITHOUT]) for row in rows if len(rows) > 2)
     return table_of("annotators", caption, rows, notes)
@@ -365,7 +361,8 @@ def annotator_table(rated: RatedTraces, weights: Weights) -> Table:
 def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) -> Table:
     """Tabulate how well each person and the majority agree with the gold labels, on labels and on validity."""
     ratings, rows, kappas = rated.last, list[_Row](), list[tuple[str, Cell]]()
-    for person, labels in (*zip(ratings.people, ratings.labels, strict=True), (MAJORITY, ratings.majority)):
+    majority = (("the majority", ratings.majority),) if len(ratings.people) > 1 else ()
+    for person, labels in (*zip(ratings.people, ratings.labels, strict=True), *majority):
         pairs = {
             "labels": RaterPair.of(labels, rated.gold, ratings.trace),
             "validity": RaterPair.of(valid_of(labels), rated.valid, ratings.trace),
@@ -381,4 +378,4 @@ def gold_table(rated: RatedTraces, weights: Weights, name: str, caption: str) ->
             row |= {count: len(pair), accuracy: agreeing(pair, weights), agreement: value}
             kappas.append((f"{what} of {person}", value))
         rows.append(row)
-    return table_of(name, caption, rows, reasons(kappas), rules=(len(rows) - 1,) if rows else ())
+    return table_of(name, caption, rows, reasons(kappas), rules=(len(rows) - 1,) if len(rows) > 1 else ())

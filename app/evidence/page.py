@@ -130,7 +130,7 @@ class EvidencePage:
             dataset = find_dataset(self.store, trace.dataset)
             line = self._baseline_check(dataset, judged.get(evidence.about.fingerprint))
         elif self.checks is not None and evidence.scorer is not None:
-            line = self.checks.strength_html(evidence.evaluator, evidence.about.fingerprint)
+            line = self.checks.strength_html({evidence.evaluator: evidence.about.fingerprint})
         return render(
             "evidence/page.html",
             problems=problems,

@@ -13,11 +13,12 @@ _VISIBLE = 0.005
 def jump_sentence(names: Sequence[str], jump: Jump, final: float | None = None) -> str:
     """Describe the largest jump of a sub-step's validity. `final` is the validity at the end. It is mentioned if it
     clearly differs from the validity after the jump."""
-    moved = f"{'fell' if jump.change < 0 else 'rose'} from {jump.before:.2f} to {jump.after:.2f}"
+    span = f"from {jump.before:.2f} to {jump.after:.2f}"
+    moved = f"Step {names[jump.step]} {'fell' if jump.change < 0 else 'rose'} {span}"
     if abs(jump.change) < NOTABLE:
-        moved = f"moved at most from {jump.before:.2f} to {jump.after:.2f},"
+        moved = f"The largest move of step {names[jump.step]} was {span},"
     end = f" At the end it stands at {final:.2f}." if final is not None and abs(final - jump.after) >= 0.05 else ""
-    return f"Step {names[jump.step]} {moved} when step {names[jump.revealed]} was revealed.{end}"
+    return f"{moved} when step {names[jump.revealed]} was revealed.{end}"
 
 
 def change_sentence(names: Sequence[str], hindsight: Hindsight, step: int, jump: Jump | None) -> str:
@@ -84,17 +85,15 @@ def rest_sentence(names: Sequence[str], dependence: Dependence, step: int) -> st
     carried = dependence.carries(step)
     fallen = [other for other in carried if dependence.turns[step, other]]
     if fallen:
-        these = name_steps(names, sorted(fallen))
         falls, rest = ("falls", "its verdict rests") if len(fallen) == 1 else ("fall", "their verdicts rest")
-        below = f"{falls} below {dependence.threshold:.2f}: {rest} on it."
-        parts.append(f"Without step {names[step]}, {these} {below}")
+        below = f"{falls} below {dependence.threshold:.2f}, so {rest} on step {names[step]}."
+        parts.append(f"Without step {names[step]}, {name_steps(names, sorted(fallen))} {below}")
     elif carried:
         lost = -float(dependence.changes[step, carried[0]])
         parts.append(f"Without step {names[step]}, step {names[carried[0]]} loses {lost:.2f} of its validity.")
     elif step in dependence.left_out.known:
         parts.append(f"No other verdict rests on step {names[step]}.")
-    under = dependence.rests_on(step)
-    if under:
+    if under := dependence.rests_on(step):
         parts.append(f"The verdict on step {names[step]} rests on {name_steps(names, sorted(under))}.")
     return " ".join(parts)
 

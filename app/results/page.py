@@ -151,6 +151,7 @@ class ResultsPage:
             "references": [("", "none"), *_same(names)],
             "reference": reference,
             "overview": overview,
+            "published": any(row.published for column in overview.columns for row in column.rows.values()),
             "shortfalls": _overview_shortfalls(overview.columns),
             "table": overview_html(overview.columns, figure, mode, reference, files) if overview.columns else "",
         }
@@ -212,7 +213,7 @@ class ResultsPage:
             "references": [("", "none"), *_same(measured.names)],
             "differences": sections_html(differences, links, address.query(mode=mode, errors=errors)),
             "comparing": isinstance(minus, Pending),
-            "fields": [("", "nothing"), *fields.items()],
+            "fields": [("", "none"), *fields.items()],
             "baseline_check": line_html(dataset.name, short),
         }
 

@@ -5,7 +5,7 @@ The page's script posts JSON to `/score/split` and its like.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -77,12 +77,12 @@ class RunningKey(Model):
 @dataclass(frozen=True)
 class ScorePage:
     """The Score page, which scores with `evaluators` and, unless it is `read_only`, saves to `store`. A result has
-    the line that `strength_html` renders for an evaluator's name and fingerprint."""
+    the line that `strength_html` renders for the fingerprints of evaluators by name."""
 
     store: Store
     evaluators: Evaluators
     read_only: bool = False
-    strength_html: Callable[[str, str], Markup] = lambda name, fingerprint: Markup()
+    strength_html: Callable[[Mapping[str, str]], Markup] = lambda fingerprints: Markup()
     running_results: RunningResults = field(default_factory=RunningResults)
 
     def routes(self) -> APIRouter:

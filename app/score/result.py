@@ -59,8 +59,8 @@ class ScoredSolution:
     If the solution is compared with an `earlier` solution, `before` maps evaluators to their judgments of the
     earlier one. `token` is the token of the solution's permalink, or None if it would be too long. `note` is a
     sentence about the solution, and `problems` are the errors of evaluators that gave no judgment. `reading_notes`
-    maps evaluators to a note on their reading, if there is one, and `strengths` maps weak evaluators to a line that
-    says so. The first `thinking` steps are thinking before the solution. `rest` has the cost of every prefix for
+    maps evaluators to a note on their reading, if there is one, and `strength` is a line on weak evaluators, or
+    empty. The first `thinking` steps are thinking before the solution. `rest` has the cost of every prefix for
     the evaluators that have read the whole solution alone.
     """
 
@@ -73,7 +73,7 @@ class ScoredSolution:
     note: str = ""
     problems: tuple[UserError, ...] = ()
     reading_notes: Mapping[str, str] = field(default_factory=dict)
-    strengths: Mapping[str, Markup] = field(default_factory=dict)
+    strength: str = ""
     thinking: int = 0
     rest: Mapping[str, ScoringCost] = field(default_factory=dict)
 
@@ -84,12 +84,12 @@ def result_html(
     *,
     read_only: bool = False,
     client_disconnected: ClientDisconnected = lambda: False,
-    strength_html: Callable[[str, str], Markup] = lambda name, fingerprint: Markup(),
+    strength_html: Callable[[Mapping[str, str]], Markup] = lambda fingerprints: Markup(),
     on_begin: Callable[[RunningScores], None] = lambda running: None,
 ) -> Markup:
     """Judge the solution and render the result with its exports, or a notice of an error. Raises `UserError` once
     `client_disconnected()` is True, so that nothing is computed for a client that has left. `strength_html` renders
-    a line on an evaluator, given its name and fingerprint, or nothing. `on_begin` is called with the scores
+    a line on weak evaluators, given fingerprints by name, or nothing. `on_begin` is called with the scores
     that are being computed."""
     try:
         trace, names = entered.trace, entered.chosen
@@ -119,7 +119,7 @@ def result_html(
         _notes().get((trace.problem, trace.substeps), ""),
         tuple(problems),
         {name: evaluators.about(name).reading_note for name in judged},
-        {name: strength_html(name, evaluators.about(name).fingerprint) for name in judged},
+        strength_html({name: evaluators.about(name).fingerprint for name in judged}),
         entered.thinking,
         {name: cost for name, cost in costs.items() if cost is not None and cost.fits},
     )

@@ -8,7 +8,7 @@ is ready says so and refreshes itself.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from markupsafe import Markup
@@ -78,24 +78,27 @@ class BaselineChecks:
             return macro(_TEMPLATE, "pending", dataset.name)
         return line_html(dataset.name, shortfalls(check for check in checks if isinstance(check, BaselineCheck)))
 
-    def strength_html(self, name: str, fingerprint: str) -> Markup:
-        """Render a line on an evaluator that does not beat the baselines on half of the datasets measured, or on
-        more. It is empty for any other. The datasets are those of its model card and those of the store; a
-        comparison that is not ready does not count yet."""
-        card = read_card(name)
-        measured = replace(card, clears=card.clears | self._measured_here(fingerprint))
-        if not measured.is_weak:
-            return Markup()
-        return macro(_TEMPLATE, "strength", name, measured, f"/evaluators#{card_id(fingerprint)}")
+    def strength_html(self, fingerprints: Mapping[str, str]) -> Markup:
+        """Render a line on the evaluators, given by name, that do not beat the baselines on half of the datasets
+        measured, or on more. It is empty if there are none. The datasets are those of the model card and those of
+        the store; a comparison that is not ready does not count yet."""
+        weak = []
+        for name, fingerprint in fingerprints.items():
+            card = read_card(name)
+            measured = replace(card, clears=card.clears | self._measured_here(fingerprint))
+            if measured.is_weak:
+                weak.append((name, measured, f"/evaluators#{card_id(fingerprint)}"))
+        # The sentence begins with one that has both figures.
+        weak.sort(key=lambda entry: not entry[1].exposed)
+        return macro(_TEMPLATE, "strength", weak) if weak else Markup()
 
     def _measured_here(self, fingerprint: str) -> dict[str, bool]:
         judged = datasets_judged_by(self._store, fingerprint)
         clears = {}
         for dataset in list_datasets(self._store) if judged else ():
-            if dataset.id not in judged or not shows_strength(dataset.name):
-                continue
-            rows = [row for row in evaluators_of(self._store, dataset.id) if row.fingerprint == fingerprint]
-            for check in (self.find(dataset, row, Mode.OFFLINE) for row in rows):
+            stored = evaluators_of(self._store, dataset.id) if dataset.id in judged else ()
+            for row in stored if shows_strength(dataset.name) else ():
+                check = self.find(dataset, row, Mode.OFFLINE) if row.fingerprint == fingerprint else None
                 if isinstance(check, BaselineCheck):
                     clears[dataset.name] = check.clears
         return clears

@@ -229,7 +229,7 @@ def protocol(
     figures: dict[str, Value] = {}
     for level, short in ((Level.SOLUTION, "sol"), (Level.STEP, "step")):
         if level == Level.STEP and not subject.outputs.has_steps:
-            none = Value.none("the evaluator says nothing of steps")
+            none = Value.none("the evaluator gives no verdicts on steps")
             figures |= {name: none for name in ("step_f1", "step_auc") if name in only}
             continue
         chosen = subject.items(errors, level)

@@ -72,12 +72,14 @@ class DoubtfulLabel:
         against = [(juror, value) for juror, value in self.validities if (value >= juror.threshold) != self.valid]
         word = "wrong" if self.valid else "valid"
         verdicts = [
-            f"{juror.name} calls it {word}" if juror.in_words else f"{juror.name} gives {value:.2f}"
+            f"{juror.name} calls it {word}" if juror.in_words else f"{juror.name} gives validity {value:.2f}"
             for juror, value in against
         ]
         families = {juror.family for juror, _ in self.validities}
         opposed = {juror.family for juror, _ in against}
-        agree = [f"{len(opposed)} of {len(families)} families of evaluators agree"] if len(opposed) > 1 else []
+        share = f"{len(opposed)} of {len(families)}" if opposed < families else f"all {len(families)}"
+        share = "both" if len(families) == 2 else share
+        agree = [f"{share} families of evaluators say so"] if len(opposed) > 1 else []
         holds = ["its equations hold"] if self.holds and not self.valid else []
         return [*finding, *filter(None, [votes]), *verdicts, *agree, *holds]
 
@@ -157,7 +159,10 @@ def rank_labels(
         if not votes and not any(gold.valid[place] == 1 for place in findings):
             raise UserError(f"{nobody}.", hint)
         notes.append(f"{nobody}. Only failing equations and people speak against labels here.")
-    jurors = [_juror(store, evaluator) for evaluator, _ in scores]
+    jurors = [
+        Juror(row.name, family_of(row.name), find_thresholds(store, row.id).validity, row.outputs.in_words)
+        for row, _ in scores
+    ]
     valid = gold.valid[labelled]
     failing = np.array([place in findings for place in labelled.tolist()], np.bool_)
     net = np.array([votes[place].net if place in votes else 0 for place in labelled.tolist()], np.float64)
@@ -273,15 +278,6 @@ def _voters(
             reason = "a demonstration" if is_weak else why[above.get(evaluator.name)]
             excluded.append(f"{evaluator.name} ({reason})")
     return voters, ", ".join(excluded)
-
-
-def _juror(store: Store, evaluator: StoredEvaluator) -> Juror:
-    return Juror(
-        evaluator.name,
-        family_of(evaluator.name),
-        find_thresholds(store, evaluator.id).validity,
-        evaluator.outputs.in_words,
-    )
 
 
 def family_of(name: str) -> str:

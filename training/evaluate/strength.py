@@ -48,13 +48,12 @@ class Strength:
     """The known facts about an evaluator's strength.
 
     `clears` maps each dataset measured to True if the evaluator beats the trivial baselines on it. `exposed` is the
-    number of gallery solutions in which it finds the step that a later step exposes, and of all such solutions; in
-    `late` of them it blames only steps after that one. `visible` is the same for errors that show at once.
+    number of gallery solutions in which it finds the step that a later step exposes, and of all such solutions;
+    `visible` is the same for errors that show at once.
     """
 
     clears: dict[str, bool] = field(default_factory=dict)
     exposed: Sequence[int] = ()
-    late: int = 0
     visible: Sequence[int] = ()
 
     @property

@@ -480,7 +480,7 @@ def outcomes(evaluation: Evaluation, of_redundancy: bool = False) -> Table | Non
         shown = {Column(kind.value, OUTCOMES[kind], CellKind.COUNT): counts[kind] for kind in kinds}
         entries.append((row, head(row) | shown | {TRACES: total}))
         remarks += [f"{row.evaluator}: {errors.left_out}"] if errors.left_out and not row.is_baseline else []
-    name, caption = "outcomes", "the first step that each blames beside the first error of the gold, in traces"
+    name, caption = "outcomes", "traces by outcome: the first step judged wrong, against the gold’s first error"
     if of_redundancy:
-        name, caption = REDUNDANCY, "solutions called redundant against those with a redundant step, in traces"
+        name, caption = REDUNDANCY, "traces by outcome: called redundant, against having a redundant step"
     return make_table(evaluation, name, caption, entries, remarks) if entries else None

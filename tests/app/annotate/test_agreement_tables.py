@@ -5,7 +5,6 @@ import pytest
 
 from stepsight.app.annotate.agreement_tables import (
     FIGURES,
-    MAJORITY,
     ViewRatings,
     agreeing_shares,
     annotator_table,
@@ -41,7 +40,7 @@ def test_the_four_figures_by_hand():
     assert (labels["units"], labels["unit"], labels["pairs"]) == (4, "steps", 4)
     # In order: neg and neu are 2/2 + 1/2 apart, neu and pos 1/2 + 5/2, neg and pos 2/2 + 1 + 5/2. One coincidence
     # of neu and pos each way: 1 - 7 * 3^2 / (2 * 1 * 1.5^2 + 1 * 5 * 3^2 + 2 * 5 * 4.5^2).
-    assert cells(table, "labels, in order")["alpha"].number == pytest.approx(1 - 7 * 9 / (4.5 + 45 + 202.5))
+    assert cells(table, "labels (neg < neu < pos)")["alpha"].number == pytest.approx(1 - 7 * 9 / (4.5 + 45 + 202.5))
     # neu and pos are both valid, so that everything agrees; one trace has its error in step 1, one has none.
     for figure in ("valid or not", "first error"):
         assert cells(table, figure)["alpha"].number == 1
@@ -147,7 +146,7 @@ def test_against_gold_labels_and_gold_validity():
     assert (b["accuracy"].number, b["kappa"].number) == (1 / 2, 0)
     assert (b["valid_accuracy"].number, b["valid_kappa"].number) == (1 / 2, 0)
     # The majority of step 1 is neg, of step 2 pos, then pos, and neg.
-    majority = cells(table, MAJORITY)
+    majority = cells(table, "the majority")
     assert (majority["accuracy"].number, majority["valid_accuracy"].number) == (1, 1)
     assert table.rules == (len(table.rows) - 1,)
 

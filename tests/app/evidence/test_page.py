@@ -306,7 +306,7 @@ def test_the_page_may_hold_the_effects_of_leaving_steps_out(kept, evaluators, id
     assert record["rests"] == [
         "No other verdict rests on step 1.",
         "No other verdict rests on step 2.1.",
-        "Without step 2.2, step 3 falls below 0.50: its verdict rests on it.",
+        "Without step 2.2, step 3 falls below 0.50, so its verdict rests on step 2.2.",
         "No other verdict rests on step 3. The verdict on step 3 rests on step 2.2.",
     ]
     assert record["unused"] == "No other verdict rests on steps 1 and 2.1."

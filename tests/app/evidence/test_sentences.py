@@ -29,7 +29,11 @@ def hindsight(offline):
         (Jump(1, 3, 0.81, 0.22), None, "Step 2.1 fell from 0.81 to 0.22 when step 3 was revealed."),
         (Jump(0, 2, 0.1, 0.7), None, "Step 1 rose from 0.10 to 0.70 when step 2.2 was revealed."),
         # A small jump is not made much of.
-        (Jump(0, 2, 0.9, 0.85), None, "Step 1 moved at most from 0.90 to 0.85, when step 2.2 was revealed."),
+        (
+            Jump(0, 2, 0.9, 0.85),
+            None,
+            "The largest move of step 1 was from 0.90 to 0.85, when step 2.2 was revealed.",
+        ),
         (
             Jump(0, 1, 0.9, 0.2),
             0.8,

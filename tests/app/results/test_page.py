@@ -99,7 +99,7 @@ def test_evaluators_that_do_not_clear_the_baselines_are_named(sqlite_store, show
     assert show(dataset="known").all("p", cls="baseline-check") == []
     assert (
         show().one("p", cls="baseline-check").text
-        == "The trivial baselines are not cleared on many by many. Evaluators"
+        == "The trivial baselines are not cleared on many by many. Compare evaluators"
     )
 
 

@@ -76,21 +76,19 @@ def test_of_one_that_clears_them_or_has_too_few_labels_there_is_no_line(sqlite_s
 
 
 def test_a_weak_evaluator_is_named_beside_its_verdict_on_a_solution_of_no_dataset(sqlite_store, measured, guessing):
-    line = read(measured.strength_html("many", guessing.fingerprint)).one("p", cls="strength")
+    line = read(measured.strength_html({"many": guessing.fingerprint})).one("p", cls="strength")
     assert line.text.startswith("many does not clear the trivial baselines on the one dataset measured.")
     links = [link["href"] for link in line.all("a")]
     assert links == [f"/evaluators#{card_id(guessing.fingerprint)}", "/evaluators"]
-    assert BaselineChecks(sqlite_store).strength_html("many", "unmeasured") == ""
+    assert BaselineChecks(sqlite_store).strength_html({"many": "unmeasured"}) == ""
 
 
-def test_what_the_card_of_a_shipped_evaluator_says_is_told_with_its_verdict(sqlite_store):
-    shipped = Evaluators()
-    entered = Entered.of(Trace.of("What is 2 + 3?", ["2 + 3 = 5."]), ("mini-bidir",))
-    page = read(result_html(shipped, entered, strength_html=BaselineChecks(sqlite_store).strength_html))
-    assert page.one("p", cls="strength").text.startswith(
-        "mini-bidir finds the error in 15 of the 29 example solutions in which a later step exposes it, and blames "
-        "only steps after it in 11; where the error shows at once, in none of 7. It does not clear the trivial "
-        "baselines on 3 of 4 datasets measured."
+def test_what_the_cards_of_shipped_evaluators_say_is_told_once_with_their_verdicts(sqlite_store):
+    entered = Entered.of(Trace.of("What is 2 + 3?", ["2 + 3 = 5."]), ("mini-bidir", "mini-causal"))
+    page = read(result_html(Evaluators(), entered, strength_html=BaselineChecks(sqlite_store).strength_html))
+    assert page.one("p", cls="strength").text == (
+        "mini-bidir finds the error in 15 of 36 example solutions and does not clear the trivial baselines on 3 of "
+        "4 datasets; mini-causal in none of 36 and on 3 of 4 datasets. Stronger evaluators"
     )
 
 

@@ -92,7 +92,7 @@ def test_first_errors_and_calibration():
 def test_an_evaluator_without_steps_has_no_step_figures():
     assert common(subject(Outputs.SOLUTION), WEIGHTS) == {}
     found = protocol(subject(Outputs.SOLUTION), Errors.INVALID, WEIGHTS)
-    assert found["step_f1"].reason == found["step_auc"].reason == "the evaluator says nothing of steps"
+    assert found["step_f1"].reason == found["step_auc"].reason == "the evaluator gives no verdicts on steps"
     assert found["step_auc"].draws is None
 
 

@@ -53,7 +53,7 @@ def test_a_failing_equation_comes_first_and_each_label_has_its_reasons(sqlite_st
     first, second = ranking.labels[:2]
     assert (first.trace, first.step, first.reason()) == ("3", 1, "Gold calls step 1 valid: 3 + 1 is 4, not 5.")
     assert (second.trace, second.step) == ("4", 2)
-    assert second.reason() == "Gold calls step 2 wrong: guess gives 0.90; its equations hold."
+    assert second.reason() == "Gold calls step 2 wrong: guess gives validity 0.90; its equations hold."
     assert (len(ranking.labels), ranking.mode, ranking.notes) == (120, Mode.OFFLINE, ())
     assert ranking.labels[-1].reason().endswith("little speaks against it.")
 
@@ -117,8 +117,8 @@ def test_evaluators_are_named_with_their_families_and_verdicts_in_words(sqlite_s
     dataset = judged(sqlite_store, "other", "f3", outputs=Outputs.VERDICT, low=0.0)
     (label,) = [one for one in rank_labels(sqlite_store, dataset).labels if (one.trace, one.step) == ("4", 2)]
     assert label.reason() == (
-        "Gold calls step 2 wrong: Guess-2 gives 0.90; guess-3 gives 0.90; other calls it valid;"
-        " 2 of 2 families of evaluators agree; its equations hold."
+        "Gold calls step 2 wrong: Guess-2 gives validity 0.90; guess-3 gives validity 0.90; other calls it valid;"
+        " both families of evaluators say so; its equations hold."
     )
     assert [family_of(name) for name in ("Qwen2.5-Math-PRM-7B", "GPT-4", "math-shepherd", "7")] == [
         "qwen", "gpt", "math", "7",
@@ -161,7 +161,7 @@ def test_a_failing_equation_speaks_for_a_label_that_calls_its_step_wrong(sqlite_
     dataset = judged_by(sqlite_store, traces, {trace.id: _scores(trace, 0.1) for trace in traces}, "guess")
     label = rank_labels(sqlite_store, dataset).labels[-1]
     assert (label.trace, label.step) == ("4", 2)
-    assert label.reason() == "Gold calls step 2 wrong: guess gives 0.90; but 4 + 2 is 6, not 7."
+    assert label.reason() == "Gold calls step 2 wrong: guess gives validity 0.90; but 4 + 2 is 6, not 7."
 
 
 def test_evaluators_with_the_same_scores_count_once(sqlite_store):

@@ -191,7 +191,6 @@ def test_stated_figures_are_those_of_the_model_card(name):
     # The offline figure of a dataset comes before the online one, and is the one that counts.
     assert strength.clears == {dataset: float(low) > 0 for dataset, low in reversed(rows)}
     assert "{} of {} first errors that a later step exposes".format(*strength.exposed) in " ".join(text.split())
-    assert strength.late == int((re.findall(r"in (\d+) others it blames only steps after it", text) or [0])[0])
     assert "{} of {} errors visible at once found".format(*strength.visible) in text
     # They are also those of its copies with other weights or another reading.
     assert all(read_card(f"{name}{more}") == strength for more in (" (bfloat16)", ", read in both orders"))

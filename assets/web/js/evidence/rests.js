@@ -28,7 +28,7 @@ export class Rests {
     if (button) button.hidden = true;
     // Room for what the answer brings, or it would move what is below.
     this.section.classList.add("asks");
-    this.section.querySelector(".of-rest").hidden = false;
+    for (const item of this.section.querySelectorAll(".of-rest")) item.hidden = false;
     this.list.parentElement.classList.add("with-arcs");
     this.wait("Leaving out one step at a time …");
     try {

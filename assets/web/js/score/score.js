@@ -64,7 +64,7 @@ const tellCost = latest(async (signal, state) => {
   part("cost").hidden = !answer.long;
 });
 
-const tell = (text) => setText(part("scoring"), text || part("scoring").dataset.idle);
+const tell = (text) => setText(part("scoring"), text);
 
 // The sentence that heads the result is read out, and stands there alone.
 const tellResult = () => {
