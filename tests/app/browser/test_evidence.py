@@ -29,13 +29,9 @@ def cell(page, after, step):
     return page.locator(".matrix tbody tr").nth(after).locator("td").nth(step)
 
 
-def number(text):
-    return float(text or "nan")
-
-
 def shown(page):
     """The validities beside the bars that are shown."""
-    return [number(item.text_content()) for item in page.locator("li:not(.unrevealed) .num").all()]
+    return [float(item.text_content()) for item in page.locator("li:not(.unrevealed) .num").all()]
 
 
 def test_a_solution_is_revealed_played_and_walked(page):
@@ -58,7 +54,7 @@ def reveals_step_by_step(page):
     expect(cell(page, revealed - 1, step)).to_have_text(said[2])
     expect(cell(page, revealed, step)).to_have_text(said[3])
     expect(told.locator(".without")).to_have_text(re.compile(r"^Without step \d its validity would be 0\.\d\d"))
-    offline = [number(cell(page, LAST, i).text_content()) for i in range(5)]
+    offline = [float(cell(page, LAST, i).text_content()) for i in range(5)]
     assert shown(page) == offline
     # The slider takes steps back: the bars are then those of that row of the matrix.
     slider = page.get_by_label("Steps revealed")
@@ -66,7 +62,7 @@ def reveals_step_by_step(page):
     page.keyboard.press("ArrowLeft")
     expect(page.locator(".player .now")).to_have_text("after step 4 of 5")
     expect(page.locator("li.unrevealed")).to_have_count(1)
-    assert shown(page) == [number(cell(page, 3, i).text_content()) for i in range(4)]
+    assert shown(page) == [float(cell(page, 3, i).text_content()) for i in range(4)]
     assert cell(page, 3, step).text_content() != cell(page, LAST, step).text_content()
     expect(page.locator(f"svg[aria-label^='Validity of step {step + 1}']")).to_be_visible()
     # The address follows, and opens the same again.

@@ -34,6 +34,10 @@ def assert_only(page, place):
     for text in CONCLUSIONS:
         assert (text in shown) is (place == "evidence"), (place, text)
     expect(page.locator(".matrix tbody tr:visible")).to_have_count(min(count, len(STEPS)))
+    bar = page.locator(".player").bounding_box()
+    assert bar["y"] + bar["height"] == page.viewport_size["height"]
+    step = page.locator("ol.steps > li").nth(min(count, len(STEPS)) - 1).bounding_box()
+    assert place in ("problem", "evidence") or 0 <= step["y"] <= bar["y"] - step["height"]
     # Not even its id, which says what is wrong.
     assert TRACE["id"] not in shown
 

@@ -176,8 +176,7 @@ export class Evidence extends RevealedJudgment {
       title: `Validity of step ${this.names[this.step]} as later steps are revealed: ${spoken(values)}`,
     });
     const key = without?.length ? ` ◇ with that one step left out of the whole solution.` : "";
-    this.section.querySelector(".curve-key").textContent =
-      `Validity of step ${this.names[this.step]} after each later step.${key}`;
+    this.section.querySelector(".curve-key").textContent = `Validity of step ${this.names[this.step]} after each later step.${key}`;
   }
 
   /** Update the page's address, and that of the file. */

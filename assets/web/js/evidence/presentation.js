@@ -34,7 +34,8 @@ class Presentation extends Evidence {
     this.after = Math.min(Math.max(place, -1), this.last);
     this.step = this.hides ? this.mostMoved() : this.focus;
     this.changed();
-    this.items[this.after]?.scrollIntoView({ block: "nearest" });
+    const accused = this.section.querySelector("ol.steps > li:has(small.fails)") ?? this.items[this.step];
+    (this.hides ? this.items[this.after] : accused)?.scrollIntoView({ block: "nearest" });
   }
 
   /** The step whose verdict the last step revealed has moved most, or that step itself. */
@@ -98,7 +99,7 @@ const leave = () => {
   go(`${location.pathname}?${query}`);
 };
 
-onArrival("section.evidence.presents", (section) => (current = new Presentation(section)));
+onArrival("section.evidence.presents", (section) => (current = new Presentation(section)).move(0));
 
 const isHere = () => current?.section.isConnected;
 const on = (key, label, run, repeats = false) => register({ key, label, run, repeats, when: isHere, everywhere: true });

@@ -176,7 +176,7 @@ class LongTrace {
     this.seen.setAttribute("x", (first * step).toFixed(1));
     this.seen.setAttribute("width", Math.max(LEAST, (last - first + 1) * step).toFixed(1));
     const range = first === last ? `step ${this.names[first]}` : `steps ${this.names[first]} to ${this.names[last]}`;
-    setText(this.place, `${isOutside ? plural(this.items.length, "step") : `${range} of ${this.names.at(-1)}`} · ${plural(this.flags.length, "flag")}`);
+    setText(this.place, `${isOutside ? plural(Number.parseInt(this.names.at(-1)), "step") : `${range} of ${this.names.at(-1)}`} · ${plural(this.flags.length, "flag")}`);
     const here = this.isInView(this.at) ? this.at : first;
     this.picture.setAttribute("aria-valuemax", this.items.length);
     this.picture.setAttribute("aria-valuenow", here + 1);
