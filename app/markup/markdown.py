@@ -58,7 +58,7 @@ _BULLET = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 _WORD = re.compile(rf"(?<![^\W\d_])(?!(?:{_FUNCTION}|[A-Z]+)\b)[^\W\d_]{{3,}}")
-_AFTER_OPERAND = re.compile(r"(?:[\d)\]}|!%]|\ue001|(?<![^\W\d_])(?:[^\W\d_]|[A-Z]+))\s*\Z")
+_AFTER_OPERAND = re.compile(r"(?:[\d)\]}|!%]|\ue001|(?<![^\W\d_])(?:[^\W\d_]{1,2}|[A-Z]+))\s*\Z")
 _BEFORE_OPERAND = re.compile(rf"\s*(?:[\d(\[{{|√]|\ue000|(?:{_FUNCTION}|[A-Z]+|[^\W\d_]{{1,2}})(?![^\W\d_]))")
 _BEFORE_NUMBER = re.compile(r"\s*[\d(]")
 # A line of cells, the line of dashes below it, and all further lines with a bar, with the blank line around them.
@@ -109,7 +109,10 @@ def _list(match: re.Match[str]) -> str:
     # A single word may be an operand.
     if not _COMPLETE.search(before) or _GOES_ON.match(match["after"]) or re.fullmatch(rf"{_ITEM}[a-z]+\s*", items):
         return match[0]
-    return before + _BULLET.sub(r"\g<indent>• ", items)
+    bulleted, bullets = _BULLET.subn(r"\g<indent>• ", items)
+    signs = [line.lstrip()[0] for line in items.splitlines()]
+    # Lines with several signs, only some of which may be bullets, are an expression.
+    return before + bulleted if bullets == len(signs) or len(set(signs)) == 1 else match[0]
 
 
 def _emphasis(tag: str, match: re.Match[str]) -> str:
@@ -117,7 +120,8 @@ def _emphasis(tag: str, match: re.Match[str]) -> str:
     sign, text = match["sign"], match["text"]
     start, end = match.span()
     before, after = match.string[max(0, start - 12) : start], match.string[end : end + 12]
-    is_factor = _AFTER_OPERAND.search(before) and _BEFORE_OPERAND.match(after)
+    # A word before a bracket may be an operand.
+    is_factor = (_AFTER_OPERAND.search(before) or text[0] in "([") and _BEFORE_OPERAND.match(after)
     if sign == "*" and not text.strip("0123456789."):
         is_factor = is_factor or _BEFORE_NUMBER.match(after)
     if sign[0] == "*" and is_factor and not _WORD.search(text):
