@@ -3,11 +3,10 @@
 from typing import Annotated, ClassVar, Self
 
 from markupsafe import Markup
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from stepsight.app.web.pages import Number, PageNumber, PageQuery
-from stepsight.core.errors import UserError
-from stepsight.core.validation import invalid
+from stepsight.core.validation import checked
 from stepsight.storage.browse.filters import OF_DATASET, NamedFilter, Sort
 
 _BY_SCORES = ("validity", "redundancy", "change")
@@ -17,19 +16,11 @@ def _read_order(text: str) -> Sort:
     return Sort(text.removeprefix("-"), descending=text.startswith("-"))  # type: ignore[arg-type]  # it checks
 
 
-def _check_order(text: str) -> str:
-    try:
-        _read_order(text)
-    except UserError as error:
-        raise invalid(error.message, error.hint) from None
-    return text
-
-
 class ListQuery(NamedFilter):
     """The filters and the sort order of a list of traces. `sort` is the name of a sort order, with a leading minus
     for descending order."""
 
-    sort: Annotated[str, AfterValidator(_check_order)] = Field(
+    sort: Annotated[str, checked(_read_order)] = Field(
         default="position",
         description="position, steps, error, validity, redundancy, change; -change: largest first.",
     )

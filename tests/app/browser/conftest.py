@@ -28,7 +28,7 @@ def store(module_store):
     return module_store
 
 
-# Not for the session: while Playwright's loop runs, no other test can run one of its own.
+# Not for the session: no other test can run a loop beside Playwright's. `__init__.py` makes the folder a package.
 @pytest.fixture(scope="package")
 def browser():
     with sync_playwright() as playwright:
