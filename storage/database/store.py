@@ -47,7 +47,7 @@ _SYNCHRONOUS = "stepsight_synchronous"
 _WRITING = {_BEGIN: "BEGIN IMMEDIATE"}
 _DURABLE = {**_WRITING, _SYNCHRONOUS: "FULL"}
 # The databases' messages on invalid JSON, and on JSON that is not an object.
-_DAMAGED = ("malformed JSON", "cannot call json_each", "invalid input syntax for type json")
+_DAMAGED = ("malformed JSON", "cannot call json_each", "decode to UTF-8", "invalid input syntax for type json")
 _CREATING = Lock()
 # The number of PostgreSQL's advisory lock that the one writer holds.
 _WRITER = 5_749_207_319
