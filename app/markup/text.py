@@ -54,8 +54,8 @@ _MATHS = re.compile(
 )
 # Many benchmarks give answers such as \frac43 without dollar signs: a command, and no word beside it.
 _BARE = re.compile(
-    r"(?=[^\\]*\\[a-zA-Z]{2})(?:\\(?:text|mbox)\{[^{}\n]*\}|\\[a-zA-Z]+|\\[^a-zA-Z\n]"
-    r"|(?<![a-zA-Z])[a-zA-Z]{1,2}(?![a-zA-Z])|[^\\$a-zA-Z\n]){2,200}"
+    r"(?=[^\\]*\\[a-zA-Z]{2})(?:(?>\\(?:text|mbox)\{[^{}\n]*\}|\\[a-zA-Z]+|\\[^a-zA-Z\n]"
+    r"|(?<![a-zA-Z])[a-zA-Z]{1,2}(?![a-zA-Z])|[^\\$a-zA-Z\n])){2,200}"
 )
 _LONGEST = 4000
 # To TeX the rest of a line behind a bare % is a comment; nobody who writes 20% in a solution means one.
