@@ -136,8 +136,9 @@ OPENERS = [
 ]
 
 
-@each("opener", [*OPENERS, f"\\[{'x' * 5000}\\]"])
+@each("opener", [*OPENERS, f"\\[{'x' * 5000}\\]", "\\text{a}"])
 def test_many_openers_take_linear_time(opener):
+    assert is_linear(lambda size: text_html(opener * (size // len(opener))), 3_900)
     assert is_linear(lambda size: text_html(opener * (size // len(opener))), 50_000)
 
 
