@@ -28,7 +28,7 @@ from stepsight.app.score.entered import LONGEST_ENTRY, Entered
 from stepsight.app.score.files import judgment_files, late_error
 from stepsight.app.scoring.evaluators import Evaluators
 from stepsight.app.web.access import Right, find_user_of, may
-from stepsight.app.web.background_cache import LARGEST, BackgroundCache, Pending
+from stepsight.app.web.background_cache import BackgroundCache, Pending
 from stepsight.app.web.baseline_check import BaselineChecks
 from stepsight.app.web.html import EMPTY_STORE, macro, render
 from stepsight.app.web.pages import DOWNLOAD_PATIENCE, PageContent, Query, address_page, answer_query
@@ -115,14 +115,9 @@ class BrowsePages:
         Traces that are still being ranked by doubt are in file order."""
         selection, problems = Selection.of(self.store, self.evaluators, dataset, address)
         errors += problems
-        if address.order.by != "doubt":
+        if selection.address.order.by != "doubt":
             return selection
         try:
-            if dataset.traces > LARGEST:
-                raise UserError(
-                    f"{dataset.name} has {dataset.traces:,} traces; this page ranks at most {LARGEST:,}.",
-                    "The command `stepsight doubtful` ranks more.",
-                )
             newest = self._rankings.newest(
                 dataset.id,
                 version_of_doubts(self.store, dataset),

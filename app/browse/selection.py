@@ -10,6 +10,7 @@ from stepsight.app.browse.evaluator_choice import EvaluatorChoice, default_choic
 from stepsight.app.browse.facets import ActiveFilters
 from stepsight.app.markup.marking import has_hit
 from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.web.background_cache import LARGEST
 from stepsight.app.web.step_bars import words_of
 from stepsight.core.errors import UserError
 from stepsight.storage.browse.browse import (
@@ -66,7 +67,8 @@ class Selection:
         cls, store: Store, evaluators: Evaluators, dataset: Dataset, address: Address
     ) -> tuple["Selection", list[UserError]]:
         """Return the selection for an address, and the errors found in the address. The errors are unknown
-        evaluators, and filters or sort orders by verdicts or redundancy that the evaluator does not provide."""
+        evaluators, filters or sort orders by verdicts or redundancy that the evaluator does not provide, and an order
+        by doubt of more than `LARGEST` traces."""
         choices = list_choices(store, evaluators, dataset.id)
         offered: set[str] = set()
         problems: list[UserError] = []
@@ -90,6 +92,10 @@ class Selection:
         elif not about.outputs.has_redundancy and address != address.without_redundancy():
             problems.append(UserError(f"{about.key} gives no redundancy to filter or sort by."))
             address = address.without_redundancy()
+        if address.order.by == "doubt" and dataset.traces > LARGEST:
+            reason = f"{dataset.name} has {dataset.traces:,} traces; at most {LARGEST:,} can be sorted by doubt."
+            problems.append(UserError(reason, "The command `stepsight doubtful` ranks more."))
+            address = address.without("sort")
         return cls(store, address, dataset, choices, about), problems
 
     @classmethod

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 
+from stepsight.app.browse import selection
 from stepsight.app.browse.address import Address
 from stepsight.app.browse.page import CSV_PATH, JSON_PATH, BrowsePages, file_address, trace_files
 from stepsight.app.score.entered import Entered
@@ -19,7 +20,7 @@ from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.database.store import UnavailableError, open_store
 from stepsight.storage.judgments.evaluators import register_evaluator
 from stepsight.storage.judgments.judgments import save_judgments
-from tests.app.client import let_in
+from tests.app.client import asking, let_in
 from tests.app.elements import read
 from tests.cases import each
 from tests.messages import refused
@@ -131,6 +132,19 @@ def test_the_most_doubtful_gold_comes_first_with_the_reasons_and_whatever_ranks_
     assert first.one(cls="hit").text in [hint.text for hint in opened.all("p", cls="hint")]
     page = listed("alone")
     assert notices(page) == ["alone has labels of one problem only. Doubts need labels of other problems."]
+
+
+def test_a_large_dataset_is_not_sorted_by_doubt(sqlite_store, evaluators, monkeypatch):
+    monkeypatch.setattr(selection, "LARGEST", 3)
+    add(sqlite_store, SAMPLES, "sums")
+    page = read(BrowsePages(sqlite_store, evaluators).content({"dataset": "sums", "sort": "doubt"}).html)
+    assert notices(page) == [
+        "sums has 4 traces; at most 3 can be sorted by doubt. The command `stepsight doubtful` ranks more."
+    ]
+    assert len(ids(page)) == 4
+    with asking(sqlite_store, evaluators) as client:
+        for path in ("/browse/export?dataset=sums&", "/api/v1/datasets/sums/traces?"):
+            assert client.get(f"{path}sort=doubt").status_code == 422
 
 
 def test_a_filter_is_kept_from_page_to_page(browse):

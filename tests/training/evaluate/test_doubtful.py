@@ -58,11 +58,17 @@ def test_a_failing_equation_comes_first_and_each_label_has_its_reasons(sqlite_st
     assert ranking.labels[-1].reason().endswith("little speaks against it.")
 
 
+def _contradicted(store, overlap=2):
+    """A campaign in which each of `overlap` people calls step 1 of a trace wrong."""
+    opened = campaign(store, None, overlap=overlap)
+    for user in people(store, overlap):
+        label_all(store, take(store, opened, user), user, ["neg", "pos"])
+    return opened
+
+
 def test_people_who_contradict_a_label_come_before_evaluators(sqlite_store):
     dataset = judged(sqlite_store)
-    of = campaign(sqlite_store, None, overlap=2)
-    for user in people(sqlite_store, 2):
-        label_all(sqlite_store, take(sqlite_store, of, user), user, ["neg", "pos"])
+    _contradicted(sqlite_store)
     ranking = rank_labels(sqlite_store, dataset)
     named = ranking.labels[1]
     assert (named.trace, named.step) == ("0", 1)
@@ -72,15 +78,13 @@ def test_people_who_contradict_a_label_come_before_evaluators(sqlite_store):
 
 def test_traces_are_ranked_by_their_most_doubtful_label_without_labels_of_open_campaigns(sqlite_store):
     dataset = judged(sqlite_store)
-    of = campaign(sqlite_store, None, overlap=2)
-    for user in people(sqlite_store, 2):
-        label_all(sqlite_store, take(sqlite_store, of, user), user, ["neg", "pos"])
+    opened = _contradicted(sqlite_store)
     version = version_of_doubts(sqlite_store, dataset)
     first, second, *others = rank_traces(sqlite_store, dataset).labels
     assert (first.trace, second.trace) == ("3", "4")
     assert not any(label.reasons() for label in others)
     assert len({first.trace, second.trace, *(label.trace for label in others)}) == len(others) + 2 == len(TRACES)
-    close_campaign(sqlite_store, of.id)
+    close_campaign(sqlite_store, opened.id)
     assert version_of_doubts(sqlite_store, dataset) != version
     assert rank_traces(sqlite_store, dataset).labels[1].reason() == (
         "Gold calls step 1 valid: 2 of 2 people call it wrong."
@@ -89,9 +93,7 @@ def test_traces_are_ranked_by_their_most_doubtful_label_without_labels_of_open_c
 
 def test_people_alone_are_enough(sqlite_store):
     add(sqlite_store, TRACES, NAME)
-    of = campaign(sqlite_store, None, overlap=1)
-    (user,) = people(sqlite_store, 1)
-    label_all(sqlite_store, take(sqlite_store, of, user), user, ["neg", "pos"])
+    _contradicted(sqlite_store, overlap=1)
     ranking = rank_labels(sqlite_store, find_dataset(sqlite_store, NAME))
     equation, said, other = ranking.labels
     assert equation.finding
