@@ -67,8 +67,8 @@ class Selection:
         cls, store: Store, evaluators: Evaluators, dataset: Dataset, address: Address
     ) -> tuple["Selection", list[UserError]]:
         """Return the selection for an address, and the errors found in the address. The errors are unknown
-        evaluators, filters or sort orders by verdicts or redundancy that the evaluator does not provide, and an order
-        by doubt of more than `LARGEST` traces."""
+        evaluators, filters or sort orders by verdicts or redundancy that the evaluator does not provide, and an
+        order by doubt of more than `LARGEST` traces."""
         choices = list_choices(store, evaluators, dataset.id)
         offered: set[str] = set()
         problems: list[UserError] = []
