@@ -1,8 +1,8 @@
-"""Processing strangers' files in a separate process with limits on memory and time.
+"""Processing strangers' files and answers in a separate process with limits on memory and time.
 
-A model's tokenizer or a data file can make its reader compute forever, use up all memory, or crash. A process can
-be limited and killed, whatever it does. The parent and its child write frames to each other: the length in four
-bytes, then JSON, or bytes of a file. Nothing that a child writes is unpickled.
+A model's tokenizer, a data file or a formula can make its reader compute forever, use up all memory, or crash. A
+process can be limited and killed, whatever it does. The parent and its child write frames to each other: the length
+in four bytes, then JSON, or bytes of a file. Nothing that a child writes is unpickled.
 """
 
 import gc
@@ -153,7 +153,7 @@ class Child:
                 if _read(_present(process.stdout)) == _READY:
                     return process
         self._end()
-        raise UserError("the process that reads untrusted files did not start.", "See its messages above.")
+        raise UserError(f"the process for {self._target} did not start.", "See its messages above.")
 
     def _end(self) -> int:
         """Kill the process, if there is one, and return its exit status."""

@@ -1,107 +1,72 @@
 """Final answers of solutions: finding, comparing and grading them.
 
 Answers that differ only in LaTeX spacing, or in how a number is written, are recognised as equal by this module.
-All other answers are compared by math-verify, in a process of its own: math-verify interrupts slow work with a
-signal, which works only in the main thread of a process and cannot stop the computation of a huge power. A process
-can be ended, and serves any thread.
+All other answers are compared by math-verify, in a child: math-verify interrupts slow work with a signal, which
+works only in the main thread of a process and cannot stop the computation of a huge power. A child can be ended,
+and serves any thread.
 """
 
-import logging
-import multiprocessing
 import re
-import resource
-import signal
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from importlib.metadata import version
 from importlib.util import find_spec
-from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any
 
 from stepsight.core.equations.units import conversion
 from stepsight.core.errors import UserError
+from stepsight.core.files.child import Answerer, Bounds, Child, ChildError
 from stepsight.core.metrics.best_of_n import NO_ANSWER
 from stepsight.core.text.signs import CURRENCY, RAISED, comparable
 
-# The seconds in which a process has to start, and the memory in bytes that it may use.
-_START, _MEMORY = 900.0, 4 * 2**30
+# What grading a text may take.
+_BOUNDS = Bounds(seconds=30, memory=4 * 2**30, patience=30.0)
 _MIXED = re.compile(r"(?<![\d./,^])(\d{1,6})(?:\s|\\ |\\,|~){1,4}(\d{1,4})/(\d{1,4})(?![\d/])")
-# A forked process would share locks with the threads of this one.
-_SPAWN = multiprocessing.get_context("spawn")
 
 
 class Grader:
-    """A context manager that decides whether texts end in the right answer. Only one thread at a time may use it.
+    """A context manager that decides whether texts end in the right answer.
 
-    A text that takes more than `seconds` is graded as wrong and counted in `timeouts`; so is one that takes too
-    much memory. Raises `UserError` if math-verify is not installed or does not start.
+    A text that takes too much time or memory is graded as wrong and counted in `timeouts`. Raises `UserError` if
+    math-verify is not installed or does not start.
     """
 
-    def __init__(self, seconds: float = 30.0) -> None:
+    def __init__(self) -> None:
         if find_spec("math_verify") is None:
             raise UserError("math-verify is not installed.", "Install stepsight[sft].")
         self.timeouts = 0
-        self._seconds = seconds
-        self._process: Any = None
+        self._child = Child(make_grader, _BOUNDS)
 
     def __enter__(self) -> "Grader":
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            self._pipe.close()
-            self._process.kill()
-            self._process.join()
-            self._process = None
+        self._child.close()
 
     def grade(self, answer: str, text: str) -> bool:
         """True if the solution `text` ends in `answer`, which is LaTeX without `$`, as in benchmarks."""
-        if self._process is None:
-            self._pipe, theirs = _SPAWN.Pipe()
-            self._process = _SPAWN.Process(target=_serve, args=(theirs,), daemon=True)
-            self._process.start()
-            theirs.close()
-            if self._ask("1", "1", _START) is not True:
-                self.__exit__()
-                raise UserError("math-verify does not start.", "Its messages are above.")
-        verdict = self._ask(answer, text, self._seconds)
-        if verdict is None:
-            self.timeouts += 1
-            self.__exit__()
-        return bool(verdict)
-
-    def _ask(self, answer: str, text: str, seconds: float) -> bool | None:
-        """Return the verdict, or None if the process does not give one in time or has ended."""
         try:
-            self._pipe.send((answer, text))
-            return self._pipe.recv() if self._pipe.poll(seconds) else None
-        except (EOFError, OSError):
-            return None
+            return bool(self._child.ask([answer, text]))
+        except ChildError:
+            self.timeouts += 1
+            return False
 
 
-def _serve(pipe: Connection) -> None:
-    """Grade the answers and texts that arrive on a pipe until it is closed. The verdict is None without memory."""
-    # Ctrl-C is handled by the parent process.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    logging.disable()
+def make_grader() -> Answerer:
+    """Return the function by which the child grades an answer and a text."""
     # Its import takes a second, which only this process needs.
     from math_verify import parse, verify
 
-    while True:
-        try:
-            answer, text = (_MIXED.sub(_as_fraction, part) for part in pipe.recv())
-        except EOFError:
-            return
-        try:
-            # math-verify looks for a box first, so a boxed answer is read whole, including words.
-            right = parse(rf"\boxed{{{answer}}}", parsing_timeout=None)
-            pipe.send(bool(verify(right, parse(text, parsing_timeout=None), timeout_seconds=None)))
-        except (MemoryError, RecursionError):
-            pipe.send(None)
+    def grade(request: Any, content: Iterator[bytes]) -> bool:
+        answer, text = (_MIXED.sub(_as_fraction, part) for part in request)
+        # math-verify looks for a box first, so a boxed answer is read whole, including words.
+        right = parse(rf"\boxed{{{answer}}}", parsing_timeout=None)
+        return bool(verify(right, parse(text, parsing_timeout=None), timeout_seconds=None))
+
+    return grade
 
 
 def _as_fraction(mixed: re.Match[str]) -> str:
@@ -157,15 +122,11 @@ _RATIO = re.compile(r"([-+]?\d{1,40})/(\d{1,40})")
 
 
 class AnswerComparer:
-    """A context manager that compares answers, even in different notation. Only one thread may use it.
+    """A context manager that compares answers, even in different notation. If math-verify is installed, it compares
+    those that are not plain numbers."""
 
-    If `symbolic` is True, math-verify compares answers that are not plain numbers. If it is None, math-verify is
-    used if it is installed.
-    """
-
-    def __init__(self, symbolic: bool | None = None) -> None:
-        is_symbolic = find_spec("math_verify") is not None if symbolic is None else symbolic
-        self._grader = Grader() if is_symbolic else None
+    def __init__(self) -> None:
+        self._grader = Grader() if find_spec("math_verify") else None
         self._same = lru_cache(maxsize=100_000)(self._compare)
 
     def __enter__(self) -> "AnswerComparer":

@@ -1,12 +1,12 @@
 """Answers: finding, comparing and grading them, on those of MATH-500 itself too."""
 
-import os
-import signal
 import threading
+from dataclasses import replace
 
 import pytest
 
 from stepsight.core.metrics.best_of_n import NO_ANSWER
+from stepsight.training.experiments import answers
 from stepsight.training.experiments.answers import AnswerComparer, Grader, answer_of, normalised
 from stepsight.training.experiments.finetuning.recipe import read_pairs
 from tests.cases import each
@@ -55,24 +55,21 @@ def test_the_last_thing_that_looks_like_an_answer_counts(grader, answer, text, r
     assert grader.grade(answer, text) is right
 
 
-def test_what_hangs_or_is_killed_is_wrong_and_the_next_is_graded_even_in_a_thread():
+def test_what_hangs_is_wrong_and_the_next_is_graded_even_in_a_thread(monkeypatch):
+    monkeypatch.setattr(answers, "_BOUNDS", replace(answers._BOUNDS, patience=2.0))
     verdicts = []
 
     def grade():
-        with Grader(seconds=2) as impatient:
-            verdicts.append(impatient.grade("2", "The answer is 2."))
+        with Grader() as impatient:
             # math-verify itself would try the power for five seconds.
-            verdicts.append(impatient.grade("2", "$9^{9^{9^{9}}}$"))
-            verdicts.append(impatient.grade("2", "2"))
-            os.kill(impatient._process.pid, signal.SIGKILL)
-            verdicts.append(impatient.grade("2", "2"))
-            verdicts.append(impatient.grade("2", "2"))
-            assert impatient.timeouts == 2
+            for text in ("The answer is 2.", "$9^{9^{9^{9}}}$", "2"):
+                verdicts.append(impatient.grade("2", text))
+            assert impatient.timeouts == 1
 
     thread = threading.Thread(target=grade)
     thread.start()
     thread.join()
-    assert verdicts == [True, False, True, False, True]
+    assert verdicts == [True, False, True]
 
 
 @each(
@@ -158,12 +155,14 @@ OTHER = [
 
 
 @pytest.mark.parametrize("symbolic", [False, True])
-def test_answers_are_compared_as_a_reader_would(symbolic):
+def test_answers_are_compared_as_a_reader_would(symbolic, monkeypatch):
     if symbolic:
         pytest.importorskip("math_verify")
-    with AnswerComparer(symbolic) as answers:
-        assert [pair for pair in SAME if not answers.same(*pair)] == []
-        assert [pair for pair in OTHER if answers.same(*pair) or answers.same(*reversed(pair))] == []
+    else:
+        monkeypatch.setattr(answers, "find_spec", lambda name: None)
+    with AnswerComparer() as comparer:
+        assert [pair for pair in SAME if not comparer.same(*pair)] == []
+        assert [pair for pair in OTHER if comparer.same(*pair) or comparer.same(*reversed(pair))] == []
 
 
 def test_huge_numbers_take_no_time():
@@ -190,14 +189,15 @@ def test_the_answer_that_a_solution_ends_in(solution, answer):
     assert answer_of(solution) == answer
 
 
-def test_answers_in_groups():
-    with AnswerComparer(symbolic=False) as answers:
-        assert answers.described == "as texts and numbers"
-        assert answers.groups(["5", None, "6", "5.0", "x+1", r"\frac{10}{2}", "1+x"]) == [
+def test_answers_in_groups(monkeypatch):
+    monkeypatch.setattr(answers, "find_spec", lambda name: None)
+    with AnswerComparer() as comparer:
+        assert comparer.described == "as texts and numbers"
+        assert comparer.groups(["5", None, "6", "5.0", "x+1", r"\frac{10}{2}", "1+x"]) == [
             0, NO_ANSWER, 1, 0, 2, 0, 3,
         ]  # fmt: skip
-        assert answers.same("0.50", "1/2")
-        assert not answers.same("5", "5%")
+        assert comparer.same("0.50", "1/2")
+        assert not comparer.same("5", "5%")
 
 
 def test_math_verify_has_the_word_on_what_is_no_number():
@@ -212,4 +212,4 @@ def test_math_verify_has_the_word_on_what_is_no_number():
 def test_two_numbers_ask_nobody():
     with AnswerComparer() as answers:
         assert answers.groups([str(number) for number in range(50)]) == list(range(50))
-        assert answers._grader is None or answers._grader._process is None
+        assert answers._grader is None or answers._grader._child._process is None

@@ -38,13 +38,15 @@ SCORED = [scores(0.8, 0.9), scores(0.9), scores(0.5, 1.0), scores(0.6, 0.4), Non
 
 
 @pytest.fixture
-def ranked(tmp_path, sqlite_store):
+def ranked(tmp_path, sqlite_store, monkeypatch):
+    monkeypatch.setattr("stepsight.training.experiments.answers.find_spec", lambda name: None)
+
     def ranked(rows=ROWS, scored=SCORED, outputs=Outputs.THREE_WAY, by=Aggregation.MIN):
         path = write_rows(tmp_path / "c.jsonl", rows)
         pool = CandidateSet.read(sqlite_store, import_candidates(sqlite_store, path))
         # A file is read once; a chosen candidate comes from the store.
         path.unlink()
-        with AnswerComparer(symbolic=False) as answers:
+        with AnswerComparer() as answers:
             found = rank(pool, scored, by, answers)
         ranking = RankedPool("tiny", by, outputs, scored, found, None)
         return Reranking(pool, Mode.OFFLINE, (ranking,), "as texts", Ties.RANDOM)
