@@ -9,18 +9,21 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from io import BufferedReader, FileIO
 from pathlib import Path
 from typing import Any
 
 from stepsight.core.errors import UserError, counted, located
+from stepsight.core.files.compression import split_lines
 from stepsight.core.files.text_lines import decode_line, utf8_lines
-from stepsight.core.files.whole_files import LARGEST, STRICT, parse_json
+from stepsight.core.files.whole_files import STRICT, parse_json
 from stepsight.core.trace import Step, Trace, check_text
 
 _KEYS = ("id", "problem", "steps", "labels")
 _VALID = "valid"
 SHARES = "shares"
+_BLOCK = 1 << 18
 
 
 def read_rows(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -56,13 +59,8 @@ def read_file(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
 class _Input(BufferedReader):
     """A binary file that limits the length of its lines."""
 
-    def __next__(self) -> bytes:
-        line = self.readline(LARGEST + 1)
-        if not line:
-            raise StopIteration
-        if len(line) > LARGEST:
-            raise UserError(f"{self.name}: a line has over {LARGEST:,} bytes.", "Write one JSON object per line.")
-        return line
+    def __iter__(self) -> Iterator[bytes]:
+        return split_lines(iter(partial(self.read, _BLOCK), b""), str(self.name))
 
 
 def open_input(path: str | Path) -> BufferedReader:
