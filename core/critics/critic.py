@@ -177,9 +177,9 @@ class CriticClient:
     """A client that asks a server about traces and counts calls and missing judgments in `tally`. Several threads
     can use a client at once; they share the tally."""
 
-    def __init__(self, settings: Settings, server: Server | None = None) -> None:
+    def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.server = server or Server(settings.address.url, at_once=settings.requests, seconds=settings.timeout)
+        self.server = Server(settings.address.url, at_once=settings.requests, seconds=settings.timeout)
         self.tally = Tally()
         self._form: str | None = None
         self._limit, self._seeds = _MAX_TOKENS, True

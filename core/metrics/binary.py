@@ -191,17 +191,17 @@ class Reliability:
     share: Floats64
 
 
-def reliability(items: Items, bins: int = BINS) -> Reliability:
+def reliability(items: Items) -> Reliability:
     """Return the reliability diagram of the scores, taken as probabilities of the positive class. All bins are
     empty if there are no items or no scores."""
     if _score_problem(items):
-        empty = np.full(bins, np.nan)
-        return Reliability(np.zeros(bins, np.int64), empty, empty)
-    place = np.minimum((items.scores * bins).astype(np.int64), bins - 1)
-    count = np.bincount(place, minlength=bins)
+        empty = np.full(BINS, np.nan)
+        return Reliability(np.zeros(BINS, np.int64), empty, empty)
+    place = np.minimum((items.scores * BINS).astype(np.int64), BINS - 1)
+    count = np.bincount(place, minlength=BINS)
     with np.errstate(invalid="ignore"):
-        score = np.bincount(place, items.scores, bins) / count
-        share = np.bincount(place, items.gold.astype(np.float64), bins) / count
+        score = np.bincount(place, items.scores, BINS) / count
+        share = np.bincount(place, items.gold.astype(np.float64), BINS) / count
     return Reliability(count, score, share)
 
 
@@ -211,7 +211,7 @@ def _score_problem(items: Items) -> str:
     return NO_SCORES if np.isnan(items.scores).any() else ""
 
 
-def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
+def expected_calibration_error(items: Items) -> Value:
     """Return the expected calibration error (Naeini et al., 2015).
 
     It is the mean over the bins, weighted by their counts, of the distance between the bin's mean score and its
@@ -219,7 +219,7 @@ def expected_calibration_error(items: Items, bins: int = BINS) -> Value:
     """
     if problem := _score_problem(items):
         return Value.none(problem)
-    diagram = reliability(items, bins)
+    diagram = reliability(items)
     filled = diagram.count > 0
     distance = np.abs(diagram.score[filled] - diagram.share[filled])
     return Value(float((diagram.count[filled] * distance).sum() / len(items)))

@@ -2,12 +2,11 @@
 
 import json
 from contextlib import closing, contextmanager
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from stepsight.core.critics.critic import CriticClient, open_critic
+from stepsight.core.critics.critic import open_critic
 from stepsight.core.critics.settings import OWN, read_preset, read_settings
 from stepsight.core.inference_servers.address import parse_address
 from stepsight.core.inference_servers.server import Server
@@ -35,7 +34,8 @@ def asking(chat, options="", model="m", **more):
     """A critic at that server, with up to four requests at once."""
     critic = critic_of(f"critic:{chat.url}#{model}{options}")
     with closing(Server(chat.url, at_once=4, **more)) as server:
-        yield replace(critic, client=CriticClient(critic.client.settings, server))
+        critic.client.server = server
+        yield critic
 
 
 def judged(critic, traces, mode=Mode.OFFLINE):

@@ -78,14 +78,15 @@ def scored(scores, golds):
 FOUND = scored([0.1, 0.3, 0.7, 0.9, 1.0], [False, True, True, True, False])
 
 
-def test_two_bins_by_hand():
+def test_two_bins_by_hand(monkeypatch):
+    monkeypatch.setattr("stepsight.core.metrics.binary.BINS", 2)
     # Below 0.5: scores 0.1, 0.3 (mean 0.2), half of them positive. Above: 0.7, 0.9, 1.0 (mean 2.6 / 3), two thirds.
-    found = reliability(FOUND, bins=2)
+    found = reliability(FOUND)
     assert found.count.tolist() == [2, 3]
     np.testing.assert_allclose(found.score, [0.2, 2.6 / 3])
     np.testing.assert_allclose(found.share, [0.5, 2 / 3])
     # (2 * 0.3 + 3 * (2.6 - 2) / 3) / 5
-    assert expected_calibration_error(FOUND, bins=2).number == pytest.approx((0.6 + 0.6) / 5)
+    assert expected_calibration_error(FOUND).number == pytest.approx((0.6 + 0.6) / 5)
 
 
 def test_brier_of_probabilities_that_rounding_lifted_above_1():
