@@ -31,7 +31,7 @@ from stepsight.core.judgment import Mode
 from stepsight.core.trace import Trace
 from stepsight.core.validation import validate
 from stepsight.storage.database.location import folder_of
-from stepsight.storage.database.store import open_store
+from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.importers import find_kind
 from stepsight.storage.importers.benchmarks.prm800k import KIND as PRM800K_KIND
 from stepsight.storage.importers.benchmarks.prm800k import beside_the_paper
@@ -304,14 +304,12 @@ def _bar() -> "Iterator[tqdm[Any]]":
         choices=MODES,
         default=MODES[0],
     ),
-    DB,
 )
-def import_scores_command(args: Namespace) -> None:
+def import_scores_command(args: Namespace, store: Store) -> None:
     """Store the scores of a file as judgments of a dataset of the store. The file is one that stepsight score
     --output wrote, or a released one, whose rows have an id and scores: three numbers or one per sub-step, one per
     solution, or a verdict in words with the step it blames."""
-    with open_store(args.db) as store:
-        print(import_scores(store, args.dataset, args.path, args.evaluator, Mode(args.mode)))
+    print(import_scores(store, args.dataset, args.path, args.evaluator, Mode(args.mode)))
 
 
 @command(

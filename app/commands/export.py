@@ -17,7 +17,6 @@ from typing import get_args
 import pandas as pd
 
 from stepsight.app.options.command import (
-    DB,
     FORCE,
     Command,
     Parser,
@@ -35,7 +34,7 @@ from stepsight.core.validation import validate
 from stepsight.storage.browse.browse import list_matching
 from stepsight.storage.browse.filters import NamedFilter, TraceFilter
 from stepsight.storage.browse.outcomes import outcome_table
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import judgment_frames, named_evaluators
 from stepsight.storage.exports.judgment_folders import NAME as FOLDER
 from stepsight.storage.exports.judgment_folders import write_judgments
@@ -92,17 +91,15 @@ export_command = Command(None, (), "Write labels, judgments or traces of the sto
     option("--format", "the format of the file", required=True, choices=FORMAT_NAMES),
     flag("--per-annotator", "the labels of each annotator instead of the consensus"),
     FORCE,
-    DB,
     description="Write the consensus of a campaign into a file. A decision comes before a majority, and a tie or"
     " unsure is unlabelled. events lose nothing and are read back by: stepsight import labels FILE",
 )
-def _export_labels(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        print(
-            export_labels(
-                store, args.campaign, args.path, args.format, per_annotator=args.per_annotator, force=args.force
-            )
+def _export_labels(args: Namespace, store: Store) -> None:
+    print(
+        export_labels(
+            store, args.campaign, args.path, args.format, per_annotator=args.per_annotator, force=args.force
         )
+    )
 
 
 @export_command.action(
@@ -117,19 +114,17 @@ def _export_labels(args: Namespace) -> None:
     ),
     _BY,
     FORCE,
-    DB,
     description="Write stored judgments as a tidy table: a row per trace, step, sub-step, evaluator and mode."
     " Values that an evaluator does not give are empty. Parquet has the rows of stepsight.frame with"
     " substeps=True.",
 )
-def _export_judgments(args: Namespace) -> None:
+def _export_judgments(args: Namespace, store: Store) -> None:
     if args.format != FOLDER:
-        _export_frames(args, judgment_frames)
+        _export_frames(args, store, judgment_frames)
         return
-    with open_store(args.db) as store:
-        dataset, ids = _select(store, args)
-        chosen = {row.id for row in named_evaluators(store, dataset, args.by)} if args.by else None
-        written = write_judgments(store, Path(args.path), args.dataset, ids, chosen)
+    dataset, ids = _select(store, args)
+    chosen = {row.id for row in named_evaluators(store, dataset, args.by)} if args.by else None
+    written = write_judgments(store, Path(args.path), args.dataset, ids, chosen)
     rows = ", ".join(f"{counted(count, 'row')} of {name}" for name, count in written.items())
     print(f"{args.path}: {rows}.")
 
@@ -145,13 +140,11 @@ def _export_judgments(args: Namespace) -> None:
         choices=TRACE_FORMATS,
     ),
     FORCE,
-    DB,
     description="Write traces as JSON Lines, which are read back by: stepsight import jsonl FILE",
 )
-def _export_traces(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        _, ids = _select(store, args)
-        _write(args, trace_lines(store, ids, args.format))
+def _export_traces(args: Namespace, store: Store) -> None:
+    _, ids = _select(store, args)
+    _write(args, trace_lines(store, ids, args.format))
     print(f"{args.path}: {_count(ids)}.")
 
 
@@ -162,12 +155,11 @@ def _export_traces(args: Namespace) -> None:
     _TABLE,
     _BY,
     FORCE,
-    DB,
     description="Write stored scores without a step as a tidy table: a row per trace, evaluator, gap, missing"
     " sub-step and each other one. Parquet has the rows of stepsight.left_out_frame.",
 )
-def _export_left_out(args: Namespace) -> None:
-    _export_frames(args, left_out_frames)
+def _export_left_out(args: Namespace, store: Store) -> None:
+    _export_frames(args, store, left_out_frames)
 
 
 @export_command.action(
@@ -177,33 +169,30 @@ def _export_left_out(args: Namespace) -> None:
     _TABLE,
     _BY,
     FORCE,
-    DB,
     description="Write a table with a row per trace: what gold says of it, and the outcome of each evaluator, such"
     " as right or missed, in the given mode and for the given kind of error. Unknown outcomes are empty.",
 )
-def _export_outcomes(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        where, _ = read_conditions(args, store)
-        dataset, ids = _select(store, args)
-        named = with_distinct_names(named_evaluators(store, dataset, args.by or None))
-        table = outcome_table(store, dataset.id, where, ids, {row.name: row.id for row in named})
-        _write(args, table_parts(*table, args.format))
+def _export_outcomes(args: Namespace, store: Store) -> None:
+    where, _ = read_conditions(args, store)
+    dataset, ids = _select(store, args)
+    named = with_distinct_names(named_evaluators(store, dataset, args.by or None))
+    table = outcome_table(store, dataset.id, where, ids, {row.name: row.id for row in named})
+    _write(args, table_parts(*table, args.format))
     print(f"{args.path}: {_count(ids)}.")
 
 
-def _export_frames(args: Namespace, read: Callable[..., Iterator[pd.DataFrame]]) -> None:
+def _export_frames(args: Namespace, store: Store, read: Callable[..., Iterator[pd.DataFrame]]) -> None:
     rows = 0
-    with open_store(args.db) as store:
-        dataset, ids = _select(store, args)
-        chosen = {row.id for row in named_evaluators(store, dataset, args.by)} if args.by else None
+    dataset, ids = _select(store, args)
+    chosen = {row.id for row in named_evaluators(store, dataset, args.by)} if args.by else None
 
-        def frames() -> Iterator[pd.DataFrame]:
-            nonlocal rows
-            for frame in read(store, args.dataset, ids, chosen):
-                rows += len(frame)
-                yield frame
+    def frames() -> Iterator[pd.DataFrame]:
+        nonlocal rows
+        for frame in read(store, args.dataset, ids, chosen):
+            rows += len(frame)
+            yield frame
 
-        _write(args, frame_parts(frames(), args.format))
+    _write(args, frame_parts(frames(), args.format))
     print(f"{args.path}: {rows:,} {'row' if rows == 1 else 'rows'} of {_count(ids)}.")
 
 
@@ -237,14 +226,12 @@ patch_command = Command(None, (), "Export accepted disputes as a label patch, an
         choices=[state.value for state in DisputeState],
         default="accepted",
     ),
-    DB,
     description="",
 )
-def _export_patch(args: Namespace) -> None:
+def _export_patch(args: Namespace, store: Store) -> None:
     """Write the patch, all or nothing, and print its size and the disputes left out of it."""
-    with open_store(args.db) as store:
-        dataset = find_dataset(store, args.dataset)
-        patch, changed = make_patch(store, dataset, DisputeState(args.state), Path(args.file).name)
+    dataset = find_dataset(store, args.dataset)
+    patch, changed = make_patch(store, dataset, DisputeState(args.state), Path(args.file).name)
     with open_output(args.file) as file:
         file.write(format_patch(patch))
     for dispute in changed:

@@ -28,7 +28,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.whole_files import read_bytes
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.validation import validate
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import (
     Campaign,
     ChangeableCampaign,
@@ -82,37 +82,34 @@ campaign_command = Command(
     ),
     add_conditions,
 )
-def _create_campaign(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        # A missing annotator is an error before anything is created.
-        annotators = [find_user(store, name).id for name in args.annotator or ()]
-        where, evaluator = read_conditions(args, store)
-        options = read_fields(args, [name for name in CampaignPlan.model_fields if name in args])
-        about = {"guideline": _read_guideline(args.guideline), "conditions": where.pruned(), "evaluator": evaluator}
-        plan = validate(CampaignPlan, options | about | {"lease": args.lease * 60}, "the plan")
-        campaign = create_campaign(store, plan, local_user(store))
-        if annotators:
-            set_annotators(store, campaign.id, annotators, local_user(store))
-        _print_campaign(store, get_campaign(store, campaign.id))
+def _create_campaign(args: Namespace, store: Store) -> None:
+    # A missing annotator is an error before anything is created.
+    annotators = [find_user(store, name).id for name in args.annotator or ()]
+    where, evaluator = read_conditions(args, store)
+    options = read_fields(args, [name for name in CampaignPlan.model_fields if name in args])
+    about = {"guideline": _read_guideline(args.guideline), "conditions": where.pruned(), "evaluator": evaluator}
+    plan = validate(CampaignPlan, options | about | {"lease": args.lease * 60}, "the plan")
+    campaign = create_campaign(store, plan, local_user(store))
+    if annotators:
+        set_annotators(store, campaign.id, annotators, local_user(store))
+    _print_campaign(store, get_campaign(store, campaign.id))
 
 
 @campaign_command.action("list", "list campaigns, open ones first")
-def _list_campaigns(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        campaigns = list_campaigns(store)
-        if not campaigns:
-            print("There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE")
-        width = max((len(campaign.name) for campaign in campaigns), default=0)
-        for campaign in campaigns:
-            print(f"{campaign.name.ljust(width)}  {_summary(store, campaign)}")
+def _list_campaigns(args: Namespace, store: Store) -> None:
+    campaigns = list_campaigns(store)
+    if not campaigns:
+        print("There is no campaign. Make one: stepsight campaign create NAME DATASET --guideline FILE")
+    width = max((len(campaign.name) for campaign in campaigns), default=0)
+    for campaign in campaigns:
+        print(f"{campaign.name.ljust(width)}  {_summary(store, campaign)}")
 
 
 @campaign_command.action("show", "show the progress of a campaign and of each annotator", NAME)
-def _show_campaign(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        campaign = find_campaign(store, args.name)
-        _print_campaign(store, campaign)
-        annotators = annotator_progress(store, campaign.id)
+def _show_campaign(args: Namespace, store: Store) -> None:
+    campaign = find_campaign(store, args.name)
+    _print_campaign(store, campaign)
+    annotators = annotator_progress(store, campaign.id)
     width = max((len(annotator.user) for annotator in annotators), default=0)
     for annotator in annotators:
         counts = f"{annotator.submitted:,} submitted, {annotator.leased:,} under way, {annotator.skipped:,} skipped"
@@ -121,25 +118,22 @@ def _show_campaign(args: Namespace) -> None:
 
 
 @campaign_command.action("close", "close a campaign for good; its labels stay", NAME)
-def _close_campaign(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        _print_campaign(store, close_campaign(store, find_campaign(store, args.name).id))
+def _close_campaign(args: Namespace, store: Store) -> None:
+    _print_campaign(store, close_campaign(store, find_campaign(store, args.name).id))
 
 
 @campaign_command.action(
     "guideline", "publish a new version of the guideline", NAME, option("file FILE", "the text, UTF-8")
 )
-def _publish_guideline(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        campaign = find_campaign(store, args.name)
-        add_guideline(store, campaign.id, _read_guideline(args.file), local_user(store))
-        _print_campaign(store, get_campaign(store, campaign.id))
+def _publish_guideline(args: Namespace, store: Store) -> None:
+    campaign = find_campaign(store, args.name)
+    add_guideline(store, campaign.id, _read_guideline(args.file), local_user(store))
+    _print_campaign(store, get_campaign(store, campaign.id))
 
 
 @campaign_command.action("rename", "give a campaign another name", NAME, NEW)
-def _rename_campaign(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        rename(store, ChangeableCampaign(find_campaign(store, args.name).id), args.new)
+def _rename_campaign(args: Namespace, store: Store) -> None:
+    rename(store, ChangeableCampaign(find_campaign(store, args.name).id), args.new)
 
 
 @campaign_command.action(
@@ -149,12 +143,11 @@ def _rename_campaign(args: Namespace) -> None:
     YES,
     option("--export FILE", "first write every event into this file"),
 )
-def _delete_campaign(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        campaign = find_campaign(store, args.name)
-        if args.export:
-            print(export_labels(store, campaign.name, args.export, EVENTS))
-        delete(store, ChangeableCampaign(campaign.id), yes=args.yes)
+def _delete_campaign(args: Namespace, store: Store) -> None:
+    campaign = find_campaign(store, args.name)
+    if args.export:
+        print(export_labels(store, campaign.name, args.export, EVENTS))
+    delete(store, ChangeableCampaign(campaign.id), yes=args.yes)
 
 
 def _read_guideline(path: str) -> str:
@@ -191,16 +184,14 @@ def _print_campaign(store: Store, campaign: Campaign) -> None:
     option("--against OTHER", "a campaign over the same traces to compare with"),
     DRAWS,
     flag("--json", "as JSON, with fractions and null"),
-    DB,
 )
-def agreement_command(args: Namespace) -> None:
+def agreement_command(args: Namespace, store: Store) -> None:
     """Measure how far the annotators of a campaign agree: Krippendorff's alpha, Cohen's kappa by pairs, first
     errors, each person with the others and with the gold, by step number, and what changes once more steps are in
     view."""
-    with open_store(args.db) as store:
-        campaign = find_campaign(store, args.campaign)
-        against = find_campaign(store, args.against) if args.against else None
-        agreement = measure_agreement(store, campaign, against, draws=args.draws)
+    campaign = find_campaign(store, args.campaign)
+    against = find_campaign(store, args.against) if args.against else None
+    agreement = measure_agreement(store, campaign, against, draws=args.draws)
     if args.json:
         print(json.dumps(_as_json(agreement), indent=1, allow_nan=False))
         return

@@ -36,7 +36,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.files.label_patch import read_patch
 from stepsight.core.judgment import Mode
 from stepsight.core.metrics.shortcuts import BASELINES, OF_SUBSTEPS, PREFIX
-from stepsight.storage.database.store import open_store
+from stepsight.storage.database.store import Store, open_store
 from stepsight.storage.labelling.disputes import check_patch
 from stepsight.storage.traces.queries import find_dataset
 from stepsight.training.evaluate.doubtful import rank_labels
@@ -247,14 +247,12 @@ def _print(table: Table | None) -> None:
     option("--dataset NAME", "a labelled dataset of the store", required=True),
     option("--list N", "the labels to print (default: %(default)s)", type=positive(int), default=20),
     option("--output FILE", "write all labels there, as JSON Lines"),
-    DB,
 )
-def doubtful_command(args: Namespace) -> None:
+def doubtful_command(args: Namespace, store: Store) -> None:
     """List the gold labels that stored judgments, failing equations and people speak against, the most doubtful
     first. Each label is held against labels of other problems; nothing is scored."""
-    with open_store(args.db) as store:
-        dataset = find_dataset(store, args.dataset)
-        ranking = rank_labels(store, dataset, progress)
+    dataset = find_dataset(store, args.dataset)
+    ranking = rank_labels(store, dataset, progress)
     for note in ranking.notes:
         print(note, file=sys.stderr)
     if args.output is not None:

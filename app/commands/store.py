@@ -18,7 +18,7 @@ from stepsight.core.errors import UserError
 from stepsight.storage.backup import make_backup, restore_backup
 from stepsight.storage.changes import find_thing
 from stepsight.storage.database.jobs_schema import Job, Task
-from stepsight.storage.database.store import Store, open_store
+from stepsight.storage.database.store import Store
 from stepsight.storage.jobs.jobs import cancel_job, list_jobs
 from stepsight.storage.people.changes import Changeable
 from stepsight.storage.people.logins import open_login
@@ -70,14 +70,13 @@ _DATASET_TITLES = {
 }
 
 
-@command(JSON, DB)
-def datasets_command(args: Namespace) -> None:
+@command(JSON)
+def datasets_command(args: Namespace, store: Store) -> None:
     """List the datasets of the store, rename and delete them.
 
     If bad rows were left out of a dataset, its number of traces looks like `6,116 of 6,216`.
     """
-    with open_store(args.db) as store:
-        datasets = list_datasets(store)
+    datasets = list_datasets(store)
     if args.json:
         rows = [{column: getattr(row, column) for column in _DATASET_COLUMNS} for row in datasets]
         print(json.dumps(rows, indent=1))
@@ -101,9 +100,8 @@ def _cell(dataset: Dataset, column: str) -> str:
 
 
 @datasets_command.action("rename", "give a dataset another name", NAME, NEW)
-def _rename_dataset(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        rename(store, find_thing("dataset", {"dataset": args.name}), args.new)
+def _rename_dataset(args: Namespace, store: Store) -> None:
+    rename(store, find_thing("dataset", {"dataset": args.name}), args.new)
 
 
 @datasets_command.action(
@@ -113,21 +111,19 @@ def _rename_dataset(args: Namespace) -> None:
     YES,
     option("--evaluator NAME", "only the scores of this evaluator on it"),
 )
-def _delete_dataset(args: Namespace) -> None:
+def _delete_dataset(args: Namespace, store: Store) -> None:
     scores = {"called": args.evaluator} if args.evaluator else {}
-    with open_store(args.db) as store:
-        thing = find_thing("scores" if scores else "dataset", {"dataset": args.name} | scores)
-        delete(store, thing, yes=args.yes)
+    thing = find_thing("scores" if scores else "dataset", {"dataset": args.name} | scores)
+    delete(store, thing, yes=args.yes)
 
 
 _JOB_COLUMNS = ("id", "task", "subject", "dataset", "evaluator", "state", "total", "done", "left_out", "reason")
 
 
-@command(JSON, option("--limit N", "the newest N (default: 50)", type=int, default=50), DB)
-def jobs_command(args: Namespace) -> None:
+@command(JSON, option("--limit N", "the newest N (default: 50)", type=int, default=50))
+def jobs_command(args: Namespace, store: Store) -> None:
     """List the jobs of the store, cancel them, and delete those that have ended."""
-    with open_store(args.db) as store:
-        jobs = list_jobs(store, args.limit)
+    jobs = list_jobs(store, args.limit)
     if args.json:
         rows = [{name: getattr(job, name) for name in _JOB_COLUMNS} | {"mode": _mode(job)} for job in jobs]
         print(json.dumps(rows, indent=1))
@@ -144,9 +140,8 @@ def _mode(job: Job) -> str | None:
 
 
 @jobs_command.action("cancel", "cancel a job; its judgments stay", option("job JOB", type=int))
-def _cancel_job(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        print(f"Job {cancel_job(store, args.job).id} is cancelled.")
+def _cancel_job(args: Namespace, store: Store) -> None:
+    print(f"Job {cancel_job(store, args.job).id} is cancelled.")
 
 
 @jobs_command.action(
@@ -155,10 +150,9 @@ def _cancel_job(args: Namespace) -> None:
     YES,
     option("job JOB", "default: all that have ended", type=int, nargs="?"),
 )
-def _delete_jobs(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        thing = find_thing("ended-jobs", {}) if args.job is None else find_thing("job", {"job": str(args.job)})
-        delete(store, thing, yes=args.yes)
+def _delete_jobs(args: Namespace, store: Store) -> None:
+    thing = find_thing("ended-jobs", {}) if args.job is None else find_thing("job", {"job": str(args.job)})
+    delete(store, thing, yes=args.yes)
 
 
 _ROLES = [role.value for role in Role]
@@ -177,20 +171,17 @@ def _unabbreviated(parser: Parser) -> None:
     NAME,
     option("--role", required=True, choices=_ROLES),
     _PASSWORD,
-    DB,
     _unabbreviated,
     description="",
 )
-def _add_user(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        before = has_users(store)
-        _print_change(store, add_user(store, args.name, Role(args.role), _read_password(args)), before)
+def _add_user(args: Namespace, store: Store) -> None:
+    before = has_users(store)
+    _print_change(store, add_user(store, args.name, Role(args.role), _read_password(args)), before)
 
 
-@user_command.action("list", "list everybody", DB, description="")
-def _list_users(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        users = list_users(store)
+@user_command.action("list", "list everybody", description="")
+def _list_users(args: Namespace, store: Store) -> None:
+    users = list_users(store)
     if not users:
         print("There is no user. Add one: stepsight user add NAME --role admin")
     width = max((len(user.name) for user in users), default=0)
@@ -198,10 +189,9 @@ def _list_users(args: Namespace) -> None:
         print(f"{user.name.ljust(width)}  {_state(user)}")
 
 
-@user_command.action("role", "change a person's role", NAME, option("role", choices=_ROLES), DB, description="")
-def _set_role(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        _print_change(store, set_role(store, args.name, Role(args.role)), has_users(store))
+@user_command.action("role", "change a person's role", NAME, option("role", choices=_ROLES), description="")
+def _set_role(args: Namespace, store: Store) -> None:
+    _print_change(store, set_role(store, args.name, Role(args.role)), has_users(store))
 
 
 @user_command.action(
@@ -209,40 +199,33 @@ def _set_role(args: Namespace) -> None:
     "set a new password, which ends the person's logins and reactivates a deactivated account",
     NAME,
     _PASSWORD,
-    DB,
     _unabbreviated,
     description="",
 )
-def _set_password(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        before = has_users(store)
-        # Nobody types a password twice to learn that there is no such user.
-        find_user(store, args.name)
-        _print_change(store, set_password(store, args.name, _read_password(args)), before)
+def _set_password(args: Namespace, store: Store) -> None:
+    before = has_users(store)
+    # Nobody types a password twice to learn that there is no such user.
+    find_user(store, args.name)
+    _print_change(store, set_password(store, args.name, _read_password(args)), before)
 
 
 @user_command.action(
     "key",
     "print a new key for programs that act for the person; it ends when the password changes",
     NAME,
-    DB,
     description="",
 )
-def _print_key(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        user = find_user(store, args.name)
-        if not user.active:
-            raise UserError(f"{user.name} is deactivated.", "Set a new password to reactivate the account.")
-        print(open_login(store, user))
+def _print_key(args: Namespace, store: Store) -> None:
+    user = find_user(store, args.name)
+    if not user.active:
+        raise UserError(f"{user.name} is deactivated.", "Set a new password to reactivate the account.")
+    print(open_login(store, user))
 
 
-@user_command.action(
-    "deactivate", "end a person's access at once; what the person did stays", NAME, DB, description=""
-)
-def _deactivate(args: Namespace) -> None:
-    with open_store(args.db) as store:
-        before = has_users(store)
-        _print_change(store, end_user(store, args.name), before)
+@user_command.action("deactivate", "end a person's access at once; what the person did stays", NAME, description="")
+def _deactivate(args: Namespace, store: Store) -> None:
+    before = has_users(store)
+    _print_change(store, end_user(store, args.name), before)
 
 
 def _read_password(args: Namespace) -> str:
@@ -270,12 +253,11 @@ def _state(user: User) -> str:
     return user.role if user.active else f"{user.role}, deactivated"
 
 
-@command(option("path FILE", "the file to write; it holds the digests of passwords"), FORCE, DB)
-def backup_command(args: Namespace) -> None:
+@command(option("path FILE", "the file to write; it holds the digests of passwords"), FORCE)
+def backup_command(args: Namespace, store: Store) -> None:
     """Copy the whole store into one file and check it. A server may keep running. The file is a SQLite database
     for either kind of store, and stepsight restore reads it back into either."""
-    with open_store(args.db) as store:
-        print(make_backup(store, args.path, args.force))
+    print(make_backup(store, args.path, args.force))
 
 
 @command(

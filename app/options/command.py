@@ -5,7 +5,8 @@
         '''Write synthetic traces with planted errors.'''
 
 An option is a function that adds itself to a parser, so that several commands share it. The docstring of a command
-is the description in its help.
+is the description in its help. A function with a parameter `store` gets the store that `--db` names, open, and need
+not declare that option.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from enum import EnumType
+from functools import partial
 from math import inf
 from pathlib import Path
 from types import NoneType
@@ -35,7 +37,7 @@ Parser = Any
 """A parser, or a group of its options; argparse has no public type for both."""
 
 Option = Callable[[Parser], object]
-Run = Callable[[Namespace], None]
+Run = Callable[..., None]
 
 # The placeholder of a value in the help of an option, by its type.
 _METAVARS = {int: "N", float: "P", Path: "PATH"}
@@ -167,19 +169,30 @@ class Command:
 
         return add
 
-    def add_to(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options and actions to a parser."""
+    def add_to(self, parser: argparse.ArgumentParser, *, has_db: bool = False) -> None:
+        """Add the options and actions to a parser. `has_db` is True for an action of a command with `DB`."""
+        run, options = self.run, self.options
+        if run is not None and "store" in inspect.signature(run).parameters:
+            run, options = partial(_run_with_store, run), options if has_db else (*options, DB)
         parser.description = self.description
-        parser.set_defaults(run=self.run)
-        for each in self.options:
+        parser.set_defaults(run=run)
+        for each in options:
             each(parser)
         if self.actions:
             below = parser.add_subparsers(dest=self.noun, required=self.run is None, metavar=self.noun.upper())
             for name, (about, action) in self.actions.items():
                 inner = below.add_parser(name, help=about)
-                action.add_to(inner)
-                if DB in self.options:
+                action.add_to(inner, has_db=DB in options)
+                if DB in options:
                     _DB_OF_ACTION(inner)
+
+
+def _run_with_store(run: Run, args: Namespace) -> None:
+    # Not loaded to parse a command line.
+    from stepsight.storage.database.store import open_store
+
+    with open_store(args.db) as store:
+        run(args, store)
 
 
 def command(*options: Option, noun: str = "action") -> Callable[[Run], Command]:
