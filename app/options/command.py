@@ -20,7 +20,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, fields
 from enum import EnumType
-from functools import partial
 from math import inf
 from pathlib import Path
 from types import NoneType
@@ -32,6 +31,7 @@ from stepsight.core.evaluator_summary import Reading, Rereading, with_reading
 from stepsight.core.files.whole_files import atomic_file, parse_json
 from stepsight.core.inference_servers.address import is_critic
 from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
+from stepsight.storage.database.store import open_store
 
 Parser = Any
 """A parser, or a group of its options; argparse has no public type for both."""
@@ -172,10 +172,17 @@ class Command:
     def add_to(self, parser: argparse.ArgumentParser, *, has_db: bool = False) -> None:
         """Add the options and actions to a parser. `has_db` is True for an action of a command with `DB`."""
         run, options = self.run, self.options
-        if run is not None and "store" in inspect.signature(run).parameters:
-            run, options = partial(_run_with_store, run), options if has_db else (*options, DB)
+
+        def run_with_store(args: Namespace) -> None:
+            assert run is not None
+            with open_store(args.db) as store:
+                run(args, store)
+
+        needs_store = run is not None and "store" in inspect.signature(run).parameters
+        if needs_store and not has_db:
+            options = (*options, DB)
         parser.description = self.description
-        parser.set_defaults(run=run)
+        parser.set_defaults(run=run_with_store if needs_store else run)
         for each in options:
             each(parser)
         if self.actions:
@@ -185,14 +192,6 @@ class Command:
                 action.add_to(inner, has_db=DB in options)
                 if DB in options:
                     _DB_OF_ACTION(inner)
-
-
-def _run_with_store(run: Run, args: Namespace) -> None:
-    # Not loaded to parse a command line.
-    from stepsight.storage.database.store import open_store
-
-    with open_store(args.db) as store:
-        run(args, store)
 
 
 def command(*options: Option, noun: str = "action") -> Callable[[Run], Command]:

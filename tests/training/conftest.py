@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from stepsight.training.train import run
+from tests.storage.samples import add, evaluator
+from tests.training.hand import say, traces
 from tests.training.small_runs import CONFIG
 
 
@@ -29,3 +31,15 @@ def quick_collection():
 def whole(tmp_path_factory):
     """The folder of an uninterrupted run; not to be changed."""
     return run.train(CONFIG, tmp_path_factory.mktemp("runs") / "whole")
+
+
+@pytest.fixture
+def stored(sqlite_store):
+    return add(sqlite_store, traces())
+
+
+@pytest.fixture
+def first(sqlite_store, stored):
+    judge = evaluator(sqlite_store, "first")
+    say(sqlite_store, stored, judge.id)
+    return judge

@@ -134,17 +134,14 @@ def test_the_most_doubtful_gold_comes_first_with_the_reasons_and_whatever_ranks_
     assert notices(page) == ["alone has labels of one problem only. Doubts need labels of other problems."]
 
 
-def test_a_large_dataset_is_not_sorted_by_doubt(sqlite_store, evaluators, monkeypatch):
+def test_a_large_dataset_is_sorted_by_doubt_nowhere(sqlite_store, evaluators, monkeypatch):
     monkeypatch.setattr(selection, "LARGEST", 3)
     add(sqlite_store, SAMPLES, "sums")
-    page = read(BrowsePages(sqlite_store, evaluators).content({"dataset": "sums", "sort": "doubt"}).html)
-    assert notices(page) == [
-        "sums has 4 traces; at most 3 can be sorted by doubt. The command `stepsight doubtful` ranks more."
-    ]
-    assert len(ids(page)) == 4
     with asking(sqlite_store, evaluators) as client:
-        for path in ("/browse/export?dataset=sums&", "/api/v1/datasets/sums/traces?"):
-            assert client.get(f"{path}sort=doubt").status_code == 422
+        paths = ("/browse?dataset=sums&", "/browse/export?dataset=sums&", "/api/v1/datasets/sums/traces?")
+        answers = [client.get(f"{path}sort=doubt") for path in paths]
+    assert [answer.status_code for answer in answers] == [200, 422, 422]
+    assert all("sums has 4 traces; at most 3 can be sorted by doubt." in answer.text for answer in answers)
 
 
 def test_a_filter_is_kept_from_page_to_page(browse):

@@ -29,23 +29,20 @@ TRACES = [
 def judged(store, name="guess", fingerprint="f1", mode=Mode.OFFLINE, outputs=Outputs.VALIDITY, low=0.1):
     """The dataset, judged as gold has it but for step 2 of trace 4, and so better than any baseline."""
     traces = add(store, TRACES, NAME)
-    return judged_by(
-        store, traces, {trace.id: _scores(trace, low) for trace in traces}, name, fingerprint, mode, outputs
-    )
+    return judged_by(store, traces, _sharp(traces, low), name, fingerprint, mode, outputs)
 
 
-def judged_by(store, traces, scores, name, fingerprint="f1", mode=Mode.OFFLINE, outputs=Outputs.VALIDITY):
+def judged_by(store, traces, scores, name="guess", fingerprint="f1", mode=Mode.OFFLINE, outputs=Outputs.VALIDITY):
     """The dataset, judged by an evaluator with the `scores` by trace."""
-    info = {"outputs": outputs.value}
-    of = {"name": name, "fingerprint": fingerprint, "format": "scores", "attention": "unknown"}
-    one = register_evaluator(store, info=info, **of)
-    save_judgments(store, one.id, [Judgment(trace, mode, scores[trace.id]) for trace in traces])
+    about = {"name": name, "fingerprint": fingerprint, "format": "scores", "attention": "unknown"}
+    row = register_evaluator(store, info={"outputs": outputs.value}, **about)
+    save_judgments(store, row.id, [Judgment(trace, mode, scores[trace.id]) for trace in traces])
     return find_dataset(store, NAME)
 
 
-def _scores(trace, low):
-    valid = [step.valid or trace.id == "4" for step in trace.steps]
-    return StepScores(np.array([[1 - v, 0, v] for v in (0.9 if one else low for one in valid)], np.float32))
+def _sharp(traces, low=0.1):
+    values = {trace.id: [0.9 if step.valid or trace.id == "4" else low for step in trace.steps] for trace in traces}
+    return {id: StepScores(np.array([[1 - v, 0, v] for v in of], np.float32)) for id, of in values.items()}
 
 
 def test_a_failing_equation_comes_first_and_each_label_has_its_reasons(sqlite_store):
@@ -152,16 +149,14 @@ def test_a_demonstration_has_no_vote_even_where_it_clears_the_baselines(sqlite_s
 
 def test_without_a_vote_and_a_failing_equation_there_is_a_way_on(sqlite_store):
     traces = add(sqlite_store, [trace for trace in TRACES if trace.id != "3"][:8], NAME)
-    dataset = judged_by(sqlite_store, traces, {trace.id: _scores(trace, 0.1) for trace in traces}, "guess")
     with refused():
-        rank_labels(sqlite_store, dataset)
+        rank_labels(sqlite_store, judged_by(sqlite_store, traces, _sharp(traces)))
 
 
 def test_a_failing_equation_speaks_for_a_label_that_calls_its_step_wrong(sqlite_store):
     slip = Trace.of("What is 4 + 2?", ["Add 4 and 2.", "4 + 2 = 7."], ["pos", "neg"], id="4")
     traces = add(sqlite_store, [slip if trace.id == "4" else trace for trace in TRACES], NAME)
-    dataset = judged_by(sqlite_store, traces, {trace.id: _scores(trace, 0.1) for trace in traces}, "guess")
-    label = rank_labels(sqlite_store, dataset).labels[-1]
+    label = rank_labels(sqlite_store, judged_by(sqlite_store, traces, _sharp(traces))).labels[-1]
     assert (label.trace, label.step) == ("4", 2)
     assert label.reason() == "Gold calls step 2 wrong: guess gives validity 0.90; but 4 + 2 is 6, not 7."
 
@@ -181,7 +176,5 @@ def test_traces_that_end_at_their_error_are_ranked_by_online_judgments(sqlite_st
 
 def test_labels_of_one_problem_are_refused(sqlite_store):
     traces = add(sqlite_store, [Trace.of("q", ["a", "b"], ["pos", "neg"], id="1")], NAME)
-    one = register_evaluator(sqlite_store, name="guess", fingerprint="f", format="scores", attention="unknown")
-    save_judgments(sqlite_store, one.id, [Judgment(traces[0], Mode.OFFLINE, _scores(traces[0], 0.1))])
     with refused():
-        rank_labels(sqlite_store, find_dataset(sqlite_store, NAME))
+        rank_labels(sqlite_store, judged_by(sqlite_store, traces, _sharp(traces)))

@@ -38,18 +38,6 @@ DRAWS = 100
 
 
 @pytest.fixture
-def stored(sqlite_store):
-    return add(sqlite_store, traces())
-
-
-@pytest.fixture
-def first(sqlite_store, stored):
-    found = evaluator(sqlite_store, "first")
-    say(sqlite_store, stored, found.id)
-    return found
-
-
-@pytest.fixture
 def second(sqlite_store, stored):
     """Right of every step, but has not judged C."""
     found = evaluator(sqlite_store, "second")

@@ -23,18 +23,6 @@ DRAWS = 100
 FIGURES = ("sol_f1", "sol_auc", "step_f1", "step_auc")
 
 
-@pytest.fixture
-def stored(sqlite_store):
-    return add(sqlite_store, traces())
-
-
-@pytest.fixture
-def first(sqlite_store, stored):
-    found = evaluator(sqlite_store, "first")
-    say(sqlite_store, stored, found.id)
-    return found
-
-
 def patch(*changes):
     digests = {trace.id: trace.digest for trace in traces()}
     made = tuple(LabelChange(id, digests[id], step, old, new) for id, step, old, new in changes)
