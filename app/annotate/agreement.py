@@ -40,8 +40,8 @@ from stepsight.app.web.access import RequiresRight, Right, find_user_of, has_rig
 from stepsight.app.web.html import plain_page, render
 from stepsight.app.web.pages import Number, PageNumber, PageQuery, read_query
 from stepsight.core.errors import UserError, counted
+from stepsight.core.metrics.agreement import RATING_NAMES
 from stepsight.core.metrics.bootstrap import DRAWS, Value, resamples
-from stepsight.core.metrics.ratings import RATING_NAMES
 from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import ForbiddenError, NotFoundError, Store

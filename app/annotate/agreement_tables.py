@@ -15,16 +15,20 @@ from numpy.typing import NDArray
 
 from stepsight.core.arrays import Floats64, Ints
 from stepsight.core.metrics.agreement import (
+    RATING_NAMES,
+    UNLABELLED,
+    UNSURE,
     Agreement,
     RaterPair,
+    Ratings,
     Scale,
     agreeing,
     agreeing_with_others,
     alpha,
     kappa,
+    valid_of,
 )
 from stepsight.core.metrics.bootstrap import Value, Weights, difference, mean
-from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, UNSURE, Ratings, valid_of
 from stepsight.core.metrics.table import ONE_CLASS
 from stepsight.core.trace import LABEL_NAMES, Label
 from stepsight.storage.labelling.ratings import CampaignRatings, RatedTraces

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "app": ("serve", "deployment.md", "serve the pages on this machine"),
-    "demo": ("demo", "score.md", "serve a Gradio interface that scores solutions"),
+    "demo": ("serve", "score.md", "serve a Gradio interface that scores solutions"),
     "score": ("score", "score.md", "score a file, or a dataset of the store"),
     "import": ("data", "datasets.md", "store the traces of a file, or people's labels"),
     "import-scores": ("data", "datasets.md", "store the scores of a file as judgments of a dataset"),

@@ -37,8 +37,8 @@ from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.traces.queries import Dataset, find_dataset
 from stepsight.training.evaluate.judging import find_evaluators
 from stepsight.training.experiments.finetuning.report import make_filtering_report
-from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
+from stepsight.training.experiments.grid.tables import make_grid_report
 from stepsight.training.experiments.reranking.report import accuracy_text, make_rerank_report
 from stepsight.training.experiments.reranking.reranking import (
     OFFICIAL,
@@ -48,8 +48,7 @@ from stepsight.training.experiments.reranking.reranking import (
     rerank,
     rule_of,
 )
-from stepsight.training.paper.facts import grid_facts, recipe_facts, store_facts
-from stepsight.training.paper.page import make_paper_report
+from stepsight.training.paper import grid_facts, make_paper_report, recipe_facts, store_facts
 from stepsight.training.report.report import Report, make_report, write_report
 from stepsight.training.report.tables import to_markdown
 from stepsight.training.runs.progress import progress

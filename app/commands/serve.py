@@ -1,7 +1,9 @@
-"""The commands `app` and `work`: the server, and a worker for its jobs.
+"""The commands `app`, `work` and `demo`: the server, a worker for its jobs, and a Gradio interface that scores
+solutions and stores nothing.
 
 stepsight app --evaluator FOLDER --device cuda --dtype bfloat16
 stepsight work --once
+stepsight demo --evaluator mini-bidir
 """
 
 import argparse
@@ -15,8 +17,10 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NoReturn
 
+from stepsight.app.demo.mount import PATH
 from stepsight.app.jobs.supervisor import Supervisor
 from stepsight.app.jobs.worker import Worker
 from stepsight.app.options.command import (
@@ -33,6 +37,8 @@ from stepsight.app.options.command import (
     repeated,
 )
 from stepsight.app.scoring.batcher import REQUEST_SECONDS, REQUEST_TOKENS
+from stepsight.app.scoring.evaluators import Evaluators
+from stepsight.app.server import LOOPBACK, build_app, serve
 from stepsight.app.web.logs import FORMATS, TEXT, set_up_logs
 from stepsight.core.errors import UserError
 from stepsight.storage.database.location import locate
@@ -239,3 +245,30 @@ def listen(port: int, host: str = "127.0.0.1") -> socket.socket:
         listener.listen(128)
         return listener
     raise UserError(f"the ports {port} to {port + 9} are taken or not allowed.", "Choose another with --port.")
+
+
+_DEFAULT = "mini-bidir"
+
+
+@command(
+    repeated(
+        "--evaluator NAME",
+        f"a shipped evaluator, a folder, or a model hub's OWNER/NAME; may be repeated (default: {_DEFAULT})",
+        default=[],
+    ),
+    *ADDRESS,
+    PLACEMENT,
+)
+def demo_command(args: Namespace) -> None:
+    """Serve a Gradio interface that scores solutions."""
+    set_up_logs(TEXT, access=False)
+    folder = TemporaryDirectory(prefix="stepsight-")
+    with folder, open_store(str(Path(folder.name) / "empty.db")) as store, listen(args.port, args.host) as listener:
+        evaluators = Evaluators(args.evaluator or [_DEFAULT], shipped=False, place=read_placement(args))
+        hosts = [*LOOPBACK, *public_names(args.host, ())]
+        application = build_app(store, evaluators, read_only=True, hosts=hosts)
+        host, port = listener.getsockname()[:2]
+        print(f"Open http://{host}:{port}{PATH}/ in a browser. Ctrl-C stops it.", file=sys.stderr)
+        # Uvicorn raises a signal again once it has stopped, and SIGTERM is the intended way to stop it.
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        serve(application, listener)

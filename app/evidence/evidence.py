@@ -32,7 +32,7 @@ from stepsight.core.judgment_record import judgment_record
 from stepsight.core.scores import Hindsight, Thresholds
 from stepsight.core.trace import Trace
 from stepsight.core.validation import choice
-from stepsight.storage.browse.flips import hindsight_evaluators
+from stepsight.storage.browse.outcomes import hindsight_evaluators
 from stepsight.storage.database.store import Store
 from stepsight.storage.judgments.evaluators import StoredEvaluator
 from stepsight.storage.judgments.judgments import read_judgments

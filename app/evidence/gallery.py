@@ -17,7 +17,7 @@ from stepsight.core.errors import UserError
 from stepsight.core.evidence import Flip, Revision, largest_revision, revisions
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Hindsight, Thresholds
-from stepsight.storage.browse.flips import Flips, find_flips, hindsight_evaluators
+from stepsight.storage.browse.outcomes import Flips, find_flips, hindsight_evaluators
 from stepsight.storage.database.store import NotFoundError, Store
 from stepsight.storage.judgments.evaluators import find_thresholds
 from stepsight.storage.judgments.judgments import StoredJudgment, read_many, standing

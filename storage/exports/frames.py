@@ -27,8 +27,16 @@ from stepsight.core.metrics.table import SILENT
 from stepsight.core.scores import Outputs
 from stepsight.core.trace import LABEL_NAMES
 from stepsight.storage.database.store import Store
-from stepsight.storage.exports.judgment_rows import JudgmentRows, read_gold_of, read_rows
-from stepsight.storage.judgments.columns import TraceGold, starts, step_rows, unsaid, within
+from stepsight.storage.judgments.columns import (
+    JudgmentRows,
+    TraceGold,
+    read_gold_of,
+    read_rows,
+    starts,
+    step_rows,
+    unsaid,
+    within,
+)
 from stepsight.storage.judgments.evaluators import (
     StoredEvaluator,
     evaluators_of,

@@ -15,18 +15,19 @@ from typing import Any
 from stepsight.core.text.signs import is_blank
 from stepsight.core.text.split import split_solution
 from stepsight.storage.importers.column_mapping import ABSENT, ColumnMap, column_names, find_value
-from stepsight.storage.importers.doubts import (
+from stepsight.storage.importers.label_guesses import (
+    LABELS,
     ColumnReading,
     Doubt,
     FirstRows,
     Guess,
+    guess_labels,
     last_part,
     listed,
     quoted,
     steps_in,
     unprinted,
 )
-from stepsight.storage.importers.label_guesses import LABELS, guess_labels
 from stepsight.storage.importers.rows.fields import is_missing, listed_value
 from stepsight.storage.importers.rows.kind import Row
 from stepsight.storage.importers.stepwise import are_stepwise

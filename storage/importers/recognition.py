@@ -17,9 +17,8 @@ from stepsight.storage.importers import KINDS, THINKING, find_kind, guess_kind, 
 from stepsight.storage.importers.catalogue import find_file, published_files
 from stepsight.storage.importers.column_mapping import NAME as COLUMNS
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names, columns_kind, find_value
-from stepsight.storage.importers.doubts import Doubt, Guess, steps_in
 from stepsight.storage.importers.guesses import guess_columns
-from stepsight.storage.importers.label_guesses import with_label_form
+from stepsight.storage.importers.label_guesses import Doubt, Guess, steps_in, with_label_form
 from stepsight.storage.importers.rows.kind import (
     FileKind,
     Row,

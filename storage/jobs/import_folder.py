@@ -21,8 +21,8 @@ from stepsight.storage.importers.data_files import (
     part_files,
     unread_files,
 )
-from stepsight.storage.importers.doubts import doubtful
 from stepsight.storage.importers.inspect_logs import LOG
+from stepsight.storage.importers.label_guesses import doubtful
 from stepsight.storage.importers.recognition import Finding, Holds
 from stepsight.storage.judgments.score_files import import_scores, matching_datasets
 from stepsight.storage.traces.imports import import_table

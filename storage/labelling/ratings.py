@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import select
 
 from stepsight.core.arrays import Floats64
-from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings
+from stepsight.core.metrics.agreement import RATING_NAMES, UNLABELLED, Ratings
 from stepsight.storage.database.labelling_schema import EventRow
 from stepsight.storage.database.store import Store
 from stepsight.storage.labelling.campaigns import Campaign

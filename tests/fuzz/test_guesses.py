@@ -14,7 +14,7 @@ import pytest
 
 from stepsight.core.errors import UserError
 from stepsight.core.text.split import split_steps
-from stepsight.storage.importers.doubts import doubtful
+from stepsight.storage.importers.label_guesses import doubtful
 from stepsight.storage.importers.recognition import BEGINNING, Holds, kind_of, recognise
 from stepsight.training.experiments.filtering.pool import import_pool
 from stepsight.training.experiments.reranking.reranking import import_candidates

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from stepsight.core.metrics.ratings import RATING_NAMES, UNLABELLED, Ratings, valid_of
+from stepsight.core.metrics.agreement import RATING_NAMES, UNLABELLED, Ratings, valid_of
 from stepsight.storage.labelling.ratings import RatedTraces
 from stepsight.storage.labelling.submissions import LabelledItem
 

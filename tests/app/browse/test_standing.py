@@ -15,7 +15,7 @@ from stepsight.core.scores import Hindsight, Outputs, StepScores
 from stepsight.core.trace import Label, Step, Trace
 from stepsight.storage.browse.browse import browse, list_matching
 from stepsight.storage.browse.filters import Sort, TraceFilter
-from stepsight.storage.browse.flips import find_flips
+from stepsight.storage.browse.outcomes import find_flips
 from stepsight.storage.database import schema
 from stepsight.storage.database.store import Store
 from stepsight.storage.exports.frames import frame, judgment_frames

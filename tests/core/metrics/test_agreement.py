@@ -5,12 +5,16 @@ from sklearn.metrics import cohen_kappa_score
 
 from stepsight.core.metrics.agreement import (
     ALL_SAME,
+    NO_ERROR,
     NO_LABEL,
     NO_OVERLAP,
     NOTHING_SHARED,
     ONE_ANNOTATOR,
     ONE_LABEL,
+    UNLABELLED,
+    UNSURE,
     RaterPair,
+    Ratings,
     Scale,
     agreeing,
     agreeing_with_others,
@@ -18,7 +22,6 @@ from stepsight.core.metrics.agreement import (
     kappa,
 )
 from stepsight.core.metrics.bootstrap import resamples
-from stepsight.core.metrics.ratings import NO_ERROR, UNLABELLED, UNSURE, Ratings
 
 NONE = np.nan
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011), the example of its sections C and E.

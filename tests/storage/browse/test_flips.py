@@ -8,7 +8,7 @@ from stepsight.core.evidence import Flip, largest_revision, revisions
 from stepsight.core.judgment import Judgment, Mode
 from stepsight.core.scores import Hindsight
 from stepsight.core.trace import Step, Trace
-from stepsight.storage.browse.flips import find_flips, hindsight_evaluators
+from stepsight.storage.browse.outcomes import find_flips, hindsight_evaluators
 from stepsight.storage.judgments.judgments import save_judgments
 from stepsight.storage.traces.queries import Neighbours, iterate_traces
 from tests.storage.samples import add, evaluator, judge

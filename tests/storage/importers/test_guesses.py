@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from stepsight.storage.importers.column_mapping import ColumnMap, column_names
-from stepsight.storage.importers.doubts import ColumnReading, Guess
 from stepsight.storage.importers.guesses import guess_columns, rival_columns
-from stepsight.storage.importers.label_guesses import with_label_form
+from stepsight.storage.importers.label_guesses import ColumnReading, Guess, with_label_form
 from stepsight.storage.importers.recognition import BEGINNING, recognise
 from tests.cases import each
 

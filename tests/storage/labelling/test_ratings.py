@@ -3,7 +3,7 @@
 import numpy as np
 from sqlalchemy import update
 
-from stepsight.core.metrics.ratings import NO_ERROR, RATING_NAMES, UNLABELLED
+from stepsight.core.metrics.agreement import NO_ERROR, RATING_NAMES, UNLABELLED
 from stepsight.core.trace import Step, Trace
 from stepsight.storage.database.schema import ServerSecretRow
 from stepsight.storage.labelling.ratings import read_ratings

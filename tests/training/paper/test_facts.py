@@ -8,7 +8,7 @@ from stepsight.core.paths import asset
 from stepsight.storage.judgments.score_files import import_scores
 from stepsight.storage.traces.imports import import_file
 from stepsight.training.experiments.grid.results import read_results
-from stepsight.training.paper.facts import (
+from stepsight.training.paper import (
     cells_of,
     grid_facts,
     paper_facts,

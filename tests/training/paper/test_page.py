@@ -5,8 +5,7 @@ import re
 from stepsight.app.commands.cli import main
 from stepsight.core.metrics.published import reference_tables
 from stepsight.core.paths import asset
-from stepsight.training.paper.facts import paper, paper_facts, recipe_facts
-from stepsight.training.paper.page import PaperItem, make_paper_report, paper_sections
+from stepsight.training.paper import PaperItem, make_paper_report, paper, paper_facts, paper_sections, recipe_facts
 from tests.cases import each
 
 # How many tables, figures and numbers each section prints.

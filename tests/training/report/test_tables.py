@@ -9,10 +9,9 @@ import pytest
 from stepsight.core.metrics.bootstrap import Value
 from stepsight.core.paths import asset
 from stepsight.training.experiments.finetuning.report import make_filtering_report
-from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
-from stepsight.training.paper.facts import recipe_facts
-from stepsight.training.paper.page import make_paper_report
+from stepsight.training.experiments.grid.tables import make_grid_report
+from stepsight.training.paper import make_paper_report, recipe_facts
 from stepsight.training.report.report import make_report
 from stepsight.training.report.tables import (
     CellKind,

@@ -2,8 +2,8 @@ from dataclasses import replace
 from datetime import date
 
 from stepsight.core.paths import asset
-from stepsight.training.experiments.grid.report import make_grid_report
 from stepsight.training.experiments.grid.results import read_results
+from stepsight.training.experiments.grid.tables import make_grid_report
 from stepsight.training.report.report import write_report
 from tests.messages import refused
 from tests.training.experiments.grid.toy import KEY, results
