@@ -8,8 +8,7 @@ one in windows of whole steps (see `core.prompts.encoding`).
 import hashlib
 import re
 from dataclasses import replace
-from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, Strict
 from pydantic.dataclasses import dataclass as record
@@ -22,40 +21,34 @@ CAUSAL = "causal"
 """The `attention` of an evaluator that reads from left to right, once."""
 
 
-class Reading(StrEnum):
-    """The way a causal evaluator reads a solution.
-
-    In `both-orders`, the steps are read once forwards and once backwards, so that later steps can change the
-    judgment of earlier ones.
-    """
-
-    ONCE = "once"
-    BOTH_ORDERS = "both-orders"
-
-
 def sees_later_steps(attention: str) -> bool:
     """True if a later step can change an evaluator's judgment of an earlier one, or its attention is unknown."""
     return attention != CAUSAL
 
 
-_WORDS = {Reading.ONCE: "once", Reading.BOTH_ORDERS: "in both orders"}
+_BOTH_ORDERS = "in both orders"
+IN_BOTH_ORDERS = f"{CAUSAL}, read {_BOTH_ORDERS}"
+"""The `attention` of a causal evaluator that reads the steps once forwards and once backwards."""
 _WINDOWS = "in windows of"
 _SPELT = re.compile(
-    rf"(?P<name>.+), read (?:(?P<reading>{'|'.join(_WORDS.values())})(?:, (?={_WINDOWS}))?|(?={_WINDOWS}))"
+    rf"(?P<name>.+), read (?:(?P<orders>{_BOTH_ORDERS})(?:, (?={_WINDOWS}))?|(?={_WINDOWS}))"
     rf"(?:{_WINDOWS} (?P<window>[1-9][0-9]{{0,8}}) tokens)?"
 )
 
 
 @record(frozen=True, config=STRICT)
-class Rereading(Record):
-    """A reading for an evaluator. None stands for the evaluator's own reading. With `window`, long solutions are
-    read in windows of that many tokens.
+class Reading(Record):
+    """The way an evaluator reads a solution, where it differs from its own.
+
+    With the `reading` both-orders, a causal evaluator reads the steps once forwards and once backwards, so that
+    later steps can change the judgment of earlier ones. With `window`, long solutions are read in windows of that
+    many tokens.
 
     `str` gives a suffix for the evaluator's name, as in `mini-causal, read in both orders`, or "" for its own
     reading. Loading the name with the suffix gives the evaluator with this reading.
     """
 
-    reading: Annotated[Reading, Strict(False)] | None = None
+    reading: Literal["both-orders"] | None = None
     window: Annotated[int, Field(gt=0)] | None = None
 
     def __str__(self) -> str:
@@ -64,26 +57,15 @@ class Rereading(Record):
     @property
     def words(self) -> str:
         """The reading in words, such as `in both orders, in windows of 512 tokens`."""
-        parts = [
-            *([] if self.reading is None else [self.label]),
-            *([] if self.window is None else [f"{_WINDOWS} {self.window} tokens"]),
-        ]
+        parts = ([_BOTH_ORDERS] if self.reading else []) + (
+            [f"{_WINDOWS} {self.window} tokens"] if self.window else []
+        )
         return ", ".join(parts)
 
-    @property
-    def label(self) -> str:
-        """The reading as pages show it, without the windows."""
-        return _WORDS[self.reading or Reading.ONCE]
-
-    @property
-    def plain(self) -> "Rereading":
-        """This reading of whole solutions, without windows."""
-        return replace(self, window=None)
-
     def check(self, name: str, *, is_causal: bool, context: int | None) -> None:
-        """Raise `UserError` if the model called `name` cannot have this reading. Only causal models can be read
-        other than once, and a window has at most `context` tokens."""
-        if self.reading not in (None, Reading.ONCE) and not is_causal:
+        """Raise `UserError` if the model called `name` cannot have this reading. Only causal models can be read in
+        both orders, and a window has at most `context` tokens."""
+        if self.reading and not is_causal:
             reason = "is bidirectional, and sees later steps already"
             raise self.refused(name, reason, "Read it once, or choose a causal evaluator.")
         if self.window is not None and context is not None and self.window > context:
@@ -104,8 +86,8 @@ class Rereading(Record):
         """Return a note on the scores of the evaluator called `name`, which has this reading: that it was not
         trained for the reading, and that it reads windows. It is "" for the evaluator's own reading."""
         name, notes = name.removesuffix(str(self)), []
-        if self.reading is not None:
-            notes.append(f"{name} was not trained to be read {self.label}.")
+        if self.reading:
+            notes.append(f"{name} was not trained to be read {_BOTH_ORDERS}.")
         if self.window is not None:
             notes.append(
                 f"{name} reads a long solution in windows of at most {self.window:,} tokens: it judges a step with "
@@ -114,16 +96,11 @@ class Rereading(Record):
         return " ".join(notes)
 
 
-def causal_attention(reading: Reading) -> str:
-    """Return the value of `Evaluator.attention` for a causal evaluator with this reading."""
-    return CAUSAL if reading == Reading.ONCE else f"{CAUSAL}{Rereading(reading)}"
-
-
-OWN_READING = Rereading()
+OWN_READING = Reading()
 """Stands for the reading that an evaluator has by itself."""
 
 
-def split_reading(spec: str) -> tuple[str, Rereading]:
+def split_reading(spec: str) -> tuple[str, Reading]:
     """Split what somebody gave to name an evaluator into the bare name, path, hub id or address, and the reading.
 
     Evaluators and their rows in the store hold their reading themselves. Of a file of scores, the name is all that
@@ -132,15 +109,8 @@ def split_reading(spec: str) -> tuple[str, Rereading]:
     match = _SPELT.fullmatch(spec)
     if match is None:
         return spec, OWN_READING
-    reading = next((reading for reading, words in _WORDS.items() if words == match["reading"]), None)
-    return match["name"], Rereading(reading, int(match["window"]) if match["window"] else None)
-
-
-def with_reading(spec: str, reading: Rereading) -> str:
-    """Return what names an evaluator, as `split_reading` takes it, with a reading and windows unless it has its
-    own."""
-    bare, own = split_reading(spec)
-    return f"{bare}{Rereading(own.reading or reading.reading, own.window or reading.window)}"
+    window = int(match["window"]) if match["window"] else None
+    return match["name"], Reading("both-orders" if match["orders"] else None, window)
 
 
 SERVED = "served"
@@ -169,7 +139,7 @@ class EvaluatorSummary(Record):
     context: Annotated[int, Field(gt=0, lt=2**63)] | None
     thresholds: Annotated[Thresholds, BeforeValidator(_thresholds)]
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
-    reading: Rereading = OWN_READING
+    reading: Reading = OWN_READING
 
     @property
     def sees_later_steps(self) -> bool:
@@ -186,19 +156,17 @@ class EvaluatorSummary(Record):
         """A note that the evaluator was not trained for its reading, or "" if the reading is its own."""
         return self.reading.note(self.name)
 
-    def reread(self, reading: Rereading) -> "EvaluatorSummary":
-        """Return the summary of this evaluator with another reading (see `Evaluator.reread`). Raises `UserError` if
-        the evaluator cannot have that reading."""
+    def read_as(self, reading: Reading) -> "EvaluatorSummary":
+        """Return the summary of this evaluator with another reading (see `Evaluator.read_as`). Raises `UserError`
+        if the evaluator cannot have that reading."""
         if reading == OWN_READING:
             return self
         if not self.parameters:
             raise reading.refused(self.name, "is behind a server" if self.dtype == SERVED else "is no model")
         reading.check(self.name, is_causal=self.is_causal_model, context=self.context)
-        attention = self.attention
-        if reading.reading is not None and self.is_causal_model:
-            attention = causal_attention(reading.reading)
+        attention = IN_BOTH_ORDERS if reading.reading else self.attention
         if attention == self.attention:
-            reading = Rereading(window=reading.window)
+            reading = Reading(window=reading.window)
         if reading == OWN_READING:
             return self
         name, fingerprint = f"{self.name}{reading}", reading.fingerprint(self.fingerprint)

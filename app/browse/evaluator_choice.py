@@ -50,7 +50,7 @@ def list_choices(store: Store, evaluators: Evaluators, dataset_id: int, named: s
     the dataset. If `named` names a loaded evaluator with a different reading, that evaluator is included."""
     judged = {row.fingerprint: row for row in evaluators_of(store, dataset_id)}
     rows = {row.fingerprint: row for row in list_evaluators(store)}
-    here = [*evaluators.all_names, *([named] if evaluators.is_reread(named) else [])]
+    here = [*evaluators.all_names, *([named] if evaluators.has_another_reading(named) else [])]
     loaded = {name: evaluators.about(name) for name in here}
     choices = [
         EvaluatorChoice(

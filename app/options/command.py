@@ -27,7 +27,7 @@ from typing import IO, Annotated, Any, Literal, get_args, get_origin, get_type_h
 
 from stepsight.core.critics.settings import list_presets, with_options
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import Reading, Rereading, with_reading
+from stepsight.core.evaluator_summary import Reading, split_reading
 from stepsight.core.files.whole_files import atomic_file, parse_json
 from stepsight.core.inference_servers.address import is_critic
 from stepsight.core.models.placement import DTYPES, SPREADS, STORED, Placement
@@ -370,7 +370,7 @@ READING = group(
         "--reading",
         "both-orders lets later steps change a causal evaluator's verdicts on earlier ones; none is trained for it"
         " (default: the evaluator's own)",
-        choices=[reading.value for reading in Reading],
+        choices=["once", "both-orders"],
     ),
     option(
         "--window TOKENS",
@@ -404,5 +404,10 @@ def read_evaluators(args: Namespace, specs: Sequence[str], unread: Collection[st
             "Give --evaluator critic:http://HOST/v1#MODEL.",
         )
     named = [with_options(spec, given) if given and is_critic(spec) else spec for spec in specs]
-    reading = Rereading(None if args.reading is None else Reading(args.reading), args.window)
-    return [spec if spec in unread else with_reading(spec, reading) for spec in named]
+    reading = args.reading if args.reading == "both-orders" else None
+
+    def spelt(spec: str) -> str:
+        bare, own = split_reading(spec)
+        return f"{bare}{Reading(own.reading or reading, own.window or args.window)}"
+
+    return [spec if spec in unread else spelt(spec) for spec in named]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import OWN_READING, Rereading
+from stepsight.core.evaluator_summary import OWN_READING, Reading
 from stepsight.core.judgment import Judgment, Mode, NoJudgment, StepScore
 from stepsight.core.keyed_cache import Computation
 from stepsight.core.models.memory import has_room, release_memory
@@ -239,27 +239,27 @@ class Batcher:
         tokens of computation. `places` are the semaphores that all batchers share."""
         self._scorer = scorer
         # The last ones that were asked for come last.
-        self._rereading: dict[Rereading, Scorer] = {}
+        self._read_as: dict[Reading, Scorer] = {}
         self._most, self._tokens = most, tokens
         # Held during every access to the lanes and to the readings.
         self._lock = threading.Lock()
         self._short, self._long = _Lane(places.short, _BATCH), _Lane(places.long, 1)
         self._rate = _RATE
 
-    def scorer(self, reading: Rereading = OWN_READING) -> "Scorer":
+    def scorer(self, reading: Reading = OWN_READING) -> "Scorer":
         """Return the scorer whose evaluator reads traces as `reading` says, by default in its own way."""
         if reading == OWN_READING:
             return self._scorer
         with self._lock:
-            scorer = self._rereading.pop(reading, None)
+            scorer = self._read_as.pop(reading, None)
             if scorer is None:
                 # This import loads PyTorch, which the first scorer has already loaded.
-                from stepsight.core.evaluators.both_orders import reread
+                from stepsight.core.evaluators.both_orders import read_as
 
-                scorer = reread(self._scorer, reading)
-            self._rereading[reading] = scorer
-            if len(self._rereading) > _MOST_READINGS:
-                del self._rereading[next(iter(self._rereading))]
+                scorer = read_as(self._scorer, reading)
+            self._read_as[reading] = scorer
+            if len(self._read_as) > _MOST_READINGS:
+                del self._read_as[next(iter(self._read_as))]
         return scorer
 
     def submit(
@@ -267,7 +267,7 @@ class Batcher:
         trace: Trace,
         mode: Mode,
         answer: PendingScore[Judgment] | None = None,
-        reading: Rereading = OWN_READING,
+        reading: Reading = OWN_READING,
     ) -> PendingScore[Judgment]:
         """Queue a trace and return the future of its judgment. If `answer` is given, it is used as this future.
 
@@ -283,7 +283,7 @@ class Batcher:
         self._add(_Request(tokens + _EACH, _CLIENT.get(), answer, scorer, (trace, encoded), mode))
         return answer
 
-    def cost(self, trace: Trace, reading: Rereading = OWN_READING) -> ScoringCost:
+    def cost(self, trace: Trace, reading: Reading = OWN_READING) -> ScoringCost:
         """Return the tokens that judging a trace takes, with `reading` as in `scorer`. Raises `UserError` if the
         trace is too long."""
         scorer = self.scorer(reading)

@@ -26,7 +26,7 @@ from stepsight.app.scoring.loading import Loader, LocalEvaluator
 from stepsight.core.arrays import Floats32
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import OWN_READING, EvaluatorSummary, Rereading, split_reading
+from stepsight.core.evaluator_summary import OWN_READING, EvaluatorSummary, Reading, split_reading
 from stepsight.core.evaluators.opening import known_description
 from stepsight.core.hubs.hub_cache import HubModel, list_fetched
 from stepsight.core.inference_servers.address import CRITIC, is_address
@@ -149,7 +149,7 @@ class Evaluators:
 
         return sorted(self._offered.items(), key=place)
 
-    def _find(self, name: str) -> tuple[LocalEvaluator, Rereading]:
+    def _find(self, name: str) -> tuple[LocalEvaluator, Reading]:
         """Return the evaluator with this name, and the reading that follows the name."""
         self._look(_LOOKS)
         # Read once, since evaluators may be fetched or deleted meanwhile.
@@ -158,13 +158,13 @@ class Evaluators:
         if bare not in offered:
             names = ", ".join(self.all_names)
             raise NotFoundError(f"There is no evaluator {bare!r:.80}.", f"Choose one of: {names}.")
-        offered[bare].description.reread(reading)
+        offered[bare].description.read_as(reading)
         return offered[bare], reading
 
     def about(self, name: str) -> EvaluatorSummary:
         """Return the description of an evaluator, without loading the evaluator."""
         local, reading = self._find(name)
-        return local.description.reread(reading)
+        return local.description.read_as(reading)
 
     def gives_scores(self, name: str) -> bool:
         """True if there is an evaluator with this name, with or without a reading, that gives scores."""
@@ -173,7 +173,7 @@ class Evaluators:
         except UserError:
             return False
 
-    def is_reread(self, name: str) -> bool:
+    def has_another_reading(self, name: str) -> bool:
         """True if `name` stands for an evaluator of this server with a reading that differs from its own."""
         return self.gives_scores(name) and self._find(name)[1] != OWN_READING
 
@@ -181,7 +181,7 @@ class Evaluators:
         """Return the name of the evaluator that reads whole solutions, given that of one that reads in windows.
         Other names are returned as they are."""
         local, reading = self._find(name)
-        return name if reading.window is None else local.description.reread(reading.plain).name
+        return name if reading.window is None else local.description.read_as(replace(reading, window=None)).name
 
     def spec(self, name: str) -> str:
         """Return the argument with which `load_evaluator` loads the evaluator in any process on this machine: the
@@ -254,7 +254,7 @@ class Evaluators:
             self._rows[key] = register_loaded(store, self.about(name))
         return self._rows[key]
 
-    def _ready(self, name: str) -> tuple[Batcher, Rereading]:
+    def _ready(self, name: str) -> tuple[Batcher, Reading]:
         """Return the queue of an evaluator, loading the evaluator if it is not in memory, and the reading that
         follows the name."""
         local, reading = self._find(name)
@@ -294,7 +294,7 @@ class Evaluators:
         if reading.window is None:
             reading = replace(reading, window=self.about(name).context)
         try:
-            windowed = local.description.reread(reading).name
+            windowed = local.description.read_as(reading).name
             cost = self.cost(windowed, trace)
         except UserError:
             # The error of the evaluator's own reading says more.

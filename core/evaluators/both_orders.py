@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from stepsight.core.evaluator_summary import Reading, Rereading, causal_attention
+from stepsight.core.evaluator_summary import IN_BOTH_ORDERS, Reading
 from stepsight.core.judgment import Event, Judgment, Mode
 from stepsight.core.models.evaluator import ModelEvaluator
 from stepsight.core.models.evaluator_base import BatchEvaluator, Evaluator
@@ -24,14 +24,11 @@ from stepsight.core.scoring.scorer import Scorer
 from stepsight.core.trace import Trace
 
 
-def reread(scorer: Scorer, reading: Rereading) -> Scorer:
-    """Return a scorer for the evaluator of `scorer` with another reading (see `Evaluator.reread`). It uses the same
-    forward pass. Raises `UserError` if the evaluator cannot have the reading."""
-    evaluator = (
-        BothOrders.of(scorer, reading)
-        if reading.reading == Reading.BOTH_ORDERS and isinstance(scorer.evaluator, ModelEvaluator)
-        else scorer.evaluator.reread(reading)
-    )
+def read_as(scorer: Scorer, reading: Reading) -> Scorer:
+    """Return a scorer for the evaluator of `scorer` with another reading (see `Evaluator.read_as`). It uses the
+    same forward pass. Raises `UserError` if the evaluator cannot have the reading."""
+    in_both = reading.reading and isinstance(scorer.evaluator, ModelEvaluator)
+    evaluator = BothOrders.of(scorer, reading) if in_both else scorer.evaluator.read_as(reading)
     return scorer if evaluator is scorer.evaluator else Scorer(evaluator, scorer.forward, scorer.window)
 
 
@@ -44,7 +41,7 @@ class BothOrders(BatchEvaluator):
     identify: Callable[[], str]
 
     @classmethod
-    def of(cls, scorer: Scorer, reading: Rereading) -> "BothOrders":
+    def of(cls, scorer: Scorer, reading: Reading) -> "BothOrders":
         """Return the evaluator of `scorer`, which is a causal model, with this reading. Raises `UserError` if it
         cannot have it."""
         model = scorer.evaluator
@@ -56,7 +53,7 @@ class BothOrders(BatchEvaluator):
             thresholds=model.thresholds,
             provenance=model.provenance,
             outputs=model.outputs,
-            scorer=reread(scorer, Rereading(window=reading.window)),
+            scorer=read_as(scorer, Reading(window=reading.window)),
             identify=lambda: reading.fingerprint(model.fingerprint),
             reading=reading,
         )
@@ -72,7 +69,7 @@ class BothOrders(BatchEvaluator):
 
     @property
     def attention(self) -> str:
-        return causal_attention(Reading.BOTH_ORDERS)
+        return IN_BOTH_ORDERS
 
     @property
     def context(self) -> int | None:
@@ -90,12 +87,10 @@ class BothOrders(BatchEvaluator):
     def described(self) -> str:
         return f"{self.name}: the mean of both orders of the steps. {self._model.described}"
 
-    def reread(self, reading: Rereading) -> Evaluator:
-        """Like `Evaluator.reread`. Both orders are read in windows, if there are any."""
-        if reading.reading == Reading.ONCE:
-            return self._model.reread(reading)
-        windows = Rereading(window=reading.window)
-        scorer = reread(self.scorer, windows)
+    def read_as(self, reading: Reading) -> Evaluator:
+        """Like `Evaluator.read_as`. Both orders are read in windows, if there are any."""
+        windows = Reading(window=reading.window)
+        scorer = read_as(self.scorer, windows)
         if scorer is self.scorer:
             return self
         return replace(

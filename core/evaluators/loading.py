@@ -16,8 +16,8 @@ from safetensors import SafetensorError
 from stepsight.core.critics.critic import open_critic
 from stepsight.core.equations.evaluator import EquationsEvaluator
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import OWN_READING, EvaluatorSummary, Rereading, split_reading
-from stepsight.core.evaluators.both_orders import reread
+from stepsight.core.evaluator_summary import OWN_READING, EvaluatorSummary, Reading, split_reading
+from stepsight.core.evaluators.both_orders import read_as
 from stepsight.core.evaluators.served import open_served
 from stepsight.core.formats.format import CheckpointFormat
 from stepsight.core.formats.heads import StepSight
@@ -68,12 +68,12 @@ def load_evaluator(
     the recognised format. Raises `UserError` if there is no such evaluator or device, if the format is unknown, or
     if a file, tensor or token is missing, damaged or misshapen.
     """
-    name, rereading = split_reading(str(spec))
-    if rereading != OWN_READING:
+    name, reading = split_reading(str(spec))
+    if reading != OWN_READING:
         if is_address(name):
             # Before any request is sent.
-            raise rereading.refused(name, "is behind a server")
-        return reread(Scorer(load_evaluator(name, device, dtype, device_map)), rereading).evaluator
+            raise reading.refused(name, "is behind a server")
+        return read_as(Scorer(load_evaluator(name, device, dtype, device_map)), reading).evaluator
     if str(spec) == EQUATIONS:
         return EquationsEvaluator()
     if is_address(spec):
@@ -145,7 +145,7 @@ def _identity(
     return identify
 
 
-def load_fetched(fetched: HubModel, place: Placement, rereading: Rereading = OWN_READING) -> Evaluator:
+def load_fetched(fetched: HubModel, place: Placement, reading: Reading = OWN_READING) -> Evaluator:
     """Load a downloaded evaluator, with a reading if one is given.
 
     If it differs from its record, because another version of StepSight reads it differently, the record is updated.
@@ -174,7 +174,7 @@ def load_fetched(fetched: HubModel, place: Placement, rereading: Rereading = OWN
     if summary is None or summary.fingerprint != evaluator.fingerprint:
         check_files(fetched)
         save_fetched(fetched.described(place.dtype, evaluator.description(round(time.perf_counter() - start, 2))))
-    return evaluator if rereading == OWN_READING else reread(Scorer(evaluator), rereading).evaluator
+    return evaluator if reading == OWN_READING else read_as(Scorer(evaluator), reading).evaluator
 
 
 def describe(fetched: HubModel, dtype: str) -> EvaluatorSummary:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from stepsight.core.arrays import Floats32
 from stepsight.core.errors import UserError, located
-from stepsight.core.evaluator_summary import OWN_READING, Rereading
+from stepsight.core.evaluator_summary import OWN_READING, Reading
 from stepsight.core.hubs.checkpoint_files import CARD, CARD_VERSION, TOKENIZER, WEIGHTS
 from stepsight.core.models.checkpoint import ATTENTIONS, Checkpoint
 from stepsight.core.models.devices import dtype_name
@@ -54,11 +54,11 @@ class ModelEvaluator(Evaluator):
         """True if no token sees a later token, as recorded in the backbone's config."""
         return bool(getattr(self.model.config, "is_causal", True))
 
-    def reread(self, reading: Rereading) -> "ModelEvaluator":
-        """Like `Evaluator.reread`, for windows: the copy reads long traces in them, and shares the model.
-        `core.evaluators.both_orders.reread` also has a model read in both orders."""
+    def read_as(self, reading: Reading) -> "ModelEvaluator":
+        """Like `Evaluator.read_as`, for windows: the copy reads long traces in them, and shares the model.
+        `core.evaluators.both_orders.read_as` also has a model read in both orders."""
         reading.check(self.name, is_causal=self.is_causal, context=self.context)
-        windows = Rereading(window=reading.window)
+        windows = Reading(window=reading.window)
         if windows in (OWN_READING, self.reading):
             return self
         return replace(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from stepsight.core.evaluator_summary import OWN_READING, SERVED, EvaluatorSummary, Rereading, sees_later_steps
+from stepsight.core.evaluator_summary import OWN_READING, SERVED, EvaluatorSummary, Reading, sees_later_steps
 from stepsight.core.judgment import Event, Judgment, Mode
 from stepsight.core.prompts.encoding import Encoded
 from stepsight.core.scores import Outputs, Thresholds
@@ -27,7 +27,7 @@ class Evaluator(ABC):
     thresholds: Thresholds = field(default_factory=Thresholds)
     provenance: dict[str, Any] = field(default_factory=dict)
     outputs: Outputs = Outputs.THREE_WAY
-    reading: Rereading = OWN_READING
+    reading: Reading = OWN_READING
 
     @property
     @abstractmethod
@@ -53,7 +53,7 @@ class Evaluator(ABC):
         """A note that the evaluator was not trained for its reading, or "" if the reading is its own."""
         return self.reading.note(self.name)
 
-    def reread(self, reading: Rereading) -> "Evaluator":
+    def read_as(self, reading: Reading) -> "Evaluator":
         """Return this evaluator with another reading. The copy shares its weights.
 
         The copy's name includes the reading, and its fingerprint differs. If the evaluator already has the reading,

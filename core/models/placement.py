@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from stepsight.core.evaluator_summary import Rereading, split_reading
+from stepsight.core.evaluator_summary import Reading, split_reading
 
 DTYPES = ("float32", "bfloat16", "float16")
 """The types that weights can be given; scores are float32 in any case."""
@@ -53,7 +53,7 @@ def typed_name(spec: str, dtype: str) -> str:
     return spec if dtype == "float32" else f"{name} ({dtype}){reading}"
 
 
-def untyped_name(name: str, dtype: str, reading: Rereading) -> str:
+def untyped_name(name: str, dtype: str, reading: Reading) -> str:
     """Return the name, which ends with `reading`, without the data type that `typed_name` appended."""
     typed = name.removesuffix(str(reading))
     return f"{typed if dtype == 'float32' else typed.removesuffix(f' ({dtype})')}{reading}"

@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from sqlalchemy import JSON, Dialect, TypeDecorator
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import Reading
 from stepsight.core.files.whole_files import parse_json
 from stepsight.core.judgment import Mode
 from stepsight.core.scores import Outputs
@@ -48,7 +47,7 @@ class _OwnThresholds(BaseModel):
 class _Reading(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
-    reading: Annotated[str, choice(tuple(Reading))] | None = None
+    reading: Literal["both-orders"] | None = None
     window: Annotated[int, Field(gt=0, le=MOST_NUMBER)] | None = None
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import Select, exists, func, select
 from sqlalchemy.orm import Session
 
 from stepsight.core.errors import UserError
-from stepsight.core.evaluator_summary import OWN_READING, Rereading, sees_later_steps
+from stepsight.core.evaluator_summary import OWN_READING, Reading, sees_later_steps
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.storage.database.schema import (
     CalibrationRow,
@@ -65,9 +65,9 @@ class StoredEvaluator:
         return self.reading.note(self.name)
 
     @property
-    def reading(self) -> Rereading:
+    def reading(self) -> Reading:
         """Its reading, if that is not its own."""
-        return Rereading(**self.info.get("reading", {}))
+        return Reading(**self.info.get("reading", {}))
 
     @property
     def outputs(self) -> Outputs:

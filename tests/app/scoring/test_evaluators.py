@@ -238,7 +238,7 @@ def test_looking_at_many_readings_stores_none_and_keeps_a_few(evaluators, sqlite
         assert evaluators.scorer(name) is kept
     assert list_evaluators(sqlite_store) == []
     assert evaluators.scorer(names[-1]) is kept
-    assert len(evaluators._offered["tiny"].batcher._rereading) == 16
+    assert len(evaluators._offered["tiny"].batcher._read_as) == 16
 
 
 def test_an_evaluator_is_registered_once(evaluators, sqlite_store):

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from stepsight.core.evaluator_summary import Rereading
+from stepsight.core.evaluator_summary import Reading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.files.child import Bounds
 from stepsight.core.formats import chat
@@ -262,7 +262,7 @@ def test_windows_ask_about_the_steps_of_their_blocks_alone(marked):
     own = load_evaluator(folder)
     trace = Trace.of("q", [f"{i} + 1 = {i + 1}." for i in range(12)])
     alone = len(own.encode(Trace.of("q", trace.substeps[:1])))
-    evaluator = own.reread(Rereading(window=alone + 60))
+    evaluator = own.read_as(Reading(window=alone + 60))
     windows = evaluator.encode(trace).windows
     assert sum(len(window.encoded.calls) for window in windows) == 12
     assert len(windows) > 1

@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModel, ElectraConfig, LlamaConfig
 
-from stepsight.core.evaluator_summary import Reading, Rereading
+from stepsight.core.evaluator_summary import Reading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.models import kernels, memory
 from stepsight.core.models.checkpoint_resolver import (
@@ -115,9 +115,7 @@ def test_scores_in_another_type_are_those_of_another_evaluator(tmp_path):
         assert typed_name("own", evaluator.dtype) == evaluator.name
 
 
-@pytest.mark.parametrize(
-    "reading", [Rereading(), Rereading(Reading.BOTH_ORDERS, window=512)], ids=["own", "reread"]
-)
+@pytest.mark.parametrize("reading", [Reading(), Reading("both-orders", window=512)], ids=["own", "reread"])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("bare", ["own", "own (float32)", "own (bfloat16)"])
 def test_a_name_without_its_type_is_the_evaluators_own(bare, dtype, reading):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from stepsight.core.arrays import Floats32
-from stepsight.core.evaluator_summary import OWN_READING, Reading, Rereading, split_reading
-from stepsight.core.evaluators.both_orders import reread
+from stepsight.core.evaluator_summary import OWN_READING, Reading, split_reading
+from stepsight.core.evaluators.both_orders import read_as
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.judgment import Mode, StepScore, judgments_of
 from stepsight.core.models.evaluator import ModelEvaluator
@@ -50,7 +50,7 @@ def cut(evaluator, windows, problem, texts):
 @pytest.mark.parametrize(("name", "windows"), [("bidirectional", SEES_LATER), ("causal", SEES_NONE)])
 def test_a_step_is_judged_in_the_window_of_its_block(models, name, windows):
     own = models[name]
-    evaluator = own.reread(Rereading(window=OPENING + ROOM))
+    evaluator = own.read_as(Reading(window=OPENING + ROOM))
     traces = [Trace.of("q", STEPS[:n], id="long") for n in (12, 7, 3)]
 
     def rows(trace: Trace, j: int) -> Floats32:
@@ -68,7 +68,7 @@ def test_a_step_is_judged_in_the_window_of_its_block(models, name, windows):
 
 def test_substeps_stay_together_and_a_window_reads_what_stands_before_its_steps(models):
     own = models["bidirectional"]
-    evaluator = own.reread(Rereading(window=OPENING + ROOM))
+    evaluator = own.read_as(Reading(window=OPENING + ROOM))
     # Step 4, the first of the second block, has two sub-steps of 5 tokens.
     steps = [*STEPS[:4], ["0004", "0005"], *STEPS[5:8]]
     trace = Trace.of("q", steps)
@@ -81,9 +81,9 @@ def test_substeps_stay_together_and_a_window_reads_what_stands_before_its_steps(
 
 def test_windows_go_with_both_orders(models):
     own = models["causal"]
-    windows = Rereading(window=OPENING + ROOM)
-    each = Scorer(own.reread(windows))
-    evaluator = reread(Scorer(own), replace(windows, reading=Reading.BOTH_ORDERS)).evaluator
+    windows = Reading(window=OPENING + ROOM)
+    each = Scorer(own.read_as(windows))
+    evaluator = read_as(Scorer(own), replace(windows, reading="both-orders")).evaluator
 
     def rows(trace: Trace, j: int) -> Floats32:
         texts = trace.substeps[: j + 1]
@@ -98,18 +98,18 @@ def test_windows_go_with_both_orders(models):
 @pytest.mark.parametrize(
     ("reading", "suffix"),
     [
-        (Rereading(window=104), ", read in windows of 104 tokens"),
-        (Rereading(Reading.BOTH_ORDERS, window=104), ", read in both orders, in windows of 104 tokens"),
+        (Reading(window=104), ", read in windows of 104 tokens"),
+        (Reading("both-orders", window=104), ", read in both orders, in windows of 104 tokens"),
     ],
 )
 def test_windows_are_named_with_the_evaluator_and_its_fingerprint(models, reading, suffix):
     own = models["causal"]
     scorer = Scorer(own)
-    found, summary = reread(scorer, reading).evaluator, own.description().reread(reading)
+    found, summary = read_as(scorer, reading).evaluator, own.description().read_as(reading)
     assert found.name == summary.name == f"causal{suffix}"
     assert found.fingerprint == summary.fingerprint
-    others = [replace(reading, window=90), reading.plain]
-    assert found.fingerprint not in {reread(scorer, other).evaluator.fingerprint for other in others}
+    others = [replace(reading, window=90), replace(reading, window=None)]
+    assert found.fingerprint not in {read_as(scorer, other).evaluator.fingerprint for other in others}
     assert found.reading == summary.reading == reading
     assert split_reading(found.name) == ("causal", reading)
     assert "windows of at most 104 tokens" in found.reading_note
@@ -117,10 +117,10 @@ def test_windows_are_named_with_the_evaluator_and_its_fingerprint(models, readin
 
 def test_an_evaluators_own_reading_is_not_named_twice(models):
     own = models["bidirectional"]
-    found = own.reread(Rereading(Reading.ONCE, window=104))
+    found = own.read_as(Reading(window=104))
     assert found.name == "bidirectional, read in windows of 104 tokens"
-    assert found.reread(Rereading(Reading.ONCE)) is found
-    assert found.fingerprint == own.description().reread(Rereading(Reading.ONCE, window=104)).fingerprint
+    assert found.read_as(Reading(window=104)) is found.read_as(OWN_READING) is found
+    assert found.fingerprint == own.description().read_as(Reading(window=104)).fingerprint
     assert split_reading("it, read in windows of 0 tokens") == ("it, read in windows of 0 tokens", OWN_READING)
 
 
@@ -128,12 +128,12 @@ def test_windows_that_are_too_large_or_too_small_are_refused(models):
     own = models["bidirectional"]
     trace = Trace.of("q", ["a", "b" * 300, "c"], id="long")
     with refused():
-        own.reread(Rereading(window=257))
+        own.read_as(Reading(window=257))
     with refused():
-        own.description().reread(Rereading(window=257))
+        own.description().read_as(Reading(window=257))
     for size in (256, 10):
         with refused():
-            own.reread(Rereading(window=size)).encode(trace)
+            own.read_as(Reading(window=size)).encode(trace)
     with refused():
         own.encode(trace)
     with refused():
@@ -147,7 +147,7 @@ def causal(tmp_path_factory):
 
 
 def in_both_orders(evaluator, window=None):
-    return reread(Scorer(evaluator), Rereading(Reading.BOTH_ORDERS, window)).evaluator
+    return read_as(Scorer(evaluator), Reading("both-orders", window)).evaluator
 
 
 def test_in_both_orders_a_step_has_the_mean_of_the_two(causal):
@@ -167,11 +167,7 @@ def test_a_reading_is_asked_for_by_name_and_an_evaluators_own_is_left_as_it_is(t
     folder = write_evaluator(tmp_path / "it", is_causal=True)
     named = load_evaluator(f"{folder}, read in both orders")
     assert (named.name, named.attention) == ("it, read in both orders", "causal, read in both orders")
-    own = load_evaluator(folder)
-    assert own.reread(Rereading(Reading.ONCE)) is own
-    assert load_evaluator(f"{folder}, read once").name == "it"
-    assert named.reread(Rereading(Reading.BOTH_ORDERS)) is named
-    assert named.reread(Rereading(Reading.ONCE)).attention == "causal"
+    assert named.read_as(Reading("both-orders")) is named
 
 
 def test_what_cannot_be_read_in_both_orders_is_named(tmp_path, causal):

@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import delete, func, select
 from sqlalchemy.exc import StatementError
 
-from stepsight.core.evaluator_summary import Reading, Rereading
+from stepsight.core.evaluator_summary import Reading
 from stepsight.core.evaluators.loading import load_evaluator
 from stepsight.core.scores import Outputs, Thresholds
 from stepsight.core.trace import Trace
@@ -51,14 +51,14 @@ def test_one_that_says_how_valid_a_step_is_is_kept_as_such(sqlite_store, tmp_pat
 
 
 def test_a_reading_is_stored_beside_the_name_which_is_not_parsed(store):
-    windows = Rereading(Reading.BOTH_ORDERS, window=512)
-    added = register_loaded(store, load_evaluator("mini-causal").description().reread(windows))
+    windows = Reading("both-orders", window=512)
+    added = register_loaded(store, load_evaluator("mini-causal").description().read_as(windows))
     (row,) = list_evaluators(store)
     assert row == added
     assert (row.name, row.reading) == ("mini-causal, read in both orders, in windows of 512 tokens", windows)
     assert row.reading_note.startswith("mini-causal was not trained to be read in both orders.")
     called_so = evaluator(store, "causal, read in both orders")
-    assert (called_so.reading, called_so.reading_note) == (Rereading(), "")
+    assert (called_so.reading, called_so.reading_note) == (Reading(), "")
 
 
 def test_an_unusable_name(store):
